@@ -30,6 +30,8 @@ export interface LoadOptions {
   readonly cpu?: number;
   /** Queries have EDNS with DO set: they ask for signatures. */
   readonly dnssecOk?: boolean;
+  /** Queries have EDNS. */
+  readonly edns?: boolean;
 }
 
 /** Loads a server on 127.0.0.1 with dnsperf and reads off its CPU time. */
@@ -44,6 +46,7 @@ export function load(server: Child, options: LoadOptions): Load {
     mode = 'udp',
     cpu = 1,
     dnssecOk = false,
+    edns = false,
   } = options;
   const words = [
     '-c',
@@ -66,7 +69,8 @@ export function load(server: Child, options: LoadOptions): Load {
     '-m',
     mode,
   ];
-  if (dnssecOk) words.push('-e', '-D');
+  if (edns || dnssecOk) words.push('-e');
+  if (dnssecOk) words.push('-D');
   if (rate > 0) words.push('-Q', String(rate));
   const before = server.cpuSeconds();
   const { stdout, stderr, status } = spawnSync('taskset', words, { encoding: 'utf8' });

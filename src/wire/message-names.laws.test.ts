@@ -8,6 +8,13 @@ import { messageNames, MessageNames } from './message-names.ts';
 import { checkName, NamePlaces, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { fromUpstream } from './upstream.ts';
+import {
+  aliasChain,
+  copiedName,
+  fullMessage,
+  manyPointers,
+  pointer,
+} from '../../test/kit/costly-messages.ts';
 
 const label = fc.constantFrom('a', 'A', 'b', 'ab', 'aB', 'c'.repeat(63));
 /** Labels, and which of the labels and pointers before it the name ends in; none: the root. */
@@ -40,39 +47,6 @@ function write(names: readonly { labels: readonly string[]; rest: number | null 
   });
   return { bytes: Uint8Array.from(bytes), at };
 }
-
-/** The longest message that fits, of records as given: owner, type, data. */
-function full(
-  make: (index: number, at: number) => readonly [Uint8Array, number, Uint8Array],
-  question: Uint8Array,
-): Uint8Array {
-  const bytes = new Uint8Array(65_535);
-  bytes[2] = 0x80;
-  bytes[5] = 1;
-  bytes.set(question, 12);
-  let at = 12 + question.length;
-  bytes[at + 1] = TYPE.A;
-  bytes[at + 3] = 1;
-  at += 4;
-  let count = 0;
-  for (;;) {
-    const [owner, type, data] = make(count, at);
-    if (at + owner.length + 10 + data.length > bytes.length) break;
-    bytes.set(owner, at);
-    at += owner.length;
-    bytes.set([0, type, 0, 1, 0, 0, 0, 60, data.length >> 8, data.length & 0xff], at);
-    bytes.set(data, at + 10);
-    at += 10 + data.length;
-    count++;
-  }
-  bytes[6] = count >> 8;
-  bytes[7] = count & 0xff;
-  return bytes.slice(0, at);
-}
-
-const pointer = (to: number): Uint8Array => Uint8Array.of(0xc0 | (to >> 8), to & 0xff);
-const address = Uint8Array.of(192, 0, 2, 1);
-const long = Uint8Array.from([...Array.from({ length: 126 }, () => [1, 97]).flat(), 0]);
 
 describe('the names of a message', () => {
   test('have the same number exactly if they are the same but for case', () => {
@@ -108,45 +82,21 @@ describe('the names of a message', () => {
   });
 
   test('a message of 64 KiB whose names follow a hundred pointers each is refused', () => {
-    let chain = 12;
-    const crafted = full((index, at) => {
-      const owner = pointer(chain);
-      if (index < 110) chain = at;
-      return [owner, TYPE.A, address];
-    }, long);
-    const reply = fromUpstream(crafted);
+    const reply = fromUpstream(manyPointers());
     assert.ok(reply instanceof ReadError);
     assert.match(reply.message, /too many pointers/);
   });
 
   test('names that are compressed as usual are not refused, however many there are', () => {
-    const usual = full((index) => {
+    const usual = fullMessage((index) => {
       const data = index % 2 === 0 ? pointer(12) : Uint8Array.of(1, 120, ...pointer(14));
       return [pointer(12), TYPE.NS, data];
-    }, long);
+    });
     assert.ok(fromUpstream(usual) instanceof Reply);
   });
 
   test('to judge a reply, each label of it is read at most once for each place where it stands', () => {
-    // Aliases in the order that is worst for a reader: the last one of the chain comes first.
-    const aliases = full(
-      (index) => {
-        const name = (number: number): Uint8Array =>
-          Uint8Array.of(2, 97 + (number >> 5), 97 + (number & 31), ...pointer(12));
-        return index === 0
-          ? [pointer(12), TYPE.CNAME, name(60)]
-          : [name(index % 61), TYPE.CNAME, name((index % 61) - 1)];
-      },
-      Uint8Array.of(1, 120, ...Array.from({ length: 120 }, () => [1, 97]).flat(), 0),
-    );
-    const addresses = full(
-      (index) =>
-        index === 0
-          ? [Uint8Array.of(1, 97, ...pointer(14)), TYPE.A, address]
-          : [pointer(12 + long.length + 4), TYPE.A, address],
-      long,
-    );
-    for (const message of [aliases, addresses]) {
+    for (const message of [aliasChain(), copiedName()]) {
       const reply = fromUpstream(message);
       assert.ok(reply instanceof Reply);
       classify(reply, TYPE.A);

@@ -97,7 +97,9 @@ function checkRecords(
   let asked = -1;
   for (let index = 0; index < records; index++) {
     const owner = at;
-    at = checkName(bytes, start, at, end, places);
+    const pointsAtQuestion = bytes[at] === 0xc0 && bytes[at + 1] === HEADER.SIZE;
+    // Most owners are this pointer, and where it leads has been checked.
+    at = pointsAtQuestion && at + 2 <= end ? at + 2 : checkName(bytes, start, at, end, places);
     if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
     const type = u16At(bytes, at);
     const data = at + 10;
@@ -120,7 +122,6 @@ function checkRecords(
       continue;
     }
     checkData(bytes, start, data, at, type, places);
-    const pointsAtQuestion = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
     if (!pointsAtQuestion && !seen.moves && bytes[owner] !== 0) {
       if (asked < 0) {
         names.begin(bytes, start);

@@ -102,3 +102,57 @@ test('whatever the message, every section keeps its records, grouped, and the by
     { numRuns: 400 },
   );
 });
+
+test('of a reply that will be cut only what fits is arranged, with TC, and everything in it was there', () => {
+  const arranger = new Arranger({ random: seededRandom(4), prefer: [], weights: null });
+  fc.assert(
+    fc.property(
+      fc.array(record, { minLength: 20, maxLength: 60 }),
+      fc.constantFrom('A', 'AAAA', null),
+      fc.integer({ min: 200, max: 700 }),
+      fc.boolean(),
+      (some, alike, limit, passing) => {
+        const query = makeQuery(parseName('www.example.org.'), alike === 'AAAA' ? 28 : 1);
+        const answer =
+          alike === null
+            ? some
+            : some.map(
+                (_, i) => `@ 60 ${alike} ${alike === 'A' ? `10.0.0.${i}` : `2001:db8::${i}`}`,
+              );
+        const bytes = replyBytes(query, { answer });
+        const reply = fromUpstream(bytes, 0, bytes.length);
+        if (reply instanceof Error) throw reply;
+        fc.pre(reply.size > limit);
+        const arranged = arranger.arrange(reply, query.type, passing, limit);
+        if (arranged === reply) return;
+        const is = readMessage(arranged.bytes, arranged.start, arranged.end);
+        assert.ok(arranged.size <= limit && arranged.truncated);
+        const left = texts(readMessage(reply.bytes, reply.start, reply.end).answer);
+        for (const one of texts(is.answer)) {
+          assert.ok(left.includes(one));
+          left.splice(left.indexOf(one), 1);
+        }
+        if (alike !== null) assert.ok(arranged.size > limit - 28);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('every address of a reply that is cut has the same chance', () => {
+  const query = makeQuery(parseName('www.example.org.'), 1);
+  const answer = Array.from({ length: 100 }, (_, i) => `@ 60 A 10.0.0.${i}`);
+  const bytes = replyBytes(query, { answer });
+  const reply = fromUpstream(bytes, 0, bytes.length);
+  if (reply instanceof Error) throw reply;
+  const arranger = new Arranger({ random: seededRandom(9), prefer: [], weights: null });
+  const drawn = new Map<string, number>();
+  for (let round = 0; round < 2000; round++) {
+    const { bytes: out, start, end } = arranger.arrange(reply, 1, true, 200);
+    for (const one of texts(readMessage(out, start, end).answer))
+      drawn.set(one, (drawn.get(one) ?? 0) + 1);
+  }
+  // 10 of 100 in each of 2000 rounds: 200 each, within five standard deviations.
+  assert.equal(drawn.size, 100);
+  for (const count of drawn.values()) assert.ok(Math.abs(count - 200) < 67, String(count));
+});

@@ -86,7 +86,7 @@ export class Arranger {
     const cut = end - start > limit;
     if (this.#random && (qtype === TYPE.A || qtype === TYPE.AAAA)) {
       const size = alikeSize(bytes, start, end, qtype);
-      if (size > 0 && cut) return this.#drawAlike(reply, size, limit);
+      if (size > 0 && cut) return this.#drawAlike(reply, size, passing, limit);
       if (size > 0) return this.#shuffleAlike(reply, size, passing);
     }
     if (qtype === TYPE.AXFR || qtype === TYPE.IXFR) return reply;
@@ -98,13 +98,13 @@ export class Arranger {
   }
 
   /** Draws as many addresses as fit, each combination and order with the same probability. */
-  #drawAlike(reply: Reply, size: number, limit: number): Reply {
+  #drawAlike(reply: Reply, size: number, passing: boolean, limit: number): Reply {
     const { random } = this.#parts;
     const { bytes, start, answers } = reply;
     const head = reply.end - start - answers * size;
     const count = Math.max(0, Math.min(answers, Math.floor((limit - head) / size)));
     const drawn = this.#drawn;
-    const changed = this.#fresh(reply, head + count * size);
+    const changed = this.#fresh(reply, head + count * size, passing);
     const { bytes: out, start: to } = changed;
     copyBytes(bytes, start, out, to, head);
     for (let i = 0; i < count; i++) {
@@ -288,8 +288,8 @@ export class Arranger {
   }
 
   /** A reply of `size` bytes, which are not written yet, like this one in all else. */
-  #fresh(reply: Reply, size: number): Reply {
-    if (size <= SCRATCH_SIZE) return this.#scratchReply(reply, size);
+  #fresh(reply: Reply, size: number, passing: boolean): Reply {
+    if (passing && size <= SCRATCH_SIZE) return this.#scratchReply(reply, size);
     const begin = replySlab.take(size);
     return reply.with({ bytes: replySlab.bytes, start: begin, end: begin + size });
   }

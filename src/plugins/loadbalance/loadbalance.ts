@@ -14,6 +14,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import { MESSAGE_MAX } from '../../wire/iana.ts';
 import { Arranger } from './arranger.ts';
 import { syntax, type LoadbalanceOptions } from './options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
@@ -97,14 +98,18 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
   if (weights !== null)
     context.onMessage((message) => weights.replace(message as readonly NameWeights[]));
   const arranger = new Arranger({ random, prefer, weights });
-  const arrangeLater = (reply: Reply, type: number): Reply => arranger.arrange(reply, type, false);
+  const arrangeLater = (reply: Reply, wanted: number): Reply =>
+    arranger.arrange(reply, wanted % TYPES, false, Math.floor(wanted / TYPES));
   return (query) => {
-    const { type } = query;
+    const { type, owned } = query;
     // A query that still belongs to the listener is answered before the next one is read. The reply
-    // to any other query may be kept.
+    // to any other query may be kept, so it stays whole.
+    const limit = owned ? MESSAGE_MAX : query.limit;
     const reply = next(query);
-    if (isLater(reply)) return andThen(reply, arrangeLater, type);
-    if (query.owned) return arranger.arrange(reply, type, false);
-    return arranger.arrange(reply, type, true, query.limit);
+    if (isLater(reply)) return andThen(reply, arrangeLater, limit * TYPES + type);
+    return arranger.arrange(reply, type, !owned, limit);
   };
 }
+
+/** Types of records are numbers below. */
+const TYPES = 0x1_0000;
