@@ -2,7 +2,7 @@
  * Who asks in a capture: each client with its queries and its lookups, by which its resolver is
  * recognised. In memory that does not grow with the capture.
  */
-import { resolverOf, type NamedResolver } from './clients/named-resolver.ts';
+import { forwarder, resolverOf, type NamedResolver } from './clients/named-resolver.ts';
 import { Recognition } from './clients/recognition.ts';
 import { BoundedMap } from './evidence/bounded-map.ts';
 import { isReverseLookup } from './evidence/reverse-lookup.ts';
@@ -94,11 +94,13 @@ export function recognise(recognition: Recognition, lookup: SeenLookup): void {
 /**
  * @param most clients that are listed
  * @param leftOut queries of clients that are not among these
+ * @param isServer whether the client answers queries itself, so that it asks for others
  */
 export function listClients(
   clients: readonly CountedClient[],
   most: number,
   leftOut: number,
+  isServer: (address: string) => boolean = () => false,
 ): ListedClients {
   const asking = clients
     .filter(({ queries }) => queries > 0)
@@ -107,7 +109,7 @@ export function listClients(
   return {
     listed: asking.slice(0, most).map(({ recognition, ...client }) => ({
       ...client,
-      resolver: resolverOf(recognition, client.lookups),
+      resolver: isServer(client.address) ? forwarder : resolverOf(recognition, client.lookups),
     })),
     others:
       rest.length + leftOut === 0

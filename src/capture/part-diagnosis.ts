@@ -33,7 +33,9 @@ interface Symptom {
 /** What is said of a server for all times: a part does not show it. */
 const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
 /** What is said of a server, and cannot be told from some of its clients. */
-const ofServers: ReadonlySet<string> = new Set(['ND3007', 'ND7001', 'ND4003']);
+const ofServers: ReadonlySet<string> = new Set([
+  ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002'],
+]);
 /** What explains failures. */
 const ofFailures: ReadonlySet<string> = new Set([
   ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
@@ -42,6 +44,8 @@ const ofFailures: ReadonlySet<string> = new Set([
 /** What explains that replies are late. */
 const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
 
+/** Errors, without their cause. */
+const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
 /** Loss without a pattern. */
 const RANDOM = 'ND3013';
 /** Who stood still answers late what has waited. */
@@ -56,7 +60,7 @@ const symptoms: readonly Symptom[] = [
   {
     bad: ({ findings, failed }) =>
       findings.some(({ code }) => ofFailures.has(code)) ? [] : (failed ?? []),
-    vague: new Set(['ND4002', 'ND4010']),
+    vague: errors,
     isTold: ({ severity }) => severity === 'critical',
   },
   {
@@ -83,6 +87,9 @@ const THEIRS = 0.9;
 const THEIR_SHARE = 0.6;
 /** A part explains its losses if it does so for as many of them. */
 const EXPLAINS = 0.5;
+/** A shorter part, and one with fewer queries, is chance. */
+const SHORTEST_MS = 1000;
+const QUERIES_LEAST = 20;
 /** What is less sure of a part is no better than what is said of the whole. */
 const SURE = 0.7;
 /** Loss without a pattern is worth a word from here on. */
@@ -117,7 +124,7 @@ export async function diagnoseWithParts(
   let all = whole;
   const settled = new Set<Symptom>();
   for (const [at, { symptom, part }] of parts.entries()) {
-    if (settled.has(symptom)) continue;
+    if (settled.has(symptom) || looks[at]!.total.asked < QUERIES_LEAST) continue;
     takeSizes(looks[at]!, observed);
     const found = withPart(all, diagnose(looks[at]!, wanted), part, symptom, looks[at]!);
     if (found === null) continue;
@@ -182,7 +189,11 @@ function withPart(
   if (open > (1 - EXPLAINS) * losses.length) return null;
   // What the part explains of the losses is no loss without a pattern of the whole.
   const isLossExplained = losses.length - open >= EXPLAINS * (whole.unexplained ?? []).length;
-  const replaced = isLossExplained ? new Set([...vague, RANDOM]) : vague;
+  // Errors that the part counts as well are not explained by what else it shows.
+  const kept = new Set(ofPart.findings.flatMap(({ code }) => (errors.has(code) ? code : [])));
+  const replaced = new Set(
+    [...vague, ...(isLossExplained ? [RANDOM] : [])].filter((code) => !kept.has(code)),
+  );
   return told(whole, findings, ofPart, part, replaced);
 }
 
@@ -235,7 +246,8 @@ function partBetween(
   { firstMs, lastMs }: Observations,
 ): Part | null {
   const isPart = fromMs - firstMs >= BEFORE_MS || lastMs - toMs >= AFTER_MS;
-  return isPart ? { fromMs, toMs, clients: null } : null;
+  const aroundMs = Math.max(0, (SHORTEST_MS - (toMs - fromMs)) / 2);
+  return isPart ? { fromMs: fromMs - aroundMs, toMs: toMs + aroundMs, clients: null } : null;
 }
 
 function isNearly(one: Part, other: Part | null): boolean {

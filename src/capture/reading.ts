@@ -172,6 +172,28 @@ export class Reading {
     this.#steadyMessages.end();
   }
 
+  /**
+   * Reads captures that have the same packets, in the order of their times: each is an interface,
+   * so that a packet counts once, however many of them have it.
+   */
+  async readTogether(
+    captures: readonly { readonly input: Input; readonly aheadMs: number }[],
+    stopped: () => boolean = () => false,
+  ): Promise<void> {
+    this.#backMs = TURN_MS;
+    const lanes = captures.map(
+      ({ input, aheadMs }, at) => new Lane(input, aheadMs, at * INTERFACES_MAX, this.remarks),
+    );
+    while (!stopped()) {
+      for (const lane of lanes) await lane.fill();
+      const [first, ...others] = lanes.filter(({ headMs }) => headMs < Infinity);
+      if (first === undefined) break;
+      const next = others.reduce((one, other) => (other.headMs < one.headMs ? other : one), first);
+      this.#steadyFrames.take(next.shift());
+    }
+    this.#steadyFrames.end();
+  }
+
   /** Reads an input that nothing else belongs to, and closes it. */
   async readWhole(input: Input, stopped?: () => boolean): Promise<void> {
     try {
@@ -297,6 +319,59 @@ export class Reading {
   #span(ms: number): void {
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;
+  }
+}
+
+/** Numbers that interfaces of one capture have. */
+const INTERFACES_MAX = 256;
+
+/** A capture that is read beside others, as far as its next packets. */
+class Lane {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #reader: CaptureReader;
+  readonly #order: CaptureOrder;
+  #frames: Frame[] = [];
+  #at = 0;
+  #isOver = false;
+
+  constructor({ chunks, format }: Input, aheadMs: number, port: number, remarks: Remarks) {
+    const copies = new CopiedBytes();
+    this.#chunks = chunks[Symbol.asyncIterator]();
+    this.#order = new CaptureOrder((frame) => {
+      const timeMs = frame.timeMs - aheadMs;
+      this.#frames.push({ ...ownFrame(frame, copies), timeMs, port: port + frame.port });
+    });
+    const take = (frame: Frame, interfaces: number): void => this.#order.take(frame, interfaces);
+    if (format === 'pcapng') {
+      const reader: PcapngReader = new PcapngReader(
+        (frame) => take(frame, reader.interfaces),
+        remarks,
+      );
+      this.#reader = reader;
+    } else this.#reader = new PcapReader((frame) => take(frame, 1), remarks);
+  }
+
+  /** When the next packet passed; Infinity: there is none. */
+  get headMs(): number {
+    return this.#frames[this.#at]?.timeMs ?? Infinity;
+  }
+
+  shift(): Frame {
+    return this.#frames[this.#at++]!;
+  }
+
+  /** Reads on until the next packet is known. */
+  async fill(): Promise<void> {
+    while (!this.#isOver && this.#at >= this.#frames.length) {
+      this.#frames = [];
+      this.#at = 0;
+      const { done, value } = await this.#chunks.next();
+      if (done !== true) this.#reader.push(value);
+      if (done !== true && !this.#reader.broken) continue;
+      this.#isOver = true;
+      this.#reader.end();
+      this.#order.end();
+    }
   }
 }
 

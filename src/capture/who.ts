@@ -51,8 +51,8 @@ export function whoOf(
     const group = groups.get(name) ?? { clients: 0, count: 0 };
     groups.set(name, { clients: group.clients + 1, count: group.count + count });
     const kinds = observed.clients.get(address)?.recognition.best?.among ?? [];
-    const resolver = kinds.join(' or ');
-    if (kinds.length > 0) resolvers.set(resolver, (resolvers.get(resolver) ?? 0) + 1);
+    const resolver = isServer(observed, address) ? 'name server' : kinds.join(' or ');
+    if (resolver !== '') resolvers.set(resolver, (resolvers.get(resolver) ?? 0) + 1);
   }
   return {
     clients: counts.size,

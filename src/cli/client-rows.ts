@@ -52,7 +52,7 @@ const words: Readonly<Partial<Record<Kind, string>>> = {
 
 /** `glibc 98 %`, `glibc or c-ares 84 %`, `not told apart: too few lookups`. */
 function resolverText({ kinds, confidence, why }: NamedResolver): string {
-  if (confidence === null) return `not told apart: ${why}`;
+  if (confidence === null) return kinds.length > 0 ? why : `not told apart: ${why}`;
   return `${kinds.map((kind) => words[kind] ?? kind).join(' or ')} ${percent(confidence)} %`;
 }
 

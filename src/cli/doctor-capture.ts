@@ -5,10 +5,12 @@ import type { Diagnosis } from '../capture/diagnosis.ts';
 import { cutRemark } from '../capture/exchanges/pairing.ts';
 import { Observations } from '../capture/evidence/observations.ts';
 import type { SearchDomains } from '../capture/exchanges/search-walk.ts';
+import { listed, sentence, share } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { missingRemark } from '../capture/packets/tcp-streams.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
+import { QuerySample, sameTraffic } from '../capture/same-traffic.ts';
 import { Redaction } from '../capture/redaction.ts';
 import { everything, holds, holdsTime, type Part } from '../capture/part-diagnosis.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
@@ -19,7 +21,7 @@ import type { DoctorOptions } from './doctor-options.ts';
 import { readLean } from './lean-reading.ts';
 import { count } from './page.ts';
 import { readingProgress } from './reading-progress.ts';
-import { openGiven } from './named-file.ts';
+import { comesOnce, openGiven } from './named-file.ts';
 
 /** How long to look where nothing is said. */
 const LIVE_MS = 60_000;
@@ -96,8 +98,10 @@ export async function observe(
   const atOnce = readLean();
   try {
     if (options.device !== null) await live(options, options.device, reading, stop, io);
+    const together = await readSameTraffic(options, reading, stop.signal, io);
     for (const path of options.files) {
       if (stop.signal.aborted) break;
+      if (together.has(path)) continue;
       const before = [reading.totals.exchanges, seen().counters.lines, seen().logged.lines].join();
       try {
         const { remarks } = reading;
@@ -149,6 +153,72 @@ export async function observe(
   return { reading, observed, failed };
 }
 
+/**
+ * Reads captures together that have the same packets. Files that cannot be read, and all else, are
+ * left for later.
+ *
+ * @returns the files that were read
+ */
+async function readSameTraffic(
+  { files, ports }: DoctorOptions,
+  reading: Reading,
+  signal: AbortSignal,
+  io: Io,
+): Promise<ReadonlySet<string>> {
+  const read = new Set<string>();
+  const paths = [...new Set(files)].filter((file) => !comesOnce(file));
+  if (paths.length < 2) return read;
+  const samples = [];
+  for (const path of paths) samples.push(await sampleOf(path, ports, signal));
+  for (const group of sameTraffic(samples)) {
+    if (group.length < 2 || signal.aborted) continue;
+    const captures = await Promise.all(
+      group.map(async ({ at, aheadMs }) => ({
+        input: await openGiven(paths[at]!, reading.remarks, signal),
+        aheadMs,
+      })),
+    );
+    try {
+      await reading.readTogether(captures, () => signal.aborted);
+      reading.end();
+    } finally {
+      for (const { input } of captures) input.close();
+    }
+    for (const { at } of group) read.add(paths[at]!);
+    const clocks = group.flatMap(({ at, aheadMs }) =>
+      aheadMs === 0 ? [] : [`the clock of ${paths[at]!} is ${printAhead(aheadMs)}`],
+    );
+    io.err(
+      `ndots doctor: ${group.map(({ at }) => paths[at]!).join(', ')} have the same packets: each counts once${clocks.map((text) => `; ${text}`).join('')}\n`,
+    );
+  }
+  return read;
+}
+
+function printAhead(ms: number): string {
+  return `${Math.abs(ms).toFixed(1)} ms ${ms > 0 ? 'ahead' : 'behind'}`;
+}
+
+/** The first queries of a capture; none of what is not one, or cannot be read. */
+async function sampleOf(
+  path: string,
+  ports: DoctorOptions['ports'],
+  signal: AbortSignal,
+): Promise<QuerySample> {
+  const sample = new QuerySample();
+  const reading = new Reading({ message: (message) => sample.add(message) }, ports ?? usualPorts);
+  try {
+    const input = await openGiven(path, reading.remarks, signal);
+    const isCapture = input.format === 'pcap' || input.format === 'pcapng';
+    if (isCapture) await reading.readWhole(input, () => sample.isFull || signal.aborted);
+    else input.close();
+  } catch (error) {
+    // It is read again, and then reported.
+    if (problemsIn(error) === null) throw error;
+  }
+  return sample;
+}
+
 async function live(
   options: DoctorOptions,
   device: string,
@@ -189,6 +259,7 @@ export function captureHead(
     (severity) =>
       `${findings.filter((finding) => finding.severity === severity).length} ${severity}`,
   );
+  const failing = errorsOf(observed);
   const times =
     totals.lastMs > totals.firstMs
       ? `, ${((totals.lastMs - totals.firstMs) / 1000).toFixed(0)} s`
@@ -204,7 +275,24 @@ export function captureHead(
     ...ofLogs,
     `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
     `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${found}`,
+    ...(failing === '' ? [] : [failing]),
   ].join('\n');
+}
+
+/** From so large a share on the head of a report names an error, whatever explains it. */
+const MANY_ERRORS = { least: 10, share: 0.1 };
+
+function errorsOf({ total }: Observations): string {
+  const replies = total.asked - total.lost;
+  const kinds = [
+    ['SERVFAIL', total.servfail],
+    ['REFUSED', total.refused],
+    ['other errors (FORMERR, NOTIMP …)', total.error],
+  ] as const;
+  return kinds
+    .filter(([, many]) => many >= MANY_ERRORS.least && many >= MANY_ERRORS.share * replies)
+    .map(([name, many]) => `${share(many, replies)} replies are ${name}`)
+    .join('; ');
 }
 
 /** Replies that take so long are felt: nobody is told then that it is not DNS. */
@@ -215,18 +303,16 @@ const FEW = 2;
 const FEW_SHARE = 0.02;
 
 /** What stands where nothing critical was found. */
-export function captureWell(
-  { total, servers, cut }: Observations,
-  { findings, excluded }: Diagnosis,
-): string {
+export function captureWell(observed: Observations, { findings, excluded }: Diagnosis): string {
+  const { total, servers, cut } = observed;
   if (cut.messages > 0 && excluded.length === 0)
     return `Nothing critical was found, but of ${cut.messages} of ${cut.of} messages the capture has only the beginning: that replies came can be seen, and not what they say. Take packets whole: tcpdump -s 0.`;
   if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
   if (slowest >= SLOW_MS)
     return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
-  // What is only counted (a search path that costs much) has no exchanges: programs do not feel it.
-  if (findings.some(({ severity, exchanges }) => severity === 'warning' && exchanges.length > 0))
+  // What is only counted programs do not feel.
+  if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
     return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
   // No message was read: these are the lines of logs.
   if (cut.of === 0)
@@ -236,9 +322,37 @@ export function captureWell(
   const errors = total.servfail + total.refused + total.error;
   if (errors >= FEW && errors >= FEW_SHARE * total.asked)
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
+  const doubt = doubtOf(observed);
+  if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
+}
+
+/** So many lookups that end without an address are more than names that somebody misspelled. */
+const FAILED = { least: 3, share: 0.05 };
+/** Names of which each lookup fails. */
+const ALWAYS = 3;
+
+/** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
+function doubtOf(observed: Observations): string | null {
+  const { lookups, slowLookups, failedLookups, askedAgain, losses, stems, domains, givenUp } = observed;
+  if (slowLookups >= FEW && slowLookups >= FEW_SHARE * lookups)
+    return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
+  const again = askedAgain.unexplained(losses).length;
+  if (again >= FAILED.least)
+    return `${again} questions were asked again after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
+  const refused = givenUp.rejected.length;
+  if (refused >= FAILED.least)
+    return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
+  const names = [...stems.entries].flatMap(([name, { failed, found }]) =>
+    failed >= ALWAYS && found === 0 && domains.domainOf(name) === null ? [name] : [],
+  );
+  if (names.length > 0)
+    return `${names.length === 1 ? 'one name' : `${names.length} names`} never resolved: ${sentence(listed(names))} If they should exist, that is the fault.`;
+  if (failedLookups >= FAILED.least && failedLookups >= FAILED.share * lookups)
+    return `${failedLookups} of ${lookups} lookups ended without an address.`;
+  return null;
 }
 
 /** The packets of all exchanges that findings name, into the file that `--evidence` says. */

@@ -45,6 +45,14 @@ export function diagnosisText(
     );
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
+    // What is only worth knowing takes three lines; the rest is in its explanation.
+    if (severity === 'info') {
+      part('seen', finding.seen[0] ?? '');
+      part('fix', finding.fix[0] ?? '');
+      part('more', `ndots doctor --explain ${code}`);
+      lines.push('');
+      continue;
+    }
     finding.seen.forEach((text, index) => part(index === 0 ? 'seen' : '', text));
     const groups = [whoText(who(finding)), affectedText(finding)].filter((text) => text !== '');
     groups.forEach((text, index) => part(index === 0 ? 'who' : '', text));

@@ -8,6 +8,7 @@ import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import { listClients, type ListedClients } from '../capture/client-list.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Finding, Rule } from '../capture/findings/finding.ts';
+import { isServer } from '../capture/findings/losses.ts';
 import { rules } from '../capture/findings/rules.ts';
 import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
@@ -101,6 +102,9 @@ function inOneLine({ message, hint, remedy }: Problem): string {
   return [message, hint, remedy].filter((part) => part !== null).join('. ');
 }
 
+/** So many connections to a name server that were not accepted are worth a report without queries. */
+const CONNECTIONS = 3;
+
 /** Captures that were read. */
 interface Packets {
   /** How many of the files could not be read. */
@@ -129,7 +133,11 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const inputs = options.device === null ? options.files.length : 1;
   const { totals } = reading;
   if (failed === inputs) return 'nothing';
-  if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.logged.lines === 0) {
+  const isSilent = observed.connections
+    .at(totals.lastMs)
+    .some(({ silent, refused }) => silent + refused >= CONNECTIONS);
+  const isEmpty = observed.counters.lines === 0 && observed.logged.lines === 0 && !isSilent;
+  if (totals.exchanges === 0 && isEmpty) {
     io.err('ndots doctor: there is no query in this, and no counter that is known\n');
     const alone = observed.neighbours.list.filter(
       ({ asked, answered }) => asked >= 3 && answered === 0,
@@ -211,13 +219,14 @@ function print(
 const CLIENTS = { text: 10, json: 1000 };
 
 /** Those that ask most. */
-function busiest({ observed: { clients } }: Packets, most: number): ListedClients {
+function busiest({ observed }: Packets, most: number): ListedClients {
+  const { clients } = observed;
   const counted = clients.list.map(({ address, outcomes, lookups, recognition }) => ({
     ...{ address, lookups, recognition },
     queries: outcomes.asked,
     lost: outcomes.lost,
   }));
-  return listClients(counted, most, clients.leftOut);
+  return listClients(counted, most, clients.leftOut, (address) => isServer(observed, address));
 }
 
 function clientsText(packets: Packets, page: Page): string {

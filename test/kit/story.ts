@@ -60,6 +60,8 @@ export interface Fate {
   readonly behind?: string;
   /** Another address that the reply comes from. */
   readonly from?: string;
+  /** The reply passes the capture and does not reach the client. */
+  readonly unreceived?: boolean;
   /** ICMP port unreachable. */
   readonly unreachable?: boolean;
 }
@@ -386,7 +388,7 @@ class StorySocket extends ReceivingSocket {
         network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
       }
       // A reply from elsewhere is not taken.
-      if (fate.from !== undefined) return;
+      if (fate.from !== undefined || fate.unreceived === true) return;
       exchange.answer = 'answered';
       this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });
     });

@@ -14,6 +14,14 @@ export interface NamedResolver {
   readonly why: string;
 }
 
+/** A client that answers queries in the same capture: CoreDNS, dnsmasq, a stub on the node. */
+export const forwarder: NamedResolver = {
+  kinds: ['tool'],
+  confidence: null,
+  lookups: 0,
+  why: 'a name server, which asks for its clients',
+};
+
 /** With fewer lookups it is no wonder that nothing is certain. */
 const FEW = 5;
 

@@ -19,6 +19,7 @@ import {
 import type { PathEvent } from '../packets/dissect.ts';
 import type { LoggedFailure } from '../records/query-log.ts';
 import { AbsentNames } from './absent-names.ts';
+import { AskedAgain } from './asked-again.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
@@ -238,8 +239,16 @@ export class Observations {
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   /** Replies that came when their clients had given up. */
   readonly givenUp: GivenUp = new GivenUp();
+  /** Questions that were asked again although their reply had passed. */
+  readonly askedAgain: AskedAgain;
   lookups: number = 0;
   slowLookups: number = 0;
+  /** Lookups that found nothing, because of a loss, an error or NXDOMAIN for each name. */
+  failedLookups: number = 0;
+  /** By the name as it was written, with its dot: lookups that found nothing, and others. */
+  readonly stems: BoundedMap<string, { failed: number; found: number }> = new BoundedMap(
+    MOST.names,
+  );
   /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
   wasted: number = 0;
   firstMs: number = Infinity;
@@ -261,6 +270,7 @@ export class Observations {
   /** @param domains the search domains that the reading has learned */
   constructor(domains: SearchDomains) {
     this.domains = domains;
+    this.askedAgain = new AskedAgain(domains);
   }
 
   /** Seconds from the first query to the last reply. */
@@ -292,6 +302,7 @@ export class Observations {
   forgetDetails(): void {
     this.names.clear();
     this.replyFaults.clear();
+    this.askedAgain.clear();
     this.flows.clear();
     this.replays.clear();
     this.lines.clear();
@@ -360,6 +371,7 @@ export class Observations {
     this.questionCase.add(exchange);
     this.replyFaults.add(exchange);
     this.givenUp.add(exchange);
+    this.askedAgain.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
       this.#keep(exchange, this.truncated, MOST.events);
   }
@@ -392,7 +404,7 @@ export class Observations {
   #cut(lookup: SeenLookup): void {
     const { exchanges, startMs, endMs } = lookup;
     this.#pair(exchanges);
-    if (endMs - startMs <= FELT_MS) return;
+    if (endMs - startMs <= FELT_MS && !isUnanswered(exchanges)) return;
     this.slowLookups++;
     if (this.slowCut.length >= MOST.lookups) return;
     for (const each of exchanges) this.#kept.keep(each);
@@ -413,13 +425,14 @@ export class Observations {
         if (client !== undefined) client.wasted++;
       }
     const slow = endMs - startMs > FELT_MS;
-    if (slow) this.slowLookups++;
+    if (slow || isUnanswered(exchanges)) this.slowLookups++;
     let wrong = false;
     let found = false;
     for (const each of exchanges) {
       if (isLost(each) || isFailure(each)) wrong = true;
       if (each.answers > 0 && each.rcode === RCODE.NOERROR) found = true;
     }
+    this.#count(lookup, found);
     const isMade =
       found &&
       last !== undefined &&
@@ -436,6 +449,25 @@ export class Observations {
     }
     for (const each of exchanges) this.#kept.keep(each);
     this.affected.push(lookup);
+  }
+
+  /** What became of the lookup as a whole. */
+  #count({ exchanges, name }: SeenLookup, found: boolean): void {
+    const last = exchanges.at(-1)!;
+    if (last.ending === 'open' || isServiceConfig(last.name, last.type)) return;
+    if (isReverseLookup(last.name, last.type)) return;
+    const isEmpty = exchanges.some(
+      ({ name: each, rcode }) => each === last.name && rcode === RCODE.NOERROR,
+    );
+    const isFailed = !found && !isEmpty;
+    // The rest of the walk may have gone to another server.
+    if (isFailed && this.domains.domainOf(last.name) !== null) return;
+    if (isFailed) this.failedLookups++;
+    const stem = this.stems.at(name.endsWith('.') ? name : `${name}.`, () => ({
+      failed: 0,
+      found: 0,
+    }));
+    if (stem !== null) stem[isFailed ? 'failed' : 'found']++;
   }
 
   path(event: PathEvent): void {
@@ -583,6 +615,11 @@ function newClient(address: string): ClientView {
     threads: null,
     servers: new Map(),
   };
+}
+
+/** Whether nothing came at all: nobody gives up in less than a second. */
+function isUnanswered(exchanges: readonly SeenExchange[]): boolean {
+  return exchanges.every(isLost);
 }
 
 function noPairs(): Pairs {

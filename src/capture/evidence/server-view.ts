@@ -1,5 +1,5 @@
 /** One server as a capture shows it: rates and latencies by the second. */
-import { RCODE } from '../../wire/iana.ts';
+import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
 import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
@@ -99,10 +99,11 @@ export class ServerView {
   }
 
   /**
-   * @param isOwn whether the name is of the cluster: a server that has its services answers from
-   * memory
+   * @param isOfCluster whether the name is of the cluster: a server that has its services answers
+   * from memory, unless the service is an alias of an external name
    */
-  add(exchange: SeenExchange, isOwn: boolean): void {
+  add(exchange: SeenExchange, isOfCluster: boolean): void {
+    const isOwn = isOfCluster && !isAlias(exchange);
     const { sentMs, repliedMs, client } = exchange;
     countOutcome(this.outcomes, exchange);
     const kind = exchange.udpSize > 0 ? this.edns : this.plain;
@@ -278,4 +279,20 @@ export class ServerView {
     const at = Math.floor(ms / 1000);
     return this.seconds.at(at, this.#makeSecond);
   }
+}
+
+/** Whether the first answer is an alias. A failure may come of one that leads nowhere. */
+function isAlias({ reply, answers, rcode }: SeenExchange): boolean {
+  if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) return true;
+  if (reply === null || answers === 0) return false;
+  let at = afterName(reply, HEADER.SIZE) + 4;
+  at = afterName(reply, at);
+  return reply[at] === 0 && reply[at + 1] === TYPE.CNAME;
+}
+
+/** Where a name ends: behind its root label, or behind a pointer. */
+function afterName(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
+  return at + (bytes[at]! >= 0xc0 ? 2 : 1);
 }

@@ -62,6 +62,7 @@ export class LookupGrouping {
   readonly #most: number;
   /** Bytes of the lookups that last. */
   readonly #lasting = new CopiedBytes();
+  readonly #families = new OtherFamily();
   /** Exchanges of those that are not closed. */
   #followed = 0;
   #sweptMs = -Infinity;
@@ -91,7 +92,9 @@ export class LookupGrouping {
       this.#clients.set(address, growing);
     }
     const label = firstLabelHash(exchange.name);
-    const home = growing === undefined ? null : this.#homeOf(exchange, label, growing);
+    const home =
+      this.#families.homeOf(exchange) ??
+      (growing === undefined ? null : this.#homeOf(exchange, label, growing));
     if (home === null) {
       const made: Growing = {
         client: address,
@@ -105,6 +108,7 @@ export class LookupGrouping {
         closed: false,
       };
       exchange.growing = made;
+      this.#families.add(exchange, made);
       if (growing === undefined) {
         // Clients may be many, and most have one lookup at a time: a list that grows takes room for
         // a dozen.
@@ -123,6 +127,7 @@ export class LookupGrouping {
     home.lastMs = exchange.sentMs;
     if (isNext && !home.candidates.includes(exchange.name)) home.candidates.push(exchange.name);
     exchange.growing = home;
+    this.#families.add(exchange, home);
   }
 
   ended(exchange: SeenExchange): void {
@@ -140,6 +145,7 @@ export class LookupGrouping {
   end(): void {
     for (const growing of this.#clients.values()) for (const each of growing) this.#close(each);
     this.#clients.clear();
+    this.#families.clear();
     this.#sweptMs = -Infinity;
   }
 
@@ -238,6 +244,74 @@ export class LookupGrouping {
     const name = stem === null ? first.name : stem.slice(0, -1);
     this.#give({ client, name, startMs: first.sentMs, endMs, exchanges, candidates });
   }
+}
+
+/** Go takes a new id for its second attempt, milliseconds after the first. */
+const GO_MS = { from: 4950, to: 5100 };
+/** Questions that are remembered for a client's other address; with more, all are forgotten. */
+const QUESTIONS_MAX = 4096;
+
+/**
+ * Lookups of a client with an IPv4 and an IPv6 address, which asks name servers of both families: a
+ * question that the one does not answer goes on to the other with the same id.
+ */
+class OtherFamily {
+  readonly #asked = new Map<string, { exchange: SeenExchange; home: Growing }>();
+  /** Both were seen; until then there is nothing to remember. */
+  #isWanted = false;
+  #isV6: boolean | null = null;
+
+  add(exchange: SeenExchange, home: Growing): void {
+    const isV6 = exchange.client.address.includes(':');
+    if (!this.#isWanted) {
+      this.#isWanted = isV6 || this.#isV6 === true;
+      this.#isV6 ??= isV6;
+      if (!this.#isWanted) return;
+    }
+    if (this.#asked.size >= QUESTIONS_MAX) this.#asked.clear();
+    for (const key of [questionOf(exchange), nameOf(exchange)])
+      this.#asked.set(key, { exchange, home });
+  }
+
+  /** The lookup that the exchange goes on with; null: none of another family. */
+  homeOf(exchange: SeenExchange): Growing | null {
+    if (this.#asked.size === 0) return null;
+    const [same, named] = [
+      this.#asked.get(questionOf(exchange)),
+      this.#asked.get(nameOf(exchange)),
+    ];
+    if (same !== undefined && isOfOther(same.exchange, exchange, 0, PAUSE_MS))
+      return same.home.closed ? null : same.home;
+    if (named !== undefined && isOfOther(named.exchange, exchange, GO_MS.from, GO_MS.to))
+      return named.home.closed ? null : named.home;
+    return null;
+  }
+
+  clear(): void {
+    this.#asked.clear();
+    this.#isWanted = false;
+    this.#isV6 = null;
+  }
+}
+
+/** Whether a question without an answer goes on from an address of the other family. */
+function isOfOther(
+  { client, ending, sentMs }: SeenExchange,
+  exchange: SeenExchange,
+  leastMs: number,
+  mostMs: number,
+): boolean {
+  const isOther = client.address.includes(':') !== exchange.client.address.includes(':');
+  const sinceMs = exchange.sentMs - sentMs;
+  return isOther && ending !== 'answered' && sinceMs >= leastMs && sinceMs <= mostMs;
+}
+
+function nameOf({ type, name }: SeenExchange): string {
+  return `${type} ${name}`;
+}
+
+function questionOf({ id, type, name }: SeenExchange): string {
+  return `${id} ${type} ${name}`;
 }
 
 /** Of the first label, which all names of a walk have in common. */

@@ -3,7 +3,15 @@ import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { serveTheSame } from './losses.ts';
 import { isRemembered } from './remembered-denial.ts';
-import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
+import {
+  excluded,
+  listed,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
 
 /**
  * So many names of a zone that come, and so many that go, as one or the other of two servers is
@@ -12,6 +20,19 @@ import { excluded, listed, unknown, type Claims, type Finding, type Rule } from 
 const EACH_WAY = 2;
 /** So many times NXDOMAIN are no chance, however often the server had the name before. */
 const MANY = 5;
+
+/** How many names were compared. @param isOwn whether these are names of the cluster */
+function agreed(observed: Observations, isOwn: boolean): Verdict {
+  const compared = observed.names.list.filter(
+    ({ name, servers }) => isOfCluster(name, observed) === isOwn && [...servers].length > 1,
+  ).length;
+  const what = isOwn ? 'names of the cluster' : 'external names';
+  return compared === 0
+    ? unknown(`none of the ${what} was asked of two servers`)
+    : excluded(
+        `servers agree whether ${compared} ${what} exist (names and types that two of them or more were asked for)`,
+      );
+}
 
 interface ServerDifference {
   readonly view: NameView;
@@ -31,7 +52,7 @@ export const replicasDiffer: Rule = {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
-    if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
+    if (found.length === 0) return agreed(observed, true);
     explainZones(observed, claims, found);
     return {
       code: this.code,
@@ -58,7 +79,7 @@ export const viewsDiffer: Rule = {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
-    if (found.length === 0) return excluded('servers agree about names of outside');
+    if (found.length === 0) return agreed(observed, false);
     explainZones(observed, claims, found);
     return {
       code: this.code,

@@ -33,7 +33,7 @@ export const droppedAaaa: Rule = {
     const aaaa = observed.types.get(TYPE.AAAA);
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no pairs of A and AAAA were seen');
-    if (aaaa.lost === 0) return excluded('every AAAA query is answered');
+    if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
     // By server: who asks it may well be answered by another one, which waits in vain itself.
     const unanswered = Map.groupBy(
       claims.open.filter(({ type, name, server, sentMs }) => {

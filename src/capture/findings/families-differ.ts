@@ -2,7 +2,7 @@ import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { serveTheSame } from './losses.ts';
+import { pairsText, serveTheSame } from './losses.ts';
 import { isDeniedAnew, isRemembered, isWithoutTtl } from './remembered-denial.ts';
 
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
@@ -28,7 +28,7 @@ export const familiesDiffer: Rule = {
     });
     if (!observed.names.list.some(({ type }) => type === TYPE.AAAA))
       return unknown('AAAA was not asked for');
-    if (mixed.length === 0) return excluded('A and AAAA agree whether names exist');
+    if (mixed.length === 0) return excluded(pairsText(observed));
     const keys = new Set(mixed);
     const cluster = mixed.filter((name) => name.includes('.svc.')).length > 0;
     return {

@@ -156,8 +156,12 @@ export function isFinding(verdict: Verdict): verdict is Finding {
   return !('not' in verdict);
 }
 
-/** `12 of 340 (3.5 %)`. */
+/** Of fewer a percentage says nothing. */
+const PERCENT_LEAST = 10;
+
+/** `12 of 340 (3.5 %)`, `2 of 7`. */
 export function share(part: number, whole: number): string {
+  if (whole < PERCENT_LEAST) return `${part} of ${whole}`;
   return `${part} of ${whole} (${percent(part, whole)})`;
 }
 

@@ -1,6 +1,7 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../evidence/observations.ts';
-import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
+import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { isServer } from './losses.ts';
 
 /** A question is asked of a server, and goes round, within this time, milliseconds. */
@@ -8,13 +9,32 @@ const AROUND_MS = 100;
 /** What waits for a question that goes round does so for as many seconds. */
 const back: readonly number[] = Array.from({ length: 7 }, (_, earlier) => earlier);
 
-/** Servers ask each other, or themselves, in a circle. */
-export const forwardingLoop: Rule = {
+/** A question that comes back does so within this time, milliseconds. */
+const RETURN_MS = 2000;
+
+const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
   title: 'Name servers ask each other in a circle',
+  severity: 'critical',
+  why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A question goes round until somebody’s time is up.',
+  fix: [
+    'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
+    'Send to the corporate servers only what is theirs (a server block for their zones).',
+  ],
+  prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
+  disproved:
+    'the ids and times show that each query was asked by a client, and not by the other server',
+};
+
+/** Servers ask each other, or themselves, in a circle. */
+export const forwardingLoop: Rule = {
+  code: loop.code,
+  title: loop.title,
   name: 'a forwarding loop',
   check(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
+    const returning = returningOf(observed);
+    if (returning !== null) return returned(claims, returning);
     const both = observed.clients.list.filter(
       ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
     );
@@ -54,9 +74,7 @@ export const forwardingLoop: Rule = {
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
     explainCircle(observed, claims, circles, asking);
     return {
-      code: this.code,
-      title: this.title,
-      severity: 'critical',
+      ...loop,
       confidence: said > 0 ? 0.98 : 0.9,
       seen: [
         ...(circle === undefined ? [] : [roundText(observed, circle)]),
@@ -67,14 +85,6 @@ export const forwardingLoop: Rule = {
           : []),
         ...(said > 0 ? ['The plugin loop of CoreDNS says so, too.'] : []),
       ],
-      why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A question goes round until somebody’s time is up.',
-      fix: [
-        'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
-        'Send to the corporate servers only what is theirs (a server block for their zones).',
-      ],
-      prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
-      disproved:
-        'the ids and times show that each query was asked by a client, and not by the other server',
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };
   },
@@ -208,4 +218,72 @@ function roundText(observed: Observations, circle: readonly string[]): string {
   const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
   const own = observed.serverNames.only(address) ?? address;
   return `${address} asks itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
+}
+
+/** Queries that come back to the server that has sent them, from an address that it did not ask. */
+interface Returning {
+  readonly server: string;
+  readonly asked: string;
+  readonly from: string;
+  readonly exchanges: readonly SeenExchange[];
+}
+
+/**
+ * A circle of which the capture shows only what a server sends and gets: the packets that come back
+ * have the address of a node or a gateway (SNAT), and the id with which they left. Null: nothing
+ * comes back so.
+ */
+function returningOf({ losses, affected }: Observations): Returning | null {
+  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
+  const byQuestion = Map.groupBy(
+    [...all].toSorted((one, other) => one.sentMs - other.sentMs),
+    ({ id, type, name }) => `${id} ${type} ${name}`,
+  );
+  const found = new Map<string, SeenExchange[]>();
+  for (const same of byQuestion.values()) {
+    if (same.length < 3) continue;
+    for (const [at, back] of same.entries()) {
+      const left = same
+        .slice(0, at)
+        .findLast(
+          ({ client, server }) => isAskedOf(back, client.address) && server !== back.server,
+        );
+      if (left === undefined || back.sentMs - left.sentMs > RETURN_MS) continue;
+      // The client that asked first may send its query again.
+      const first = same.find((each) => isAskedOf(each, left.client.address));
+      const isOther = back.client.address !== left.client.address;
+      if (!isOther || first === back || first?.client.address === back.client.address) continue;
+      const key = [left.client.address, left.server.address, back.client.address].join(' ');
+      const list = found.get(key);
+      if (list === undefined) found.set(key, [back]);
+      else list.push(back);
+    }
+  }
+  const [most] = [...found].toSorted(([, one], [, other]) => other.length - one.length);
+  if (most === undefined || most[1].length < LEAST) return null;
+  const [server = '', asked = '', from = ''] = most[0].split(' ');
+  return { server, asked, from, exchanges: most[1] };
+}
+
+/** Whether the query goes to that address, be it by the address of a service. */
+function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
+  return server.address === address || hops.some((hop) => hop.server.address === address);
+}
+
+function returned(claims: Claims, { server, asked, from, exchanges }: Returning): Finding {
+  const names = new Set(exchanges.map(({ name }) => name));
+  for (const name of names) claims.names.add(name);
+  claims.late.add(server);
+  claims.late.add(asked);
+  const lost = claims.open.filter(({ name }) => names.has(name));
+  claims.take(lost);
+  return {
+    ...loop,
+    confidence: 0.88,
+    seen: [
+      `${server} asks ${asked}, and the same queries, with the same ids, come back to it from ${from}: ${exchanges.length} times.`,
+      `They are for ${listed([...names])}`,
+    ],
+    exchanges: [...exchanges, ...lost],
+  };
 }

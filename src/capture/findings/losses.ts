@@ -306,3 +306,11 @@ export function programs(observed: Observations): readonly ClientView[] {
   const theirs = list.filter(({ address }) => !isServer(observed, address));
   return theirs.length > 0 ? theirs : list;
 }
+
+/** How many names A and AAAA were compared for, where they agree. */
+export function pairsText({ names }: Observations): string {
+  const both = names.list.filter(
+    ({ type, name }) => type === TYPE.A && names.get(name, TYPE.AAAA) !== undefined,
+  ).length;
+  return `A and AAAA agree whether ${both} names exist`;
+}

@@ -205,7 +205,12 @@ function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
     ({ answered, longest }) => answered === 0 && longest >= LEAST,
   );
-  if (missing.length === 0) return excluded('addresses of the local network are found');
+  if (missing.length === 0)
+    return excluded(
+      neighbours.list.length === 0
+        ? 'no query is lost for want of an address on the local network'
+        : `each of ${neighbours.list.length} addresses of the local network is found`,
+    );
   const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
   return unknown(
     `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer: if that is a name server, its queries are not even sent`,

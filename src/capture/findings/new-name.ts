@@ -54,7 +54,10 @@ export const newName: Rule = {
     const candidates = observed.names.list.filter(({ negativeTtls }) => negativeTtls.length >= 3);
     if (candidates.length === 0)
       return unknown('no name was asked for again and again while it was missing');
-    if (cached.length === 0) return excluded('names that were missing are not found later');
+    if (cached.length === 0)
+      return excluded(
+        `${candidates.length} names that were missing again and again are not found later`,
+      );
     for (const { name } of cached) claims.names.add(name);
     return {
       ...told(observed, cached),

@@ -17,7 +17,12 @@ export const pairRace: Rule = {
   name: 'the conntrack race',
   check(observed, claims) {
     const { one, two } = observed.pairs;
-    if (one.asked < 5) return unknown('no program asked for A and AAAA from one port');
+    if (one.asked < 2)
+      return unknown(
+        one.asked === 0
+          ? 'no program asked for A and AAAA from one port'
+          : 'only one pair of A and AAAA left from one port',
+      );
     const failed = observed.counters.get('insertFailed');
     const clashes = observed.counters.get('clashResolve');
     if (failed === 0 && (clashes ?? 0) > 0)
@@ -29,8 +34,8 @@ export const pairRace: Rule = {
     if (halves.length < LEAST && !isFew)
       return excluded(
         one.oneLost === 0
-          ? 'of no pair of A and AAAA from one port only one is lost'
-          : `of ${share(one.oneLost, one.asked)} pairs of A and AAAA from one port one is lost, or it is known why`,
+          ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
+          : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or it is known why`,
       );
     // Who is not half of a pair is not lost: else it is loss of another kind.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));

@@ -1,5 +1,6 @@
 /** Servers that do not want to answer, and whom they refuse. */
-import type { ClientView } from '../evidence/observations.ts';
+import type { ClientView, Observations } from '../evidence/observations.ts';
+import { latencyOf } from '../exchanges/seen-exchange.ts';
 import { programs, upstreams } from './losses.ts';
 import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
@@ -10,6 +11,10 @@ const FROM_BEHIND = 0.3;
  * So many refusals of names that are answered at other times show that it does not go by the name.
  */
 const AT_TIMES = 0.3;
+
+/** Queries that wait for so long, milliseconds, and so many of them, fill a limit. */
+const SLOW_MS = 900;
+const SLOW_LEAST = 3;
 
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: Rule = {
@@ -44,11 +49,12 @@ export const refused: Rule = {
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
     const isLimit = !byClient && causes.length === 0 && ofThese >= AT_TIMES * all;
+    const slow = isLimit ? slowNames(observed) : [];
     return {
       code: this.code,
       title: this.title,
       severity: byClient || count >= 0.1 * asked ? 'critical' : 'warning',
-      confidence: byClient ? 0.92 : 0.8,
+      confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(
           `${share(count, asked)} queries were REFUSED, most by ${server} (${worst?.outcomes.refused ?? 0}): ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -59,6 +65,11 @@ export const refused: Rule = {
         ...(isLimit
           ? [
               `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`,
+            ]
+          : []),
+        ...(slow.length > 0
+          ? [
+              `Meanwhile replies for ${listed(slow)} take a second or more: such queries fill the limit, and all others are refused.`,
             ]
           : []),
       ],
@@ -80,6 +91,11 @@ export const refused: Rule = {
             ]
           : isLimit
             ? [
+                ...(slow.length > 0
+                  ? [
+                      `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+                    ]
+                  : []),
                 'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: what waits is what the limit counts.',
                 'If it is not that: ask each server that it forwards to by itself.',
               ]
@@ -99,6 +115,27 @@ export const refused: Rule = {
     };
   },
 };
+
+/** Names whose replies took long, or the zone that they have in common. */
+function slowNames({ affected }: Observations): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { exchanges } of affected)
+    for (const each of exchanges)
+      if ((latencyOf(each) ?? 0) >= SLOW_MS)
+        counts.set(each.name, (counts.get(each.name) ?? 0) + 1);
+  const names = [...counts].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  if (all < SLOW_LEAST) return [];
+  const suffix = names.reduce(commonSuffix);
+  return names.length > 1 && suffix.split('.').length > 2 ? [`names in ${suffix}`] : names;
+}
+
+/** The labels that both names end in. */
+function commonSuffix(one: string, other: string): string {
+  for (let at = 0; at >= 0 && at < one.length; at = one.indexOf('.', at) + 1)
+    if (other === one.slice(at) || other.endsWith(`.${one.slice(at)}`)) return one.slice(at);
+  return '';
+}
 
 /** Whether the client is refused whatever it asks. */
 export function isBarred({ outcomes: { refused: count, asked } }: ClientView): boolean {

@@ -3,6 +3,7 @@
  * explains only the rest.
  */
 import { absentNames } from './absent-names.ts';
+import { askedAgain } from './asked-again.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
@@ -115,6 +116,7 @@ export const rules: readonly Rule[] = [
   serverFails,
   refused,
   changedCase,
+  askedAgain,
   grpcLookups,
   absentNames,
   fewThreads,

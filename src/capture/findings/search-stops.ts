@@ -28,7 +28,10 @@ export const searchStops: Rule = {
     const stopped = observed.affected.flatMap((lookup) => {
       const isTheirs = addresses.has(lookup.client) && !claims.names.has(lookup.candidates.at(-1)!);
       const last = isTheirs ? lastStep(lookup, observed) : null;
-      return last === null ? [] : [{ lookup, ...last }];
+      // Where other names below the domain are answered, it is the name that fails.
+      return last === null || (last.failed && isAnswered(last.domain, observed))
+        ? []
+        : [{ lookup, ...last }];
     });
     if (stopped.length === 0) return excluded('walks of Alpine pods go on to their end');
     const { domain, how, failed } = stopped[0]!;
@@ -88,6 +91,16 @@ function lastStep(
   return empty && (candidates.length > 1 || !isService(name, domains))
     ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
     : null;
+}
+
+/** Whether more names below the domain are answered than fail. */
+function isAnswered(domain: string, { names, domains }: Observations): boolean {
+  const failing = new Set<string>();
+  const fine = new Set<string>();
+  for (const { name, outcomes } of names.list)
+    if (domains.domainOf(name) === domain)
+      (outcomes.servfail + outcomes.refused > 0 ? failing : fine).add(name);
+  return [...fine].filter((name) => !failing.has(name)).length > failing.size;
 }
 
 /** Whether it is the whole name of a service: below `svc` of the cluster's domain. */

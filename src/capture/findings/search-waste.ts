@@ -31,11 +31,11 @@ export const searchWaste: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: 'warning',
+      severity: 'info',
       confidence: isOfMost ? 1 : 0.8,
       seen: [
         isOfMost
-          ? `${share(wasted, total.asked)} queries asked for a name with a search domain behind it, and there was none.`
+          ? `${share(wasted, total.asked)} queries asked for a name with a search domain appended, and it did not exist.`
           : `Of ${whole} queries whose names are whole ${percent(wasted, whole)} asked for one with a search domain behind it, and there was none; of the names of ${cutNames} others the capture has only the beginning, and of all ${total.asked} queries ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
         `Search domains: ${listed(
           [...domains.all].filter((domain) => domain.split('.').length > 2),

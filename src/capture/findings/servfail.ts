@@ -10,6 +10,9 @@ import {
   type Outcomes,
 } from '../evidence/outcomes.ts';
 import { RCODE, rcodeName, TYPE } from '../../wire/iana.ts';
+import { readMessage } from '../../wire/message.ts';
+import { printData } from '../../wire/print.ts';
+import { ReadError } from '../../wire/reader.ts';
 import { failedInSilence } from './consequences.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { programs, upstreams } from './losses.ts';
@@ -39,6 +42,12 @@ export const clusterServfail: Rule = {
       (outside.servfail > 1 && meanwhile.servfail > 0.3 * meanwhile.asked)
     )
       return excluded('names of outside fail as well');
+    const { failing, fine } = clusterNames(observed, claims);
+    // Without its lists a server knows no name of the cluster.
+    if (fine > failing)
+      return excluded(
+        `${fine} of ${fine + failing} names of the cluster never fail meanwhile: it goes by the name`,
+      );
     for (const { name } of observed.names.list)
       if (observed.domains.isOfCluster(name)) claims.names.add(name);
     return {
@@ -48,7 +57,9 @@ export const clusterServfail: Rule = {
       confidence: outside.asked >= 5 ? 0.92 : 0.75,
       seen: [
         `${share(inside.servfail, inside.asked)} queries for names of the cluster were SERVFAIL.`,
-        `Of those for other names: ${share(outside.servfail, outside.asked)}.`,
+        ...(outside.asked > 0
+          ? [`Of those for other names: ${share(outside.servfail, outside.asked)}.`]
+          : []),
       ],
       why: 'The DNS server answers, and what it forwards works: what it lacks are the objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and cannot say whether a service exists.',
       fix: [
@@ -125,8 +136,9 @@ export const stuckServfail: Rule = {
       ],
       why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
-        'cache { servfail 0 } and a newer CoreDNS; with serve_stale: verify.',
-        'Now: restart the DNS pods one after the other, which empties their caches.',
+        'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries, and has to stay as it is.',
+        'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
+        'A shorter memory, where upstream recovers quickly: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
       ],
       prove: `ndots query ${names[0]} @UPSTREAM: it is answered`,
       disproved: 'upstream gives SERVFAIL for these names itself',
@@ -224,15 +236,28 @@ export const serverFails: Rule = {
     const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;
     const errors = otherErrors(observed);
+    const byName = goesByName(observed, names);
+    const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
+    const isFelt = servfail >= 0.1 * asked || byName !== null;
     return {
       code: this.code,
-      title: this.title,
-      severity: servfail >= 0.1 * asked ? 'critical' : 'warning',
-      confidence: 0.75,
+      title: byName === null ? this.title : 'Some names always fail with SERVFAIL, others never do',
+      severity: isFelt ? 'critical' : 'warning',
+      confidence: byName === null ? 0.75 : 0.83,
       seen: [
         sentence(
           `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
+        ...(byName === null
+          ? []
+          : [
+              `It goes by the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+            ]),
+        ...(target === ''
+          ? []
+          : [
+              `${names[0]!.name} is an alias of ${target}: nobody answers for that zone, and nothing else is affected.`,
+            ]),
         ...(late.length >= LATE_LEAST
           ? [
               `${late.length} of them came after a second or more: the server waited for somebody in vain, and its clients for it.`,
@@ -246,6 +271,11 @@ export const serverFails: Rule = {
       ],
       why: 'The server could not find an answer: what it asked itself did not reply, replied with an error, or its signatures do not verify. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
       fix: [
+        ...(byName === null
+          ? []
+          : [
+              `Ask for ${target === '' ? names[0]!.name : target} at the servers of its zone: they do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName), or the forward for that zone.`,
+            ]),
         'See what the server waits for: its log (errors), its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
         'More than one upstream, with health checks (forward does that).',
       ],
@@ -255,6 +285,42 @@ export const serverFails: Rule = {
     };
   },
 };
+
+/** So many queries for a name tell whether it always fails, and so many names that others do not. */
+const ALWAYS = { asked: 4, fine: 2 };
+
+/** Whether all that fails are names that always do, while others never do; null: it is not so. */
+function goesByName(
+  { names: { list } }: Observations,
+  names: readonly NameView[],
+): { readonly failing: number; readonly fine: number } | null {
+  const failing = new Map<string, number>();
+  for (const { name, outcomes } of names) {
+    if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) return null;
+    failing.set(name, (failing.get(name) ?? 0) + failures(outcomes));
+  }
+  const fine = new Set(
+    list.flatMap(({ name, outcomes }) => (outcomes.found > 0 && !failing.has(name) ? name : [])),
+  ).size;
+  const isAlways = [...failing.values()].every((count) => count >= ALWAYS.asked);
+  return isAlways && fine >= ALWAYS.fine && failing.size <= fine
+    ? { failing: failing.size, fine }
+    : null;
+}
+
+/** What the name is an alias of, by the failures that say so; empty: none does. */
+function aliasOf(observed: Observations, wanted: string): string {
+  for (const { reply, answers, name } of fails(observed, (each) => each === wanted)) {
+    if (reply === null || answers === 0 || name !== wanted) continue;
+    try {
+      const alias = readMessage(reply).answer.findLast(({ type }) => type === TYPE.CNAME);
+      if (alias !== undefined) return printData(alias.type, alias.data);
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+  return '';
+}
 
 /** How rare it is that servers fail, or that it is known why they do. */
 function failingText({ total }: Observations, unexplained: number): string {
@@ -287,6 +353,26 @@ function halves(
     addOutcomes(into, outcomes);
   }
   return sums;
+}
+
+/** So many replies tell that a name does not fail. */
+const FINE = 2;
+
+/** Names of the cluster that fail, and those that were asked for in the same time and never do. */
+function clusterNames(
+  { names, domains, failed }: Observations,
+  claims: Claims,
+): { readonly failing: number; readonly fine: number } {
+  const failing = new Set<string>();
+  const answers = new Map<string, number>();
+  for (const { name, outcomes } of names.list) {
+    if (!domains.isOfCluster(name) || claims.names.has(name)) continue;
+    if (outcomes.servfail > 0) failing.add(name);
+    else answers.set(name, (answers.get(name) ?? 0) + answered(outcomes));
+  }
+  for (const { name } of failed) answers.delete(name);
+  const fine = [...answers.values()].filter((count) => count >= FINE).length;
+  return { failing: failing.size, fine };
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
-import { upstreams, waitsForOthers } from './losses.ts';
+import { serveTheSame, upstreams, waitsForOthers } from './losses.ts';
 
 /**
  * Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the
@@ -60,6 +60,7 @@ export const slowServer: Rule = {
     if (slow === undefined)
       return (
         atTimes(enough, behind, observed, claims) ??
+        slowSister(observed, claims) ??
         excluded(
           `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
         )
@@ -136,6 +137,51 @@ function atTimes(
     ],
     exchanges,
   };
+}
+
+/**
+ * A server takes so many times as long as another one that has the same names, and so long at
+ * least, milliseconds; so many replies and names tell.
+ */
+const SISTER = { times: 10, ms: 8, replies: 10, names: 2 };
+
+/**
+ * A server that is much slower than others that are asked by the same clients for the same names:
+ * one DNS pod or one upstream of several. Null: there is none.
+ */
+function slowSister(observed: Observations, claims: Claims): Finding | null {
+  const { servers, backends, names } = observed;
+  const shared = (one: string, other: string): number =>
+    names.list.filter(
+      ({ servers: of, outcomes }) => outcomes.found > 0 && of.has(one) && of.has(other),
+    ).length;
+  for (const list of [backends.list, servers.list]) {
+    const enough = list.filter(
+      ({ address, outcomes }) =>
+        outcomes.asked - outcomes.lost >= SISTER.replies && !claims.late.has(address),
+    );
+    const [slow, ...others] = enough.toSorted(
+      (one, other) => other.quantile(0.5) - one.quantile(0.5),
+    );
+    if (slow === undefined || slow.quantile(0.5) < SISTER.ms) continue;
+    const sisters = others.filter(
+      ({ address }) =>
+        serveTheSame(observed, slow.address, address) &&
+        shared(slow.address, address) >= SISTER.names,
+    );
+    const usual = Math.min(...sisters.map((each) => each.quantile(0.5)));
+    if (sisters.length === 0 || slow.quantile(0.5) < SISTER.times * usual) continue;
+    return {
+      ...said(slow.address),
+      title: 'One name server is much slower than others that are asked the same',
+      confidence: 0.75,
+      seen: [
+        `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}; half of those of ${listed(sisters.map(({ address }) => address))} came within ${took(usual)}.`,
+      ],
+      exchanges: [],
+    };
+  }
+  return null;
 }
 
 /** Lookups that took long, those included of whose names the capture has only the beginning. */

@@ -24,7 +24,9 @@ export const strayReplies: Rule = {
     const seen = observed.strays.filter(isLost);
     const strays = [...seen, ...untranslated(observed)];
     if (strays.length < 2 || (strays.length < FEW && strays.length < RARE * observed.total.asked))
-      return excluded('replies come from the address that was asked');
+      return excluded(
+        `${strays.length} of ${observed.total.asked} queries got their reply from another address than was asked`,
+      );
     const from = [...new Set(strays.map((each) => answerer(each)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     claims.take(strays);

@@ -36,7 +36,10 @@ export const suddenNegatives: Rule = {
       const negative = outcomes.nxdomain + outcomes.nodata;
       return absence.count >= MOST * negative ? [{ ...absence, view }] : [];
     });
-    if (gone.length < LEAST) return excluded('names that were found are found later, too');
+    if (gone.length < LEAST)
+      return excluded(
+        `of ${known.length} names and types that were found ${gone.length} were missing later`,
+      );
     const middle = median(gone.map(({ fromMs }) => fromMs));
     const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < TOGETHER_MS);
     if (together.length < LEAST || new Set(together.map(({ view }) => view.name)).size < NAMES)

@@ -54,7 +54,7 @@ export const tcpBlocked: Rule = {
     const { truncated } = observed;
     const blocked = blockedPairs(observed);
     const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
-    if (truncated.length === 0 && silent < FAILED_MIN)
+    if (truncated.length === 0 && silent < FAILED_MIN && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
       const keys = new Set(
@@ -103,6 +103,15 @@ export const tcpBlocked: Rule = {
     return neverAsked(observed, odd, hasTcp);
   },
 };
+
+/** Whether queries over TCP are lost, while the server answers over UDP. */
+function isTcpAlone({ losses, flows }: Observations): boolean {
+  const lost = losses.filter(({ protocol }) => protocol === 'tcp');
+  return (
+    lost.length >= FAILED_MIN &&
+    lost.some(({ server }) => flows.to(server.address).some((flow) => flow.asked > flow.lost))
+  );
+}
 
 /** Clients and servers between which connections are not accepted. */
 function blockedPairs(observed: Observations): readonly ConnectionPair[] {

@@ -3,6 +3,7 @@ import { rcodeName, TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { wrong } from '../evidence/outcomes.ts';
 import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
+import { pairsText } from './losses.ts';
 import { sentSpan } from '../exchanges/seen-exchange.ts';
 
 /** So many of the errors of a name come in one row, and no fewer, where it is not always so. */
@@ -55,7 +56,7 @@ export const wrongAaaa: Rule = {
     );
     if (!both) return unknown('no name was found for which AAAA was asked, too');
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
-    if (bads.length === 0 || bad < 2) return excluded('A and AAAA agree whether names exist');
+    if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
       return excluded('A fails as well meanwhile');
     const rcode = bads[0]!.rcode;
