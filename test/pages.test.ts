@@ -284,3 +284,16 @@ describe('Corefiles of pages', () => {
     }
   });
 });
+
+test('no page has a command that installs a package of our name from a registry', () => {
+  const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/**/*.md', 'examples/**/*.md']);
+  const commands = pages.flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/npm (?:install|i|exec|x)\b[^\n`]*/g)].map(
+      ([command]) => `${page}: ${command}`,
+    ),
+  );
+  assert.deepEqual(
+    commands.filter((command) => /\sndots(?:@\S*)?(?:\s|$)/.test(command)),
+    [],
+  );
+});

@@ -21,6 +21,8 @@ const converted = 'Convert it first: editcap -F pcapng FILE NEW.pcapng';
 const none =
   'A capture (pcap, pcapng), dnstap, a log or a list is read, compressed with gzip or zstd, too.';
 
+const ofCaptures = 'Captures are read by: ndots capture FILE, ndots doctor FILE, ndots plan FILE';
+
 /** By their first bytes (file(1) has more); the longest of those that begin alike stands first. */
 const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
   [0, '\x1f\x8b', 'compressed once more, with gzip', piped('zcat')],
@@ -70,7 +72,11 @@ export function foreignFile(first: Uint8Array): ForeignFile | null {
 
 /** The same where only text is of use: captures, and what would be unpacked elsewhere, are none. */
 export function noText(first: Uint8Array): ForeignFile | null {
-  if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: null };
+  if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: ofCaptures };
   const found = foreignFile(first);
-  return found === null ? null : { ...found, what: found.what.replace(' once more,', '') };
+  if (found === null) return null;
+  const what = found.what.replace(' once more,', '');
+  if (what.startsWith('a capture')) return { what, remedy: ofCaptures };
+  // What verbs that read captures take is no help here.
+  return { what, remedy: found.remedy === none ? 'Text is expected here.' : found.remedy };
 }

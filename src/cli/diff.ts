@@ -16,7 +16,7 @@ import { parseDiffOptions, type DiffOptions } from './diff-options.ts';
 import { readNames } from './diff-names.ts';
 import { givenText } from './named-file.ts';
 import { comparisonDocument, printComparison } from './diff-text.ts';
-import { parseCorefileText } from './parse-corefile.ts';
+import { parseStartedCorefile } from './parse-corefile.ts';
 
 /** The verb `diff`. */
 export const diff: Command = {
@@ -97,8 +97,10 @@ export async function withBoth<T>(
         env,
         plugins: loadPlugins,
         load(syntaxes) {
-          const output = parseCorefileText({ file, text, dnsPort: 53, env, syntaxes });
+          const output = parseStartedCorefile({ file, text, dnsPort: 53, env, syntaxes });
           trees.push(output.corefile);
+          for (const warning of output.warnings)
+            if (warning.code === 'corefile-empty') told?.(warning.print());
           return output;
         },
       }),

@@ -47,6 +47,31 @@ test('a verb that reads standard input as a file has the same bound', () => {
   assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
 });
 
+test('where text is expected, a capture is told where captures are read, and nothing else is', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
+  const remedy = (bytes: Uint8Array): string | null => {
+    writeFileSync(join(folder, 'file'), bytes);
+    try {
+      return readText(join(folder, 'file'), 'resolv.conf');
+    } catch (error) {
+      return (error as Problem).remedy;
+    }
+  };
+  const capture = pcapFile(LINK.RAW, []);
+  for (const each of [capture, Buffer.from('snoop\0\0\0\0\0\0\u0002', 'latin1')])
+    assert.match(remedy(each) ?? '', /ndots capture FILE/);
+  const others = [
+    '\u007fELF\u0002\u0001',
+    '\u0089PNG',
+    '%PDF-1.7',
+    '\0\u0001\u0002\u0003\u0004\u0005',
+  ];
+  for (const each of others)
+    assert.equal(remedy(Buffer.from(each, 'latin1')), 'Text is expected here.');
+  assert.match(remedy(gzipSync(capture)) ?? '', /^Unpack it first/);
+  rmSync(folder, { recursive: true });
+});
+
 test('a file that is binary where text is expected is told by what it is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
   const told = (bytes: Uint8Array): string => {

@@ -1,6 +1,7 @@
 /** Parsing a Corefile as `ndots serve` does. */
 import { globSync } from 'node:fs';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { builtInCorefile, emptyCorefile } from '../corefile/empty.ts';
 import { parseCorefile, type ParseInput, type ParseOutput } from '../corefile/parse.ts';
 import { directiveNames, external } from '../plugins/order.ts';
 
@@ -19,4 +20,16 @@ export function parseCorefileText(corefile: CorefileText): ParseOutput {
     readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),
   });
+}
+
+/**
+ * The same for a server that starts: a Corefile without a server block stands for the built-in one, as
+ * in CoreDNS, and a warning says so.
+ */
+export function parseStartedCorefile(corefile: CorefileText): ParseOutput {
+  const given = parseCorefileText(corefile);
+  if (given.corefile.blocks.length > 0 || given.problems.length > 0) return given;
+  const { file, dnsPort } = corefile;
+  const builtIn = parseCorefileText({ ...corefile, text: builtInCorefile(dnsPort) });
+  return { ...builtIn, warnings: [...given.warnings, emptyCorefile(file)] };
 }

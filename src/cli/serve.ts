@@ -33,7 +33,8 @@ import { WORKER_THREAD } from '../server/control/spare-thread.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
-import { parseCorefileText } from './parse-corefile.ts';
+import { builtInCorefile } from '../corefile/empty.ts';
+import { parseCorefileText, parseStartedCorefile } from './parse-corefile.ts';
 import { removePidFile, writePidFile } from './pid-file.ts';
 import { processSamples } from './process-samples.ts';
 import { parseServeOptions, type ServeOptions } from './serve-options.ts';
@@ -47,9 +48,6 @@ const extension = import.meta.url.slice(-3);
 
 /** Of more than these, this thread and the runtime's helpers leave some free by themselves. */
 const FEW_PROCESSORS = 8;
-
-/** What an absent or empty Corefile stands for. */
-const builtIn = (port: number): string => `.:${port} {\n    whoami\n    log\n}\n`;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
   const options = parseServeOptions(words);
@@ -332,7 +330,7 @@ export async function corefileSource(
   }
   const file = conf ?? 'Corefile';
   if (conf === undefined && !existsSync(file))
-    return { file: 'Corefile', folder, read: () => builtIn(port) };
+    return { file: 'Corefile', folder, read: () => builtInCorefile(port) };
   return { file, folder: dirname(resolve(file)), read: () => readCorefile(file) };
 }
 
@@ -344,13 +342,8 @@ function load(
   mayBeBuiltIn: boolean,
 ): ParseOutput {
   const text = read();
-  const parsed = parseCorefileText({
-    file,
-    text: mayBeBuiltIn && text.trim() === '' ? builtIn(dnsPort) : text,
-    dnsPort,
-    env,
-    syntaxes,
-  });
+  const parse = mayBeBuiltIn ? parseStartedCorefile : parseCorefileText;
+  const parsed = parse({ file, text, dnsPort, env, syntaxes });
   // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed,
   // either.
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;

@@ -31,7 +31,7 @@ import { printName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 import { replyBytes } from '../resolver/reply-bytes.ts';
-import { parseCorefileText } from './parse-corefile.ts';
+import { parseStartedCorefile } from './parse-corefile.ts';
 
 /** The Corefile of a server in this process. */
 export interface NamedCorefile {
@@ -138,7 +138,7 @@ function embed(
     env,
     folder,
     load(syntaxes) {
-      const output = parseCorefileText({ file, text, dnsPort: 53, env, syntaxes });
+      const output = parseStartedCorefile({ file, text, dnsPort: 53, env, syntaxes });
       return manifests === null ? output : withObjectsOf(output, manifests);
     },
     network: scriptedUpstreams(script, clock),

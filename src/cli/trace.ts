@@ -99,12 +99,6 @@ async function serverStarter(
   if (corefile === null && (manifests === null || plan)) return undefined;
   const { corefileFor, corefileOf, traceServer } = await import('./trace-server.ts');
   const given = corefile === null ? null : readText(corefile, 'Corefile');
-  // The server would take the built-in one in its place, which answers nothing.
-  if (given?.trim() === '')
-    throw new Problem({
-      code: 'empty-corefile',
-      text: `${corefile ?? ''}: there is nothing in this Corefile`,
-    });
   return traceServer({
     corefile:
       corefile === null || given === null

@@ -14,7 +14,6 @@ function written(name: string, text: string): string {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
 }
-const empty = written('empty', '');
 const bad = written('bad.yaml', 'a: [\n');
 const noKey = written('key', '# no key\n');
 const binary = written('binary', '\0'.repeat(100));
@@ -27,7 +26,6 @@ const ofManifests = ['trace', 'a', '--manifests', 'examples/cluster'];
 const cases: readonly (readonly [words: readonly string[], code: number, told: RegExp])[] = [
   [['trace', 'a', '-c', ''], 3, /^ndots trace: -c needs the name of a client/],
   [['trace', 'a', '-c', ','], 3, /-c needs the name of a client/],
-  [['trace', 'a', '--corefile', empty], 2, /empty: there is nothing in this Corefile/],
   [['trace', 'a', '--answers', bad], 2, /bad\.yaml is no YAML: Flow sequence[^\n]*\]\n {2}at /],
   [
     ['trace', 'a', '-n', 'b ad', '--manifests', 'examples/cluster'],

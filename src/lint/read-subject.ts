@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { basename, dirname, isAbsolute } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { Problem, type Place } from '../base/problem.ts';
+import { emptyCorefile } from '../corefile/empty.ts';
 import { overlapProblems } from '../corefile/overlap.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import { bindDirective, type Syntax } from '../corefile/syntax.ts';
@@ -138,7 +139,8 @@ function understand(
   const { corefile: tree } = output;
   const problems: Problem[] = [...output.problems];
   const warnings: Problem[] = [...output.warnings];
-  if (!fragment && isEmpty(input.source.text)) warnings.push(emptyCorefile(tree.file));
+  if (!fragment && tree.blocks.length === 0 && problems.length + warnings.length === 0)
+    warnings.push(emptyCorefile(tree.file));
   const role = isNodeCache(input, tree) ? 'node-cache' : 'server';
   const parts = { file: input.source.file, fragment, role, object: input.object } as const;
   const today = new Map(
@@ -173,22 +175,6 @@ function addressProblems(
   const lacks = [...problems, ...warnings].some(({ code }) => code.startsWith('import-'));
   const hasTls = lacks || directives.some(({ name }) => name === 'tls');
   return keys.flatMap((key) => keyProblem(key, hasTls) ?? []);
-}
-
-/** Whether there is nothing but white space and comments. */
-function isEmpty(text: string): boolean {
-  return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
-}
-
-function emptyCorefile(file: string): Problem {
-  return new Problem({
-    code: 'corefile-empty',
-    text: 'there is nothing in this Corefile',
-    place: { file, line: 1, column: 1 },
-    hint: 'A server that starts with it answers every name by whoami, so that no name resolves; one that runs keeps what it has.',
-    remedy:
-      'Look at what writes it: a template, a key of a ConfigMap, a command before a redirection.',
-  });
 }
 
 /** @param today the block's directives by their current names */
