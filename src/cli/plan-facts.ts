@@ -9,6 +9,12 @@ import { parseAnswerSpec } from '../resolver/answer-spec.ts';
 import type { SeenNames } from './plan-names.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
+/** `web-0.web.shop`: an endpoint, its service, and the namespace. */
+const ENDPOINT_LABELS = 3;
+
+/** Domains of the world that nobody calls a namespace (`dev`, `io` and `app` are namespaces). */
+const WORLD: ReadonlySet<string> = new Set('arpa biz com edu gov info int mil net org'.split(' '));
+
 /** What is known of names. */
 export class NameFacts {
   readonly #seen: SeenNames;
@@ -47,6 +53,23 @@ export class NameFacts {
         ? this.#found(plain, true, true)
         : own;
     return { ...emptyScript, rules: [...rules, ...outside] };
+  }
+
+  /**
+   * Whether the script of a name is a guess: nobody saw the name on the wire, no services are
+   * listed, and a service, or an endpoint of one, may be called so.
+   */
+  isAssumed(name: string, listed: boolean): boolean {
+    const labels = name.replace(/\.$/, '').toLowerCase().split('.');
+    return (
+      listed &&
+      this.#source === null &&
+      !name.endsWith('.') &&
+      labels.length > 1 &&
+      (labels.length <= ENDPOINT_LABELS || labels.at(-1) === 'svc') &&
+      !WORLD.has(labels.at(-1)!) &&
+      !this.#seen.names.has(`${labels.join('.')}.`)
+    );
   }
 
   async #rulesFor(name: string): Promise<readonly AnswerRule[]> {

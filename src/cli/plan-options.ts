@@ -26,6 +26,8 @@ export interface PlanOptions extends ClusterOptions {
   readonly clusterDns: readonly string[] | null;
   /** Names of one workload, those that are asked for most. */
   readonly most: number;
+  /** `deploy/cart`: plan for this one alone; null: for all. */
+  readonly workload: string | null;
   readonly output: 'text' | 'json' | 'patch';
 }
 
@@ -48,7 +50,12 @@ const table = {
     cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
     ...clusterOptions,
     from: one('--from', text('TYPE/NAME'), 'the names of a list are those of this workload’s pods'),
-    namespace: one('-n, --namespace', namespaceName, 'of --from, and of clients nobody knows'),
+    workload: one('--workload', text('TYPE/NAME'), 'plan for this one alone, as the plan names it'),
+    namespace: one(
+      '-n, --namespace',
+      namespaceName,
+      'of --from and --workload, and of clients nobody knows',
+    ),
   }),
   ...group('How they are looked up', {
     clients: many(
@@ -69,7 +76,7 @@ const table = {
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'patch']),
-      'text, json, or patch: a strategic merge patch for each workload',
+      'text, json, or patch: the strategic merge patch of one workload, for kubectl patch',
     ),
   }),
 };
@@ -79,7 +86,10 @@ export const planUsage: Usage = {
   synopsis: 'FILE…|-',
   examples: [
     ['node7.pcap --cluster', 'for the pods of a cluster'],
-    ['coredns.log --manifests dump/ -o patch', 'and the patches'],
+    [
+      'coredns.log --manifests dump/ --workload deploy/cart -o patch',
+      'the patch of one, for kubectl patch --patch-file',
+    ],
     ['names.txt --from deploy/cart --manifests dump/', 'for a list of names'],
     ['names.txt --resolv-conf resolv.conf -c musl', 'for one resolver'],
   ],
@@ -113,6 +123,7 @@ export function parsePlanOptions(given: readonly string[]): PlanOptions {
     ...clusterGiven(values),
     clusterDomain: (values.clusterDomain ?? 'cluster.local').replace(/\.$/, '').toLowerCase(),
     clusterDns: values.clusterDns,
+    workload: values.workload,
     most: values.most ?? 200,
     output: values.output ?? 'text',
   };

@@ -1,6 +1,7 @@
 /** What `ndots plan` prints. */
 import type { BrokenName, ClientPlan } from '../resolver/ndots-plan.ts';
 import type { Io } from './command.ts';
+import { usage } from './option-values.ts';
 import { count, wrap } from './page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
@@ -19,7 +20,7 @@ export function printPlans(
 }
 
 function onePlan(
-  { workload, names, lookups, leftOut, plans, best }: WorkloadPlan,
+  { workload, names, lookups, leftOut, plans, best, unknown }: WorkloadPlan,
   columns: number,
 ): string {
   const whose =
@@ -35,7 +36,7 @@ function onePlan(
     ...[...breaks(plans), ...dots(plans)].flatMap((line) =>
       line === '' ? [''] : wrap(line.slice(MARK), line.slice(0, MARK), page),
     ),
-    ...wrap(verdict(plans, best), '→ ', page),
+    ...wrap(verdict(plans, best, unknown), '→ ', page),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -73,7 +74,8 @@ function cells(plans: readonly ClientPlan[]): readonly (readonly string[])[] {
       ...values.map((ndots) => {
         const one = choices.find((each) => each.ndots === ndots);
         if (one === undefined) return '-';
-        return `${one.queries}${one.broken.length > 0 ? ` ✗${one.broken.length}` : ''}`;
+        const unknown = one.unknown.length > 0 ? ` ?${one.unknown.length}` : '';
+        return `${one.queries}${one.broken.length > 0 ? ` ✗${one.broken.length}` : ''}${unknown}`;
       }),
     ]),
   ];
@@ -125,7 +127,13 @@ function dots(plans: readonly ClientPlan[]): readonly string[] {
   return [...lines, ...more, ''];
 }
 
-function verdict(plans: readonly ClientPlan[], best: number | null): string {
+function verdict(
+  plans: readonly ClientPlan[],
+  best: number | null,
+  unknown: readonly string[],
+): string {
+  if (best === null && unknown.length > 0)
+    return `Whether a lower ndots or a final dot breaks a name is not known: ${count(unknown.length, 'name', 'names')} (${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''}) may be names of services. --cluster or --manifests tells which services there are.`;
   if (best === null) return 'No lower ndots saves queries without breaking a name.';
   const shares = Map.groupBy(plans, ({ choices }) => {
     const now = choices[0]!.queries;
@@ -133,7 +141,11 @@ function verdict(plans: readonly ClientPlan[], best: number | null): string {
     return `${saved} of ${now} queries (${Math.round((100 * saved) / Math.max(1, now))} %)`;
   });
   const told = [...shares].map(([share, alike]) => `${listed(alike)} ${share}`);
-  return `ndots:${best} breaks nothing that was asked for, and saves ${told.join('; ')}.`;
+  const open =
+    unknown.length === 0
+      ? ''
+      : ` What a lower one, or a final dot, does to ${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''} is not known without --cluster or --manifests.`;
+  return `ndots:${best} breaks nothing that was asked for, and saves ${told.join('; ')}.${open}`;
 }
 
 function listed(plans: readonly ClientPlan[]): string {
@@ -152,45 +164,68 @@ const kinds: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * A strategic merge patch for each workload for which something is proposed. The options of a
+ * The strategic merge patch of the one workload for which something is proposed, as `kubectl patch
+ * --patch-file` takes it: one document, what is said of others in comments. The options of a
  * dnsConfig are replaced as a whole, so those that are there stand in it, too.
+ * @throws Problem if there are several: kubectl would apply the first to whatever it is told
  */
-export function printPatches(found: readonly WorkloadPlan[]): string {
-  return found
-    .map(({ workload, best }) => {
-      const { namespace, name, dnsConfig } = workload;
-      if (best === null) return `# ${title(workload)}: nothing to change.\n`;
-      const [short = '', object = ''] = name.split('/');
-      const [apiVersion, kind] = kinds[short] ?? [];
-      if (kind === undefined)
-        return `# ${title(workload)}: ndots:${best}, where its pods are made; those that run cannot be changed.\n`;
-      const others = (dnsConfig?.options ?? []).filter((option) => option.name !== 'ndots');
-      const options = [...others, { name: 'ndots', value: String(best) }];
-      const indent = short === 'cj' ? '          ' : '      ';
-      const template =
-        short === 'cj'
-          ? '  jobTemplate:\n    spec:\n      template:\n        spec:'
-          : '  template:\n    spec:';
-      const lines = options.flatMap((option) => [
-        `${indent}    - name: ${JSON.stringify(option.name)}`,
-        ...(option.value === undefined
-          ? []
-          : [`${indent}      value: ${JSON.stringify(option.value)}`]),
-      ]);
-      return [
-        `# kubectl -n ${namespace} patch ${name} --patch-file FILE`,
-        `apiVersion: ${apiVersion}`,
-        `kind: ${kind}`,
-        'metadata:',
-        `  name: ${object}`,
-        `  namespace: ${namespace}`,
-        'spec:',
-        template,
-        `${indent}dnsConfig:`,
-        `${indent}  options:`,
-        ...lines,
-        '',
-      ].join('\n');
-    })
-    .join('---\n');
+export function printPatch(found: readonly WorkloadPlan[], program: string): string {
+  const patched = found.filter(({ workload, best }) => best !== null && kindOf(workload) !== null);
+  if (patched.length > 1)
+    throw usage(
+      `there are ${patched.length} patches, and kubectl takes one at a time`,
+      patched
+        .map(
+          ({ workload: { namespace, name } }) =>
+            `${program} plan … -o patch --workload ${name} -n ${namespace} > patch.yaml; kubectl -n ${namespace} patch ${name} --patch-file patch.yaml`,
+        )
+        .join('\n  '),
+    );
+  const comments = found.filter((one) => one !== patched[0]).map(commentOf);
+  return [...comments, ...patched.map(patchOf)].join('');
+}
+
+function kindOf({ name }: Workload): readonly [apiVersion: string, kind: string] | null {
+  return kinds[name.split('/')[0] ?? ''] ?? null;
+}
+
+function commentOf({ workload, best, unknown }: WorkloadPlan): string {
+  if (best !== null)
+    return `# ${title(workload)}: ndots:${best}, where its pods are made; those that run cannot be changed.\n`;
+  return unknown.length > 0
+    ? `# ${title(workload)}: not known without --cluster or --manifests, nothing is proposed.\n`
+    : `# ${title(workload)}: nothing to change.\n`;
+}
+
+function patchOf({ workload, best }: WorkloadPlan): string {
+  const { namespace, name, dnsConfig } = workload;
+  const [short = '', object = ''] = name.split('/');
+  const [apiVersion, kind] = kindOf(workload)!;
+  const others = (dnsConfig?.options ?? []).filter((option) => option.name !== 'ndots');
+  const options = [...others, { name: 'ndots', value: String(best) }];
+  const indent = short === 'cj' ? '          ' : '      ';
+  const template =
+    short === 'cj'
+      ? '  jobTemplate:\n    spec:\n      template:\n        spec:'
+      : '  template:\n    spec:';
+  const lines = options.flatMap((option) => [
+    `${indent}    - name: ${JSON.stringify(option.name)}`,
+    ...(option.value === undefined
+      ? []
+      : [`${indent}      value: ${JSON.stringify(option.value)}`]),
+  ]);
+  return [
+    `# kubectl -n ${namespace} patch ${name} --patch-file FILE`,
+    `apiVersion: ${apiVersion}`,
+    `kind: ${kind}`,
+    'metadata:',
+    `  name: ${object}`,
+    `  namespace: ${namespace}`,
+    'spec:',
+    template,
+    `${indent}dnsConfig:`,
+    `${indent}  options:`,
+    ...lines,
+    '',
+  ].join('\n');
 }

@@ -32,7 +32,9 @@ export interface WorkloadPlan {
   /** Names that were asked for less, and left out. */
   readonly leftOut: number;
   readonly plans: readonly ClientPlan[];
-  /** What is proposed; null: nothing saves anything without breaking a name. */
+  /** Names of which it is not known whether they are those of services. */
+  readonly unknown: readonly string[];
+  /** What is proposed; null: nothing is known to save anything without breaking a name. */
   readonly best: number | null;
 }
 
@@ -177,7 +179,8 @@ export class WorkloadPlanning {
     const asked: AskedName[] = [];
     for (const [name, { lookups, both }] of sorted.slice(0, most)) {
       const script = await this.#facts.scriptFor(name, search, listed);
-      asked.push({ name, lookups, families: both ? [4, 6] : [4], script });
+      const assumed = this.#facts.isAssumed(name, listed);
+      asked.push({ name, lookups, families: both ? [4, 6] : [4], script, assumed });
     }
     const plans: ClientPlan[] = [];
     for (const client of clients) {
@@ -191,6 +194,7 @@ export class WorkloadPlanning {
       lookups: asked.reduce((sum, { lookups }) => sum + lookups, 0),
       leftOut: sorted.length - asked.length,
       plans,
+      unknown: asked.filter(({ assumed }) => assumed).map(({ name }) => name),
       best: bestNdots(plans),
     };
   }

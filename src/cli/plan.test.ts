@@ -228,6 +228,86 @@ describe('ndots plan', () => {
     assert.match(patch.out, /^# kubectl -n shop patch deploy\/cart --patch-file FILE$/m);
   });
 
+  test('of a list without services, names that may be those of services are left alone', async () => {
+    const list = file(
+      'list.txt',
+      'redis.cache\nweb-0.web.shop\napi.shop.svc\nwww.eu.example.com\nexample.com\n',
+    );
+    const [found] = await json(list);
+    const may = ['redis.cache', 'web-0.web.shop', 'api.shop.svc'];
+    assert.deepEqual(found!.unknown, may);
+    assert.equal(found!.best, 3);
+    for (const { choices, dotted } of found!.plans) {
+      assert.deepEqual(choices.at(-1)!.unknown, may);
+      assert.deepEqual(
+        dotted.map(({ name }) => name),
+        ['www.eu.example.com', 'example.com'],
+      );
+    }
+    const alone = file('alone.txt', 'redis.cache\n');
+    const { out, code } = await run(alone);
+    assert.match(out, /is not known: 1 name \(redis\.cache\)/);
+    assert.doesNotMatch(out, /breaks nothing|final dot:/);
+    assert.equal(code, 0);
+    assert.match((await run(alone, '-o', 'patch')).out, /^# .* nothing is proposed\.$/m);
+  });
+
+  test('a patch is one document that kubectl takes, and of several one is chosen', async () => {
+    const log = file(
+      'two.log',
+      [
+        logOf('10.244.1.7', walk('api.stripe.com')),
+        logOf('10.244.1.8', walk('www.example.com')),
+      ].join('\n'),
+    );
+    const second = {
+      metadata: { name: 'web', namespace: 'shop', uid: 'w' },
+      status: { podIP: '10.244.1.8' },
+    };
+    const made = parseAllDocuments(readFileSync(manifests, 'utf8')).map(
+      (each) => each.toJS() as unknown,
+    );
+    const pod = { apiVersion: 'v1', kind: 'Pod', spec: { containers: [] }, ...second };
+    const owner = {
+      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 's', controller: true },
+    };
+    Object.assign(pod.metadata, { ownerReferences: [owner] });
+    const both = file(
+      'both.yaml',
+      [
+        ...made,
+        pod,
+        {
+          apiVersion: 'apps/v1',
+          kind: 'StatefulSet',
+          metadata: { name: 'web', namespace: 'shop', uid: 's' },
+          spec: { template: { spec: {} } },
+        },
+      ]
+        .map((each) => JSON.stringify(each))
+        .join('\n---\n'),
+    );
+    const several = await run(log, '--manifests', both, '-o', 'patch');
+    assert.equal(several.code, 3);
+    assert.match(several.err, /kubectl takes one at a time/);
+    assert.match(several.err, /--workload sts\/web -n shop/);
+    const one = await run(
+      log,
+      '--manifests',
+      both,
+      '-o',
+      'patch',
+      '--workload',
+      'sts/web',
+      '-n',
+      'shop',
+    );
+    assert.equal(parseAllDocuments(one.out).length, 1);
+    assert.match(one.out, /kind: StatefulSet/);
+    const none = await run(log, '--manifests', both, '--workload', 'sts/wob');
+    assert.match(none.err, /Did you mean sts\/web\?/);
+  });
+
   test('on a narrow terminal clients stand side by side, and nothing is cut', async () => {
     const words = ['examples/plan/coredns.log', '--manifests', 'examples/plan/cluster.yaml'];
     const { out } = await runCommand(plan, words, {}, { columns: 40 });

@@ -17,6 +17,8 @@ export interface AskedName {
   readonly families: readonly AddressFamily[];
   /** The answers to the candidates of its search path. */
   readonly script: Script;
+  /** Whether these are assumed: nothing says whether the name is that of a service. */
+  readonly assumed: boolean;
 }
 
 /** The cost and the result of one lookup of a name. */
@@ -41,6 +43,8 @@ export interface NdotsChoice {
   /** The number of queries for all lookups. */
   readonly queries: number;
   readonly broken: readonly BrokenName[];
+  /** Names of which it is not known whether they would break. */
+  readonly unknown: readonly string[];
 }
 
 /** A name that is cheaper with a final dot and resolves to the same. */
@@ -79,6 +83,7 @@ export async function planNdots(
   const values = Array.from({ length: Math.max(1, ndots) }, (_, below) => ndots - below);
   const queries = new Map(values.map((value) => [value, 0]));
   const broken = new Map<number, BrokenName[]>(values.map((value) => [value, []]));
+  const unknown = new Map<number, string[]>(values.map((value) => [value, []]));
   const dotted: DottedName[] = [];
   for (const asked of names) {
     const { name, lookups } = asked;
@@ -98,10 +103,11 @@ export async function planNdots(
     for (const value of values) {
       const then = value <= dots ? lower : now;
       queries.set(value, queries.get(value)! + lookups * then.queries);
+      if (asked.assumed && then !== now) unknown.get(value)!.push(name);
       if (now.ok && then.found !== now.found)
         broken.get(value)!.push({ name, lookups, was: now.found, becomes: then.found });
     }
-    if (!searched || !now.ok) continue;
+    if (!searched || !now.ok || asked.assumed) continue;
     const plain = await costOf(client, settings, asked, `${name}.`);
     if (plain.found === now.found && plain.queries < now.queries)
       dotted.push({ name, lookups, now: now.queries, dotted: plain.queries });
@@ -114,6 +120,7 @@ export async function planNdots(
       ndots: value,
       queries: queries.get(value)!,
       broken: broken.get(value)!,
+      unknown: unknown.get(value)!,
     })),
     dotted: dotted.toSorted((a, b) => saved(b) - saved(a)),
   };
@@ -146,8 +153,8 @@ async function costOf(
 }
 
 /**
- * The value of `ndots` that saves most and breaks nothing for any client; null if none saves
- * anything. Of two equal ones the higher, because it changes less.
+ * The value of `ndots` that saves most and is known to break nothing for any client; null if none
+ * saves anything. Of two equal ones the higher, because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>
@@ -159,7 +166,8 @@ export function bestNdots(plans: readonly ClientPlan[]): number | null {
   let best = now.ndots;
   for (const { ndots } of lower) {
     const choices = of(ndots);
-    if (choices.some((one) => one === undefined || one.broken.length > 0)) continue;
+    if (choices.some((one) => one === undefined || one.broken.length + one.unknown.length > 0))
+      continue;
     if (total(choices) < total(of(best))) best = ndots;
   }
   return best === now.ndots ? null : best;
