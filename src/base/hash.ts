@@ -1,41 +1,168 @@
 /**
- * Hashes for tables whose keys others choose (FNV-1a, 32 bits), byte by byte: the caller loops
- * over the key, so nothing is copied or allocated.
+ * The keyed hash of all tables whose keys others choose: HalfSipHash-1-3 (Aumasson and Bernstein,
+ * "SipHash: a fast short-input PRF", 2012; the Linux kernel uses it for the same purpose). Without
+ * the key nobody can choose names that share a bucket, however many replies they time. FNV and its
+ * like do not have this property: a random start value does not hide which names collide.
  *
  * ```ts
- * let hash = hashSeed();
- * for (const byte of key) hash = nextHash(hash, byte);
- * const slot = mixedHash(hash) & mask;
+ * const slot = hashBytes(key, 0, key.length) & mask;
  * ```
+ *
+ * The key is one for the whole process, since threads share tables (zones, hosts).
  */
+import type { Random } from './random.ts';
 
-/** FNV-1a's own initial value: for hashes that must be the same in every run. */
-export const HASH_START: number = 0x811c9dc5 | 0;
+/** Two words of 32 bits. */
+export type HashKey = readonly [number, number];
 
-let seed = HASH_START;
+// The state before the first word. Until a key is drawn it is the same in every run.
+let start0 = 0;
+let start1 = 0;
+let start2 = 0;
+let start3 = 0;
+let key: HashKey = [0, 0];
+useHashKey([0x2b7e1516, 0x28aed2a6]);
 
-/**
- * Sets the initial value of all hashes of this thread. A server draws it at random before it makes
- * the first table: clients must not know which names collide, or they could make every lookup long.
- */
-export function seedHashes(drawn: number): void {
-  seed = drawn | 0;
+/** Sets the key of this thread: the one that another thread of the process has drawn. */
+export function useHashKey(given: HashKey): void {
+  key = given;
+  start0 = key[0] | 0;
+  start1 = key[1] | 0;
+  start2 = 0x6c796765 ^ key[0];
+  start3 = 0x74656462 ^ key[1];
 }
 
 /**
- * The initial value of this thread's hashes. A table that other threads read, too, must carry the
- * seed with which it was made.
+ * Draws the key of this process. Called before the first table is made; a table that was filled
+ * with another key finds nothing.
  */
-export function hashSeed(): number {
-  return seed;
+export function drawHashKey(random: Random): void {
+  useHashKey([random.integer(2 ** 32), random.integer(2 ** 32)]);
 }
 
-/** The hash of what `hash` stands for, followed by one more byte or number. */
-export function nextHash(hash: number, next: number): number {
-  return Math.imul(hash ^ next, 0x01000193);
+/** The key of this thread, for those that share its tables. */
+export function hashKey(): HashKey {
+  return key;
 }
 
-/** Mixes the high bits into the low ones, of which a table uses only a few. */
-export function mixedHash(hash: number): number {
-  return hash ^ (hash >>> 15);
+/**
+ * The hash of `bytes[at, end)`: an integer of 32 bits with a sign.
+ * @param before a number that belongs to the key of the table, too; 0: none
+ */
+export function hashBytes(bytes: Uint8Array, at: number, end: number, before = 0): number {
+  let v0 = start0;
+  let v1 = start1;
+  let v2 = start2;
+  let v3 = start3;
+  let word = before;
+  let tail = (end - at) << 24;
+  const whole = at + ((end - at) & ~3);
+  // A number in front is one more word; without it the first word is that of the bytes.
+  let more = before !== 0;
+  for (;;) {
+    if (!more) {
+      if (at >= whole) break;
+      word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+      at += 4;
+    }
+    more = false;
+    v3 ^= word;
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    v0 ^= word;
+  }
+  for (let shift = 0; at < end; shift += 8) tail |= bytes[at++]! << shift;
+  return finished(v0, v1, v2, v3, tail);
+}
+
+/**
+ * The same hash of `bytes[at, at + length)` with each byte replaced by its entry in `map` (256
+ * bytes), which is also written to `to`: folding a name and hashing it is one pass.
+ */
+export function hashMapped(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  map: Uint8Array,
+  to: Uint8Array,
+): number {
+  let v0 = start0;
+  let v1 = start1;
+  let v2 = start2;
+  let v3 = start3;
+  let i = 0;
+  for (const whole = length & ~3; i < whole; i += 4, at += 4) {
+    const byte0 = map[bytes[at]!]!;
+    const byte1 = map[bytes[at + 1]!]!;
+    const byte2 = map[bytes[at + 2]!]!;
+    const byte3 = map[bytes[at + 3]!]!;
+    to[i] = byte0;
+    to[i + 1] = byte1;
+    to[i + 2] = byte2;
+    to[i + 3] = byte3;
+    const word = byte0 | (byte1 << 8) | (byte2 << 16) | (byte3 << 24);
+    v3 ^= word;
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    v0 ^= word;
+  }
+  let tail = length << 24;
+  for (let shift = 0; i < length; i++, shift += 8) {
+    const byte = map[bytes[at++]!]!;
+    to[i] = byte;
+    tail |= byte << shift;
+  }
+  return finished(v0, v1, v2, v3, tail);
+}
+
+/** The hash of two numbers of 32 bits. */
+export function hashPair(first: number, second: number): number {
+  pair[0] = first;
+  pair[1] = first >>> 8;
+  pair[2] = first >>> 16;
+  pair[3] = first >>> 24;
+  pair[4] = second;
+  pair[5] = second >>> 8;
+  pair[6] = second >>> 16;
+  pair[7] = second >>> 24;
+  return hashBytes(pair, 0, 8);
+}
+
+const pair = new Uint8Array(8);
+
+/** Takes the last word in, then three rounds. */
+function finished(v0: number, v1: number, v2: number, v3: number, tail: number): number {
+  v3 ^= tail;
+  for (let round = 0; round < 4; round++) {
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    if (round > 0) continue;
+    v0 ^= tail;
+    v2 ^= 0xff;
+  }
+  return v1 ^ v3;
 }

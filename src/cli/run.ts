@@ -1,6 +1,8 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
 import { once } from 'node:events';
+import { drawHashKey } from '../base/hash.ts';
 import { nearest, problemsIn } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
 import { shortened } from '../base/shortened.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { EXIT, failure, type Io } from './command.ts';
@@ -108,6 +110,9 @@ function columnsOf(stream: NodeJS.WriteStream): number {
 function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
 }
+
+// Every verb may read bytes of strangers.
+drawHashKey(secureRandom);
 
 const progress =
   process.stderr.isTTY && process.env['TERM'] !== 'dumb'

@@ -4,7 +4,6 @@ import { dirname, resolve } from 'node:path';
 import { processorCount } from '../base/processor-count.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
-import { seedHashes } from '../base/hash.ts';
 import { bugText, makeLog, type Log } from '../base/log.ts';
 import { isBinary } from '../base/binary-text.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
@@ -107,7 +106,6 @@ export interface ServeHooks {
  */
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
-  seedHashes(secureRandom.integer(2 ** 32));
   // This thread works for milliseconds, those that answer for microseconds: they need not wait for
   // its turn to end.
   takeLongTurns();

@@ -1,5 +1,5 @@
 /** Finds the most frequent keys in a stream of any number of different keys, in constant memory. */
-import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
+import { hashBytes } from '../base/hash.ts';
 
 /** The most bytes of a key; a longer key is counted by its beginning. */
 const KEY_MAX = 255;
@@ -55,7 +55,7 @@ export class SpaceSaving {
   /** Counts the key `bytes[at, at + length)`. @returns its slot */
   add(bytes: Uint8Array, at: number, length: number, amount = 1): number {
     return this.addHashed(
-      hashOf(bytes, at, Math.min(length, this.#width)),
+      hashBytes(bytes, at, at + Math.min(length, this.#width)),
       bytes,
       at,
       length,
@@ -86,7 +86,7 @@ export class SpaceSaving {
   /** The slot of a key; -1 if it has none. */
   find(bytes: Uint8Array, at: number, length: number): number {
     const size = Math.min(length, this.#width);
-    return this.#find(hashOf(bytes, at, size), bytes, at, size);
+    return this.#find(hashBytes(bytes, at, at + size), bytes, at, size);
   }
 
   /** The count of a slot: an upper bound of how often its key came. */
@@ -200,10 +200,4 @@ export class SpaceSaving {
     this.#place[heap[a]] = a;
     this.#place[slot] = b;
   }
-}
-
-function hashOf(bytes: Uint8Array, at: number, length: number): number {
-  let hash = hashSeed();
-  for (const end = at + length; at < end; at++) hash = nextHash(hash, bytes[at]!);
-  return mixedHash(hash);
 }

@@ -1,5 +1,5 @@
 import { copyBytes, copyOf } from '../base/copy-bytes.ts';
-import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
+import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
@@ -214,28 +214,23 @@ export class Query {
 
   #readQuestion(records: number, additional: number): Triage {
     const { bytes, end, folded } = this;
-    let at = this.start + HEADER.SIZE;
-    let hash = hashSeed();
-    let length = 0;
+    const name = this.start + HEADER.SIZE;
+    let at = name;
     for (;;) {
       if (at >= end) return 'formerr';
       const size = bytes[at++]!;
-      folded[length++] = size;
       if (size === 0) break;
+      at += size;
       // The first name of a message has nothing before it to point at.
-      if (size > 63 || at + size > end || length + size > NAME_MAX - 1) return 'formerr';
-      hash = nextHash(hash, size);
-      for (const stop = at + size; at < stop; at++) {
-        const byte = LOWER[bytes[at]!]!;
-        folded[length++] = byte;
-        hash = nextHash(hash, byte);
-      }
+      if (size > 63 || at > end || at - name > NAME_MAX - 1) return 'formerr';
     }
     if (at + 4 > end) return 'formerr';
+    const length = at - name;
     this.type = (bytes[at]! << 8) | bytes[at + 1]!;
     this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     this.nameLength = length;
-    this.hash = mixedHash(hash) & 0x3fffffff;
+    // Length bytes are below 64, so folding case does not touch them.
+    this.hash = hashMapped(bytes, name, length, LOWER, folded) & 0x3fffffff;
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 

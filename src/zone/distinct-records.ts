@@ -1,4 +1,4 @@
-import { hashSeed, nextHash } from '../base/hash.ts';
+import { hashBytes } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { GrowingNumbers, type GrowingBytes } from './growing.ts';
 
@@ -73,11 +73,7 @@ export class DistinctRecords {
   }
 
   #hash(at: number): number {
-    const { bytes } = this.#log;
-    let hash = hashSeed();
-    for (let i = at + DATA, end = i + this.#length(at); i < end; i++)
-      hash = nextHash(hash, bytes[i]!);
-    return hash;
+    return hashBytes(this.#log.bytes, at + DATA, at + DATA + this.#length(at)) & 0x3fffffff;
   }
 }
 

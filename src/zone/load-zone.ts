@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../base/clock.ts';
+import { hashKey, type HashKey } from '../base/hash.ts';
 import { memoryLimit } from '../base/memory-limit.ts';
 import { Problem, type ProblemParts } from '../base/problem.ts';
 import { settleMemory } from '../base/settle-memory.ts';
@@ -52,6 +53,8 @@ export interface ZoneJob {
   readonly bytes: number;
   /** Where it says how far it is: the memory of a `ReadingProgress`. */
   readonly progress: Uint32Array;
+  /** The key of the process: others look names up in what the thread packs. */
+  readonly hashKey: HashKey;
 }
 
 /** How a zone file is read. */
@@ -100,7 +103,15 @@ export async function loadZone(
     inTurn(async () => {
       const progress = new ReadingProgress();
       const watching = watch?.(progress);
-      const job = { path, origin, unless, share, bytes: room(), progress: progress.words };
+      const job = {
+        path,
+        origin,
+        unless,
+        share,
+        bytes: room(),
+        progress: progress.words,
+        hashKey: hashKey(),
+      };
       try {
         return await inThread(job, clock);
       } finally {

@@ -16,7 +16,8 @@
  *
  * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its
  * length (a varint) and its data in wire form without compression. `slots` is an open hash table of
- * nodes by parent and label; see `hashBegin`.
+ * nodes by parent and label (lower case): `hashBytes` of the label behind the parent's number. The
+ * hash key is that of the process.
  */
 export interface PackedZone {
   /** The apex: wire form, lower case. */
@@ -61,20 +62,6 @@ export function bytesOf(packed: PackedZone | null): number {
   if (packed === null) return 0;
   const { data, nodes, slots, nsec3 } = packed;
   return data.byteLength + nodes.byteLength + slots.byteLength + nsec3.byteLength;
-}
-
-/** Where the hash of a child of `parent` begins; the bytes of its label follow, in lower case. */
-export function hashBegin(parent: number): number {
-  return Math.imul(parent ^ 0x811c9dc5, 0x9e3779b1);
-}
-
-/**
- * Mixes the hash at its end, so that neighbours in a zone (`host1`, `host2`) are none in the table.
- */
-export function hashEnd(hash: number): number {
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
-  return (hash ^ (hash >>> 15)) >>> 0;
 }
 
 /** The slot where the search for a hash begins. */

@@ -1,5 +1,4 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { nextHash } from '../base/hash.ts';
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
 import { sortSlowly } from '../base/sort-slowly.ts';
@@ -7,7 +6,7 @@ import { TYPE } from '../wire/iana.ts';
 import { foldNameInto, LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { DistinctRecords, placeOf, setOf } from './distinct-records.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
-import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
+import { homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
 
 /** What keeps a record from being taken. */
@@ -192,9 +191,7 @@ export class ZoneBuilder {
 
   #child(parent: number, owner: Uint8Array, at: number): number {
     const length = owner[at]!;
-    let hash = hashBegin(parent);
-    for (let i = 1; i <= length; i++) hash = nextHash(hash, LOWER[owner[at + i]!]!);
-    hash = hashEnd(hash);
+    const hash = hashLabel(parent, owner, at);
     const size = this.#slots.length;
     let slot = homeSlot(hash, size);
     for (; this.#slots[slot] !== 0; slot = slot + 1 === size ? 0 : slot + 1) {

@@ -1,8 +1,8 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { nextHash } from '../base/hash.ts';
+import { hashBytes } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
-import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
+import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
 /** How a walk down the tree ended. */
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
@@ -94,10 +94,7 @@ export class ZoneData {
 
   /** The child of `node` with the label (lower case) at `at`, or -1. */
   child(node: number, name: Uint8Array, at: number): number {
-    const length = name[at]!;
-    let hash = hashBegin(node);
-    for (let i = at + 1, stop = at + length; i <= stop; i++) hash = nextHash(hash, name[i]!);
-    hash = hashEnd(hash);
+    const hash = hashBytes(name, at + 1, at + 1 + name[at]!, node) >>> 0;
     const slots = this.#slots;
     const tag = hash & this.#tags;
     let slot = homeSlot(hash, slots.length);

@@ -1,4 +1,4 @@
-import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
+import { hashBytes } from '../base/hash.ts';
 import type { WireName } from '../wire/name.ts';
 import { suffixAt } from '../wire/name.ts';
 
@@ -67,7 +67,5 @@ function isOf({ origin: one }: OfZone, other: WireName): boolean {
 
 /** A small integer. */
 function hashOf(name: Uint8Array, at: number, end: number): number {
-  let hash = hashSeed();
-  for (; at < end; at++) hash = nextHash(hash, name[at]!);
-  return mixedHash(hash) & 0x3fffffff;
+  return hashBytes(name, at, end) & 0x3fffffff;
 }

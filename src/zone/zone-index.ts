@@ -1,9 +1,9 @@
-import { nextHash } from '../base/hash.ts';
+import { hashBytes } from '../base/hash.ts';
 import { sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { LOWER } from '../wire/name.ts';
 import { chainOf } from './nsec3-hash.ts';
-import { hashBegin, hashEnd, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
+import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
 /** What is found out about the nodes of a zone once all of them stand. */
@@ -60,12 +60,14 @@ export function* indexNodes(
   return { slots, nsec3 };
 }
 
-/** The hash of the child of `parent` with the label at `at`. */
+/** The hash of the child of `parent` with the label at `at`, in whatever case. */
 export function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
-  let hash = hashBegin(parent);
-  for (let i = 1; i <= bytes[at]!; i++) hash = nextHash(hash, LOWER[bytes[at + i]!]!);
-  return hashEnd(hash);
+  const length = bytes[at]!;
+  for (let i = 0; i < length; i++) label[i] = LOWER[bytes[at + 1 + i]!]!;
+  return hashBytes(label, 0, length, parent) >>> 0;
 }
+
+const label = new Uint8Array(63);
 
 /** Puts a value into the first free slot for a hash. */
 export function putSlot(slots: Uint32Array, hash: number, value: number): void {

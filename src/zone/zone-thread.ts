@@ -1,6 +1,7 @@
 /** A thread that reads one zone file and ends, and takes along all memory that the reading took. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
+import { useHashKey } from '../base/hash.ts';
 import { collectMemory } from '../base/settle-memory.ts';
 import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
@@ -8,7 +9,8 @@ import { readZoneFile, ZoneTooLarge } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 import { ReadingProgress } from './zone-progress.ts';
 
-const { path, origin, unless, share, bytes, progress } = workerData as ZoneJob;
+const { path, origin, unless, share, bytes, progress, hashKey } = workerData as ZoneJob;
+useHashKey(hashKey);
 try {
   const { packed, problems, warnings, digest, included } = await readZoneFile(
     path,

@@ -2,7 +2,7 @@
  * Texts of what is met again and again as bytes (names, addresses): printed once, and found by
  * their bytes without making a key of them.
  */
-import { HASH_START, mixedHash, nextHash } from '../../base/hash.ts';
+import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 
 /**
  * Texts that are known, and bytes that they may have together; when there are more, all are
@@ -45,10 +45,10 @@ export class KnownTexts {
 
   /** The text of `bytes[start, end)`. */
   of(bytes: Uint8Array, start: number, end: number): string {
-    let hash = HASH_START;
-    for (let at = start; at < end; at++) hash = nextHash(hash, bytes[at]!);
+    let hash = FIXED_HASH_START;
+    for (let at = start; at < end; at++) hash = nextFixedHash(hash, bytes[at]!);
     this.hash = hash;
-    const first = mixedHash(hash) & (PLACES - BESIDE);
+    const first = (hash ^ (hash >>> 15)) & (PLACES - BESIDE);
     let place = first;
     for (; place < first + BESIDE; place++) {
       const number = this.#places[place]!;

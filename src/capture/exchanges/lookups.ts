@@ -3,7 +3,7 @@
  * the search path and all repeats. The wire does not say which exchanges belong together; names,
  * ports and times nearly always do.
  */
-import { HASH_START, nextHash } from '../../base/hash.ts';
+import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from './copied-bytes.ts';
@@ -316,11 +316,11 @@ function questionOf({ id, type, name }: SeenExchange): string {
 
 /** Of the first label, which all names of a walk have in common. */
 function firstLabelHash(name: string): number {
-  let hash = HASH_START;
+  let hash = FIXED_HASH_START;
   for (let at = 0; at < name.length; at++) {
     const code = name.charCodeAt(at);
     if (code === 0x2e) break;
-    hash = nextHash(hash, code);
+    hash = nextFixedHash(hash, code);
   }
   return hash;
 }

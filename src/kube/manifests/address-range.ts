@@ -1,4 +1,4 @@
-import { HASH_START, nextHash } from '../../base/hash.ts';
+import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
@@ -145,8 +145,8 @@ function distance(from: Uint8Array, to: Uint8Array): number {
  * not neighbours.
  */
 export function hashOf(text: string): number {
-  let hash = HASH_START;
-  for (let i = 0; i < text.length; i++) hash = nextHash(hash, text.charCodeAt(i));
+  let hash = FIXED_HASH_START;
+  for (let i = 0; i < text.length; i++) hash = nextFixedHash(hash, text.charCodeAt(i));
   hash ^= hash >>> 16;
   hash = Math.imul(hash, 0x85ebca6b);
   hash ^= hash >>> 13;

@@ -1,4 +1,4 @@
-import { hashSeed, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import { namespaceOf, type ObjectChange, type ObjectKind, type KubeObject } from './objects.ts';
 import {
   encodeObject,
@@ -26,7 +26,6 @@ export class ObjectStore {
   #slots = new Uint32Array(64);
   #size = 0;
   #pins = 0;
-  readonly #seed = hashSeed();
 
   constructor(kind: ObjectKind, strings: StringTable) {
     this.kind = kind;
@@ -176,9 +175,7 @@ export class ObjectStore {
   }
 
   #hashOf(bytes: Buffer, length: number): number {
-    let hash = this.#seed;
-    for (let i = 0; i < length; i++) hash = nextHash(hash, bytes[i]!);
-    return hash >>> 0;
+    return hashBytes(bytes, 0, length) >>> 0;
   }
 
   /** The differences between two states of one API object. */

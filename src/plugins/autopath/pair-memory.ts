@@ -2,7 +2,7 @@
  * Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment.
  */
 import type { Clock } from '../../base/clock.ts';
-import { mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 
@@ -86,8 +86,7 @@ function typeBit(type: number): number {
  * resolvers use a socket for each type.
  */
 function keyOf(query: Query): number {
-  let hash = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);
+  const asked = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);
   const end = query.peerAt + (query.family === 4 ? 4 : 16);
-  for (let at = query.peerAt; at < end; at++) hash = nextHash(hash, query.peer[at]!);
-  return mixedHash(hash) & 0x3fffffff;
+  return hashBytes(query.peer, query.peerAt, end, asked) & 0x3fffffff;
 }

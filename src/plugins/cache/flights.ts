@@ -3,12 +3,15 @@ import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
 import type { CacheCounters } from './counters.ts';
-import { FLAG } from '../../wire/iana.ts';
+import { hashPair } from '../../base/hash.ts';
+import { FLAG, TYPE } from '../../wire/iana.ts';
 
 /** A question that is being resolved, and all queries that wait for its reply. */
 export class Flight {
   readonly query: Query;
   readonly counters: CacheCounters;
+  /** Its place in the table. */
+  readonly bucket: number;
   /** Other queries with the same question. */
   #joined: Later<Reply>[] = none;
   /** Called when the flight has ended, with or without a reply. */
@@ -23,6 +26,7 @@ export class Flight {
   constructor(query: Query, counters: CacheCounters) {
     this.query = query;
     this.counters = counters;
+    this.bucket = bucketOf(query, query.type);
   }
 
   get waiters(): number {
@@ -68,29 +72,30 @@ export class Flights {
 
   /** The flight that asks just what this query asks, or null. */
   find(query: Query): Flight | null {
-    for (let flight = this.#first(query); flight !== null; flight = flight.next) {
-      if (flight.query.type === query.type && alike(flight.query, query)) return flight;
-    }
-    return null;
+    return this.#find(query, query.type);
   }
 
-  /** Another type of the same name that is under way, its reply not there yet; null: none. */
+  /**
+   * Another type of the same name that is under way, its reply not there yet; null: none. Only
+   * types that resolvers ask for side by side.
+   */
   sibling({ query }: Flight): Flight | null {
-    for (let flight = this.#first(query); flight !== null; flight = flight.next) {
-      if (!flight.landed && flight.query.type !== query.type && alike(flight.query, query))
-        return flight;
+    for (const type of PAIRED) {
+      if (type === query.type) continue;
+      const flight = this.#find(query, type);
+      if (flight !== null && !flight.landed) return flight;
     }
     return null;
   }
 
   add(flight: Flight): void {
-    flight.next = this.#first(flight.query);
-    this.#buckets[flight.query.hash & (BUCKETS - 1)] = flight;
+    flight.next = this.#buckets[flight.bucket]!;
+    this.#buckets[flight.bucket] = flight;
   }
 
   remove(flight: Flight): void {
-    const first = this.#first(flight.query);
-    if (first === flight) this.#buckets[flight.query.hash & (BUCKETS - 1)] = flight.next;
+    const first = this.#buckets[flight.bucket] ?? null;
+    if (first === flight) this.#buckets[flight.bucket] = flight.next;
     else {
       for (let before = first; before !== null; before = before.next) {
         if (before.next === flight) before.next = flight.next;
@@ -100,9 +105,19 @@ export class Flights {
     this.waiting -= flight.waiters;
   }
 
-  #first(query: Query): Flight | null {
-    return this.#buckets[query.hash & (BUCKETS - 1)]!;
+  #find(query: Query, type: number): Flight | null {
+    let flight = this.#buckets[bucketOf(query, type)] ?? null;
+    for (; flight !== null; flight = flight.next)
+      if (flight.query.type === type && alike(flight.query, query)) return flight;
+    return null;
   }
+}
+
+const PAIRED: readonly number[] = [TYPE.A, TYPE.AAAA, TYPE.HTTPS];
+
+/** Of name and type: all types of one name, asked at once, must not be in one chain. */
+function bucketOf(query: Query, type: number): number {
+  return hashPair(query.hash, type) & (BUCKETS - 1);
 }
 
 /**

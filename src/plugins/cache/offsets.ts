@@ -1,4 +1,5 @@
 /** Where the TTLs of stored messages stand. */
+import { hashBytes } from '../../base/hash.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -18,13 +19,13 @@ export class OffsetTable {
    * The offsets of the present reply: kept, since an array that is emptied gives its memory back.
    */
   #found = new Uint16Array(64);
+  #foundBytes = new Uint8Array(this.#found.buffer);
   #size = 0;
 
   of(reply: Reply): Uint16Array {
     const count = this.#find(reply);
     const found = this.#found;
-    let hash = count;
-    for (let i = 0; i < count; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
+    const hash = hashBytes(this.#foundBytes, 0, 2 * count) & 0x3fffffff;
     const alike = this.#lists.get(hash);
     const lists = alike === undefined ? 0 : alike.length;
     for (let i = 0; i < lists; i++) if (same(alike![i]!, found, count)) return alike![i]!;
@@ -48,6 +49,7 @@ export class OffsetTable {
         const larger = new Uint16Array(2 * count);
         larger.set(this.#found);
         this.#found = larger;
+        this.#foundBytes = new Uint8Array(larger.buffer);
       }
       this.#found[count++] = records.ttlAt - start;
     }

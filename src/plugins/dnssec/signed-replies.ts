@@ -1,5 +1,5 @@
 /** Caches whole signed replies, by the unsigned reply. */
-import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes, hashPair } from '../../base/hash.ts';
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
@@ -92,13 +92,9 @@ function remembers({ nameLength }: Query, reply: Reply): boolean {
 
 /** A small integer. */
 function hashOf(query: Query, { bytes, start, end }: Reply): number {
-  let hash = nextHash(nextHash(hashSeed(), query.hash), query.type);
-  hash = nextHash(hash, (bytes[start + 2]! << 8) | bytes[start + 3]!);
-  // Two bytes at a time; an odd one at the end makes no difference that the comparison would not
-  // see.
-  for (let at = start + query.questionEnd + 1; at < end; at += 2)
-    hash = nextHash(hash, (bytes[at - 1]! << 8) | bytes[at]!);
-  return mixedHash(hash) & 0x3fff_ffff;
+  const flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
+  const asked = hashPair(query.hash, (query.type << 16) | flags);
+  return hashBytes(bytes, start + query.questionEnd, end, asked) & 0x3fff_ffff;
 }
 
 /** The number of bytes by which a reply is found. */

@@ -1,6 +1,5 @@
 /** Putting the table of hosts together. */
 import { readUint32 } from '../../base/big-endian.ts';
-import { hashSeed, mixedHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
@@ -54,7 +53,6 @@ export class HostsBuilder {
   readonly #crowded = new Set<number>();
   /** As a table has them. */
   #slots = sharedWords(32);
-  readonly #seed = hashSeed();
 
   /** @param namesMax names that one text may add */
   constructor(namesMax: number = namesLimit.default) {
@@ -130,7 +128,7 @@ export class HostsBuilder {
           else put(this.#names[2 * value]!, this.#lengthOf(value));
         }
     }
-    return { data, entries, slots: this.#slots, seed: this.#seed };
+    return { data, entries, slots: this.#slots };
   }
 
   /**
@@ -146,7 +144,7 @@ export class HostsBuilder {
   /** The number of a name, which it gets now if it has none; -1: there are too many. */
   #numberOf(name: WireName): number {
     const mask = this.#slots.length - 1;
-    const hash = mixedHash(hashOf(name, 0, name.length, this.#seed));
+    const hash = hashOf(name, 0, name.length);
     let slot = hash & mask;
     for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
       const number = this.#slots[slot]! - 1;
@@ -171,7 +169,7 @@ export class HostsBuilder {
     for (let number = 0; number < this.#nameCount; number++) {
       const at = this.#names[2 * number]!;
       const end = at + this.#lengthOf(number);
-      let slot = mixedHash(hashOf(this.#bytes, at, end, this.#seed)) & mask;
+      let slot = hashOf(this.#bytes, at, end) & mask;
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = number + 1;
     }

@@ -1,5 +1,5 @@
 /** The table of hosts that all threads share. */
-import { mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
 
 /**
@@ -9,13 +9,12 @@ import type { Query } from '../../wire/query.ts';
  * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that
  * its address has. `entries` holds FIELDS numbers for each: where the name begins, where the
  * addresses begin, how many IPv4 and IPv6 addresses and pointers there are. `slots` is an open hash
- * table of entry numbers + 1; its size is a power of two, and `seed` what its hashes begin with.
+ * table of entry numbers + 1; its size is a power of two, and its hashes are those of `hashOf`.
  */
 export interface HostsTable {
   readonly data: Uint8Array;
   readonly entries: Uint32Array;
   readonly slots: Uint32Array;
-  readonly seed: number;
 }
 
 /** The memory that a table takes, bytes. */
@@ -31,9 +30,6 @@ export class HostsLookup {
   readonly data: Uint8Array;
   readonly #entries: Uint32Array;
   readonly #slots: Uint32Array;
-  readonly #seed: number;
-  /** The hash of `*.`, to go on from. */
-  readonly #starSeed: number;
   /** Number of the entry, or -1. */
   entry = -1;
   /** Whether it was found by its `*`. */
@@ -45,21 +41,19 @@ export class HostsLookup {
   pointersAt = 0;
   pointerCount = 0;
 
-  constructor({ data, entries, slots, seed }: HostsTable) {
+  constructor({ data, entries, slots }: HostsTable) {
     this.data = data;
     this.#entries = entries;
     this.#slots = slots;
-    this.#seed = seed;
-    this.#starSeed = hashOf(Uint8Array.of(1, 0x2a), 0, 2, seed);
   }
 
   /** The question's name, else the wildcard beside it. */
   find({ folded, nameLength }: Query): boolean {
     this.wild = false;
-    this.entry = this.#search(folded, 0, nameLength, this.#seed);
+    this.entry = this.#search(folded, 0, nameLength);
     if (this.entry < 0 && nameLength > 1) {
       const after = folded[0]! + 1;
-      this.entry = this.#search(folded, after, nameLength, this.#starSeed);
+      this.entry = this.#search(folded, after, nameLength);
       this.wild = this.entry >= 0;
     }
     if (this.entry < 0) return false;
@@ -75,11 +69,12 @@ export class HostsLookup {
   }
 
   /** A name of `bytes[from, end)`, after `*.` if it is not all of them. */
-  #search(bytes: Uint8Array, from: number, end: number, seed: number): number {
+  #search(bytes: Uint8Array, from: number, end: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
     const skipped = from === 0 ? 0 : 2;
-    for (let slot = mixedHash(hashOf(bytes, from, end, seed)) & mask; ; slot = (slot + 1) & mask) {
+    const hash = skipped === 0 ? hashOf(bytes, from, end) : hashBytes(bytes, from, end, STAR);
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const number = slots[slot]! - 1;
       if (number < 0) return -1;
       const name = this.#entries[FIELDS * number]!;
@@ -97,9 +92,11 @@ export class HostsLookup {
   }
 }
 
-/** The hash of the name `bytes[from, end)`. */
-export function hashOf(bytes: Uint8Array, from: number, end: number, seed: number): number {
-  let hash = seed;
-  for (; from < end; from++) hash = nextHash(hash, bytes[from]!);
-  return hash;
+/** The hash of the name `bytes[from, end)`; that of a wildcard follows from the name behind `*`. */
+export function hashOf(bytes: Uint8Array, from: number, end: number): number {
+  const isStar = bytes[from] === 1 && bytes[from + 1] === 0x2a;
+  return isStar ? hashBytes(bytes, from + 2, end, STAR) : hashBytes(bytes, from, end);
 }
+
+/** Stands for the label `*` in hashes. */
+const STAR = 0x012a;

@@ -1,4 +1,5 @@
 /** A table from addresses and hashes to numbers, without an object for each entry. */
+import { hashPair } from '../../base/hash.ts';
 
 const GROW_AT = 0.7;
 const SIZE_MIN = 16;
@@ -97,13 +98,9 @@ export class Multimap {
   }
 
   #home(key: Int32Array, at: number): number {
-    let hash = key[at]!;
-    for (let i = 1; i < this.width; i++) hash = (Math.imul(hash, 31) + key[at + i]!) | 0;
-    // Addresses of one net differ in few bits: these are spread over the whole word (Murmur3's
-    // finalizer).
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-    return (hash ^ (hash >>> 16)) & this.#mask;
+    let hash = hashPair(key[at]!, this.width);
+    for (let i = 1; i < this.width; i++) hash = hashPair(hash, key[at + i]!);
+    return hash & this.#mask;
   }
 
   /** Frees a slot and moves back what was pushed past it. */

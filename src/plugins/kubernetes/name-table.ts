@@ -1,5 +1,5 @@
 /** A table from labels to namespaces and services. */
-import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import { LOWER } from '../../wire/name.ts';
 
 /** What a table finds by its label, within a parent (0: none). */
@@ -10,6 +10,8 @@ export interface Named {
 }
 
 const SIZE_MIN = 16;
+/** A name while it is hashed; those of objects have up to 253 characters. */
+const label = new Uint8Array(256);
 
 /**
  * Finds things by the bytes of a DNS label as they stand in a query, without making a string: an
@@ -21,7 +23,6 @@ export class NameTable<T extends Named> {
   #things: (T | null)[] = Array<T | null>(SIZE_MIN).fill(null);
   #mask = SIZE_MIN - 1;
   #size = 0;
-  readonly #seed = hashSeed();
 
   get size(): number {
     return this.#size;
@@ -29,9 +30,8 @@ export class NameTable<T extends Named> {
 
   /** The thing whose name is the folded label `bytes[at, at + length)`. */
   find(bytes: Uint8Array, at: number, length: number, parent: number): T | null {
-    let hash = nextHash(this.#seed, parent);
-    for (let i = 0; i < length; i++) hash = nextHash(hash, bytes[at + i]!);
-    for (let slot = mixedHash(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+    const hash = hashBytes(bytes, at, at + length, parent);
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const thing = this.#things[slot]!;
       if (thing === null) return null;
       if (this.#hashes[slot] !== hash || thing.parent !== parent) continue;
@@ -46,7 +46,7 @@ export class NameTable<T extends Named> {
   /** The same by text. */
   get(name: string, parent: number): T | null {
     const hash = this.#hashOf(name, parent);
-    for (let slot = mixedHash(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const thing = this.#things[slot]!;
       if (thing === null) return null;
       if (this.#hashes[slot] === hash && thing.parent === parent && thing.name === name)
@@ -64,14 +64,14 @@ export class NameTable<T extends Named> {
   remove(thing: T): void {
     const mask = this.#mask;
     const things = this.#things;
-    let hole = mixedHash(this.#hashOf(thing.name, thing.parent)) & mask;
+    let hole = this.#hashOf(thing.name, thing.parent) & mask;
     while (things[hole] !== thing) {
       if (things[hole] === null) return;
       hole = (hole + 1) & mask;
     }
     this.#size--;
     for (let at = (hole + 1) & mask; things[at] !== null; at = (at + 1) & mask) {
-      const home = mixedHash(this.#hashes[at]!) & mask;
+      const home = this.#hashes[at]! & mask;
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       things[hole] = things[at]!;
       this.#hashes[hole] = this.#hashes[at]!;
@@ -86,13 +86,13 @@ export class NameTable<T extends Named> {
 
   /** Over the parent's number and the folded label. */
   #hashOf(name: string, parent: number): number {
-    let hash = nextHash(this.#seed, parent);
-    for (let i = 0; i < name.length; i++) hash = nextHash(hash, fold(name, i));
-    return hash;
+    const length = Math.min(name.length, label.length);
+    for (let i = 0; i < length; i++) label[i] = fold(name, i);
+    return hashBytes(label, 0, length, parent);
   }
 
   #insert(thing: T, hash: number): void {
-    let slot = mixedHash(hash) & this.#mask;
+    let slot = hash & this.#mask;
     while (this.#things[slot] !== null) slot = (slot + 1) & this.#mask;
     this.#things[slot] = thing;
     this.#hashes[slot] = hash;

@@ -1,5 +1,5 @@
 /** Which pods have an address, as the control thread knows it. */
-import { hashSeed, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import { parseAddress } from '../../base/ip.ts';
 import type { Pod } from '../../kube/store/objects.ts';
 import { addressKey } from './address-key.ts';
@@ -11,6 +11,10 @@ import { Multimap } from './multimap.ts';
 const FIRST = 1; // it is the pod's first address (`status.podIP`)
 const HOST_NETWORK = 2;
 const TERMINATING = 4;
+
+const utf8 = new TextEncoder();
+/** Namespaces have up to 63 characters, names of pods up to 253. */
+const podText = new Uint8Array(512);
 
 interface PodName {
   readonly name: string;
@@ -49,7 +53,6 @@ export class PodTable {
   readonly #namespaceEntries: number[] = [];
   readonly #freeNamespaces: number[] = [];
   readonly #hash = new Int32Array(2);
-  readonly #seed = hashSeed();
   readonly #key = new Int32Array(4);
 
   /** @param named whether names and labels of pods are wanted (metadata, top) */
@@ -202,19 +205,11 @@ export class PodTable {
     this.#freeNamespaces.push(id);
   }
 
-  /** Two hashes that cannot be predicted together. */
+  /** 64 bits: two hashes of the same text. */
   #hashOf(namespace: string, name: string): Int32Array {
-    let a = this.#seed;
-    let b = ~this.#seed;
-    const text = `${namespace}/${name}`;
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i);
-      a = nextHash(a, code);
-      b = Math.imul(b ^ code, 0x5bd1e995);
-      b ^= b >>> 13;
-    }
-    this.#hash[0] = a;
-    this.#hash[1] = b;
+    const { written } = utf8.encodeInto(`${namespace}/${name}`, podText);
+    this.#hash[0] = hashBytes(podText, 0, written, 1);
+    this.#hash[1] = hashBytes(podText, 0, written, 2);
     return this.#hash;
   }
 

@@ -1,5 +1,5 @@
 /** Tells names that come again from those that come once, in constant memory. */
-import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 
 /** Bits of one set, as a power of two. */
 const BITS_LOG = 19;
@@ -22,10 +22,9 @@ export class NameFilter {
 
   /** Takes note of a name (lower case). @returns whether it came before */
   again(name: Uint8Array, length: number): boolean {
-    let hash = hashSeed();
-    for (let i = 0; i < length; i++) hash = nextHash(hash, name[i]!);
-    const first = mixedHash(hash) >>> (32 - BITS_LOG);
-    const second = Math.imul(mixedHash(hash), 0x9e3779b1) >>> (32 - BITS_LOG);
+    const hash = hashBytes(name, 0, length);
+    const first = hash >>> (32 - BITS_LOG);
+    const second = Math.imul(hash, 0x9e3779b1) >>> (32 - BITS_LOG);
     if (has(this.#newer, first) && has(this.#newer, second)) return true;
     const isOld = has(this.#older, first) && has(this.#older, second);
     if (this.#count === NAMES_MAX) {

@@ -1,5 +1,5 @@
 /** What kind of reply it is, and what it is counted under. */
-import { mixedHash, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
@@ -22,7 +22,6 @@ export function categoryOf(reply: Reply, kind: ReplyKind): Category {
 }
 
 const records = new Records();
-const SECOND = 0x2545f491;
 const STAR = 0x2a;
 
 /**
@@ -36,6 +35,10 @@ const STAR = 0x2a;
 export class AccountKey {
   high = 0;
   low = 0;
+  /** Category, name, type. */
+  readonly #bytes = new Uint8Array(512);
+  #length = 0;
+  #client = 0;
 
   /**
    * @param client a hash of who is answered
@@ -62,7 +65,11 @@ export class AccountKey {
     }
     if (wildcard < 0) this.#question(query);
     else this.#wildcardAt(query, wildcard);
-    if (name === 'response') this.#add(kind === 'unfinished' ? TYPE.CNAME : query.type);
+    if (name === 'response') {
+      const type = kind === 'unfinished' ? TYPE.CNAME : query.type;
+      this.#add(type >> 8);
+      this.#add(type & 0xff);
+    }
     this.#end();
   }
 
@@ -73,8 +80,9 @@ export class AccountKey {
   }
 
   #begin(client: number, category: number): void {
-    this.high = nextHash(Math.imul(client, SECOND), category);
-    this.low = nextHash(client, category);
+    this.#client = client;
+    this.#length = 0;
+    this.#add(category);
   }
 
   #question({ folded, nameLength }: Query): void {
@@ -103,13 +111,13 @@ export class AccountKey {
   }
 
   #add(next: number): void {
-    this.low = nextHash(this.low, next);
-    this.high = Math.imul(this.high ^ next, 0x5bd1e995);
-    this.high ^= this.high >>> 13;
+    this.#bytes[this.#length++] = next;
   }
 
+  /** 64 bits: two hashes of the same bytes. */
   #end(): void {
-    this.low = mixedHash(this.low);
+    this.low = hashBytes(this.#bytes, 0, this.#length, this.#client);
+    this.high = hashBytes(this.#bytes, 0, this.#length, ~this.#client);
   }
 }
 

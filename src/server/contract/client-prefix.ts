@@ -1,6 +1,6 @@
 /** Identifies clients by network prefix rather than by address. */
 import { printAddress } from '../../base/ip.ts';
-import { hashSeed, nextHash } from '../../base/hash.ts';
+import { hashBytes } from '../../base/hash.ts';
 import { setting, type PropertySchema } from '../../corefile/properties.ts';
 import { integer } from '../../corefile/values.ts';
 import type { Query } from '../../wire/query.ts';
@@ -58,9 +58,7 @@ export class ClientPrefix {
 
   /** A hash of the prefix that was read. */
   get hash(): number {
-    let hash = hashSeed();
-    for (let i = 0; i < this.length; i++) hash = nextHash(hash, this.bytes[i]!);
-    return hash;
+    return hashBytes(this.bytes, 0, this.length);
   }
 
   /** The prefix as text: `10.1.2.0/24`; without `/…` if it is a whole address. */

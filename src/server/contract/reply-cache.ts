@@ -1,5 +1,6 @@
 /** Keeps replies that a plugin made, as long as they are valid. */
 import { copyOf } from '../../base/copy-bytes.ts';
+import { hashPair } from '../../base/hash.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -16,6 +17,8 @@ export interface Dependency {
 /** Slots of one generation at first and at most; at most half of them are used. */
 const SLOTS_MIN = 512;
 const SLOTS_MAX = 32_768;
+/** A question is looked for in at most this number of slots; chance needs fewer. */
+const PROBES_MAX = 128;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
@@ -150,9 +153,12 @@ class Generations {
   }
 }
 
-/** A key of 30 bits from name and type; 0 is improbable, and harmless. */
+/**
+ * A key of 30 bits from name and type. It is a hash of both, so that the types of one name do not
+ * fill slots beside one another.
+ */
 function keyOf(query: Query): number {
-  return (query.hash ^ Math.imul(query.type, 0x9e37)) & 0x3fffffff;
+  return hashPair(query.hash, query.type) & 0x3fffffff;
 }
 
 class ReplyTable {
@@ -173,11 +179,13 @@ class ReplyTable {
   /** The slot of this question, or -1. */
   find(query: Query, key: number): number {
     const mask = this.#mask;
-    for (let slot = home(key) & mask; ; slot = (slot + 1) & mask) {
+    let slot = key & mask;
+    for (let probes = 0; probes < PROBES_MAX; probes++, slot = (slot + 1) & mask) {
       const reply = this.#replies[slot]!;
       if (reply === null) return -1;
       if (this.#keys[slot] === key && asks(reply, query)) return slot;
     }
+    return -1;
   }
 
   /** The reply in this slot; null if it is not valid any more. */
@@ -196,8 +204,8 @@ class ReplyTable {
       this.#set(known, key, copy, dependency, dependency.version);
       return copy;
     }
-    if (2 * ++this.#entries > this.#mask) this.#grow();
-    this.#set(this.#freeSlot(key), key, copy, dependency, dependency.version);
+    if (2 * (this.#entries + 1) > this.#mask) this.#grow();
+    this.#add(key, copy, dependency, dependency.version);
     return copy;
   }
 
@@ -208,10 +216,15 @@ class ReplyTable {
     this.#dependencies[slot] = dependency;
   }
 
-  #freeSlot(key: number): number {
-    let slot = home(key) & this.#mask;
-    while (this.#replies[slot] !== null) slot = (slot + 1) & this.#mask;
-    return slot;
+  /** Puts it into the first free slot; if there is none nearby, it is not kept. */
+  #add(key: number, reply: Reply, dependency: Dependency, version: number): void {
+    let slot = key & this.#mask;
+    for (let probes = 0; probes < PROBES_MAX; probes++, slot = (slot + 1) & this.#mask) {
+      if (this.#replies[slot] !== null) continue;
+      this.#set(slot, key, reply, dependency, version);
+      this.#entries++;
+      return;
+    }
   }
 
   #grow(): void {
@@ -225,10 +238,9 @@ class ReplyTable {
     this.#versions = new Int32Array(size);
     this.#replies = Array<Reply | null>(size).fill(null);
     this.#dependencies = Array<Dependency | null>(size).fill(null);
+    this.#entries = 0;
     replies.forEach((reply, slot) => {
-      if (reply === null) return;
-      const key = keys[slot]!;
-      this.#set(this.#freeSlot(key), key, reply, dependencies[slot]!, versions[slot]!);
+      if (reply !== null) this.#add(keys[slot]!, reply, dependencies[slot]!, versions[slot]!);
     });
   }
 
@@ -249,10 +261,6 @@ class ReplyTable {
     this.#bytes += size;
     return reply.with({ bytes: this.#chunk, start, end: start + size });
   }
-}
-
-function home(key: number): number {
-  return key ^ (key >>> 14);
 }
 
 /** Whether the reply has the query's question: type and name (ignoring ASCII case). */

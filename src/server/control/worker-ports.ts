@@ -1,6 +1,7 @@
 /** The two kinds of workers: in a thread of its own, and on the calling thread. */
 import type { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
+import { hashKey } from '../../base/hash.ts';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { closeGate, makeGate, type TerminationGate } from '../../linux/termination-gate.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
@@ -33,7 +34,7 @@ let ticketSecret: Uint8Array | null = null;
 
 /** A worker in a thread of its own. @param heapMb MiB of JavaScript objects that it may have */
 export function threadPort(
-  start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret'>,
+  start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret' | 'hashKey'>,
   heapMb: number,
 ): WorkerPort {
   // If the system cannot start a thread, what the lost worker left is kept for the next attempt.
@@ -44,7 +45,7 @@ export function threadPort(
   ticketSecret ??= builtins.crypto().randomBytes(32);
   const pulse = makePulse();
   const gate = makeGate();
-  begin({ ...start, held, gate, pulse, ticketSecret } satisfies WorkerStart);
+  begin({ ...start, held, gate, pulse, ticketSecret, hashKey: hashKey() } satisfies WorkerStart);
   const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
   let failure: Error | null = null;
   let ending = false;

@@ -1,4 +1,5 @@
 /** Finds the server block that a query belongs to. */
+import { hashBytes } from '../../base/hash.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
@@ -84,11 +85,10 @@ export class ZoneTable {
     let hash = 0;
     let end = length - 1;
     for (let label = labels - 1; label >= 0; label--) {
-      for (const start = starts[label]!; end > start; end--) {
-        hash = (Math.imul(hash, 31) + name[end - 1]!) | 0;
-      }
-      hash = (Math.imul(hash, 31) + 7) | 0;
+      const start = starts[label]!;
+      hash = hashBytes(name, start, end, hash) & 0x3fffffff;
       this.#hashes[label] = hash;
+      end = start;
     }
     return hash;
   }

@@ -1,7 +1,7 @@
 /** Entry of a worker thread: a data plane behind the thread's message port. */
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
-import { seedHashes } from '../../base/hash.ts';
+import { useHashKey, type HashKey } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
 import {
   collectDropped,
@@ -51,6 +51,8 @@ export interface WorkerStart {
   readonly pulse: Pulse;
   /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
   readonly ticketSecret: Uint8Array;
+  /** The key of all hash tables: threads share some of them. */
+  readonly hashKey: HashKey;
   /** Whether saving memory is worth a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
   /** Bytes that the process may take; undefined: no limit is known. */
@@ -61,11 +63,11 @@ export interface WorkerStart {
   readonly termination?: Termination;
 }
 
-seedHashes(secureRandom.integer(2 ** 32));
 const start = (await told(workerData as MessagePort)) ?? process.exit(0);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
 const { gate, thrifty, memory = Infinity, ticketSecret, processors } = start;
 useGate(gate);
+useHashKey(start.hashKey);
 useNotes(held);
 if (processors !== undefined) runOn(processors);
 let mayEnd: TerminationWatch | null = null;
