@@ -222,11 +222,15 @@ function readinessOf(object: LintObject): {
   patch(lameduckMs: number): string | null;
 } | null {
   if (object.kind === 'HelmValues') {
-    const probe = child(object.value, 'readinessProbe');
+    // Values of a chart that has CoreDNS's as a part are below its name.
+    const above = object.value['servers'] === undefined ? ['coredns'] : [];
+    const values = above.length > 0 ? child(object.value, 'coredns') : object.value;
+    const probe = child(values, 'readinessProbe');
     const times = readinessTimes(probe);
     const isSaid = times.periodSeconds !== null || times.failureThreshold !== null;
     if (probe['enabled'] === false || !isSaid) return null;
-    return { path: ['readinessProbe'], times, usual: CHART_READINESS, patch: () => null };
+    const path = [...above, 'readinessProbe'];
+    return { path, times, usual: CHART_READINESS, patch: () => null };
   }
   const server = dnsServerIn(object);
   if (server?.role !== 'server') return null;

@@ -68,27 +68,28 @@ describe('readiness that fails later than lameduck ends', () => {
     });
 
   test('chart values are judged by the settings that they give', async () => {
-    const values = (probe: object): string =>
-      JSON.stringify({
-        readinessProbe: probe,
-        servers: [
-          {
-            zones: [{ zone: '.' }],
-            port: 53,
-            plugins: [
-              { name: 'health', configBlock: 'lameduck 5s' },
-              { name: 'ready' },
-              { name: 'kubernetes', parameters: 'cluster.local' },
-            ],
-          },
-        ],
-      });
+    const values = (probe: object): object => ({
+      readinessProbe: probe,
+      servers: [
+        {
+          zones: [{ zone: '.' }],
+          port: 53,
+          plugins: [
+            { name: 'health', configBlock: 'lameduck 5s' },
+            { name: 'ready' },
+            { name: 'kubernetes', parameters: 'cluster.local' },
+          ],
+        },
+      ],
+    });
     const judged = async (probe: object): Promise<readonly string[]> =>
-      (await told({ 'values.yaml': values(probe) })).map(({ text }) => text);
+      (await told({ 'values.yaml': JSON.stringify(values(probe)) })).map(({ text }) => text);
     assert.deepEqual(await judged({}), []);
     assert.deepEqual(await judged({ enabled: false, periodSeconds: 10 }), []);
     assert.match((await judged({ failureThreshold: 5 }))[0]!, /up to 25 s/);
     assert.match((await judged({ periodSeconds: 10 }))[0]!, /up to 10 s/);
+    const part = JSON.stringify({ coredns: values({ failureThreshold: 3 }) });
+    assert.match((await told({ 'values.yaml': part }))[0]!.text, /up to 15 s/);
   });
 
   test('the settings that are proposed hold for every lameduck that any can hold for', () => {
