@@ -26,6 +26,8 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   const began = performance.now();
   let lab: LabCluster | null = null;
   const captures: Capture[] = [];
+  /** Of all pods that ask, from beginning to end: most stories capture nothing themselves. */
+  const whole: Capture[] = [];
   const stage: Stage = {
     server: parts.coredns === null ? 'ndots' : 'CoreDNS',
     ndots: parts.ndots,
@@ -55,6 +57,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
         },
         parts,
       );
+      if (parts.pcap !== null) whole.push(...captureClients(lab));
       return lab;
     },
     async capture(machine, filter, act) {
@@ -71,7 +74,8 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   };
   try {
     const acts = await story.play(stage);
-    if (parts.pcap !== null) writePackets(parts.pcap, captures);
+    await Promise.all(whole.map((capture) => capture.stop()));
+    if (parts.pcap !== null) writePackets(parts.pcap, captures, whole);
     const tookMs = performance.now() - began;
     if (lab !== null) await parts.linger?.(lab);
     return { story: headOf(story), how: 'real', server: stage.server, acts, tookMs };
@@ -80,11 +84,23 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   }
 }
 
-function writePackets(file: string, captures: readonly Capture[]): void {
+/** Captures at each pod that does not serve DNS itself. */
+function captureClients(lab: LabCluster): readonly Capture[] {
+  const servers = new Set(lab.dnsPods.map(({ name }) => name));
+  const machines = new Set([...lab.pods.values()].map(({ name }) => name));
+  return [...machines]
+    .filter((machine) => !servers.has(machine))
+    .map((machine) => Capture.start(join('/run/netns', machine), {}));
+}
+
+/** What the story captured to show it; without that, what its clients sent and received. */
+function writePackets(file: string, captures: readonly Capture[], whole: readonly Capture[]): void {
+  const shown = captures.some(({ frames }) => frames.length > 0) ? captures : whole;
   const pieces: Uint8Array[] = [];
   const writer = new PcapngWriter((bytes) => void pieces.push(bytes), 'ndots lab');
-  for (const { frames } of captures)
-    for (const frame of frames as readonly Frame[]) writer.packet(frame);
+  const frames: readonly Frame[] = shown.flatMap((each) => each.frames);
+  for (const frame of frames.toSorted((one, other) => one.timeMs - other.timeMs))
+    writer.packet(frame);
   writeFileSync(file, Buffer.concat(pieces));
 }
 

@@ -12,6 +12,10 @@ import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
 after(() => rmSync(folder, { recursive: true }));
 
+function runProgram(...words: string[]): { readonly stdout: string } {
+  return spawnSync(join(import.meta.dirname, '../../bin/ndots'), words, { encoding: 'utf8' });
+}
+
 function processesOf(cookie: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -54,6 +58,16 @@ describe('a lab', { skip: noLab ?? false }, () => {
       assert.equal(outcome!.story.name, 'twelve-queries');
     },
   );
+
+  test('a story that captures nothing itself keeps the packets of its clients', async () => {
+    for (const story of ['mixed-case', 'autopath-stale-pod']) {
+      const pcap = join(folder, `${story}.pcapng`);
+      const { code, stdout } = await runLab('run', story, '--pcap', pcap);
+      assert.equal(code, 0, stdout);
+      const { stdout: packets } = runProgram('capture', pcap, '-q');
+      assert.match(packets, /^\d\d:\d\d:\d\d\.\d{6} .* A \S+\. /m);
+    }
+  });
 
   test('Ctrl-C ends it, without a verdict and without complaints of what it has ended', async () => {
     const child = startLab(
