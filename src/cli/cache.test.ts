@@ -143,6 +143,20 @@ contexts: [{name: test, context: {cluster: test}}]
     );
   });
 
+  test('on a narrow terminal each entry takes a few lines, and nothing is wider', async () => {
+    for (const columns of [40, 60, 80]) {
+      const { out } = await runCommand(
+        cache,
+        ['explain', 'www.example', ...all()],
+        {},
+        { columns },
+      );
+      for (const line of out.split('\n')) assert.ok(line.length <= columns, `${columns}: ${line}`);
+      assert.match(out, /www\.example\./);
+      assert.match(out, /NOERROR/);
+    }
+  });
+
   test('flush forgets it on all replicas, and says how much', async () => {
     const { code, out } = await run('flush', 'a.www.example', ...all());
     assert.equal(code, 0);

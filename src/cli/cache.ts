@@ -7,6 +7,7 @@ import { parseCacheOptions, type CacheVerbOptions } from './cache-options.ts';
 import { readReports } from './cache-reports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { usage } from './option-values.ts';
+import { wrap } from './page.ts';
 
 /** Servers that are asked at a time. */
 const PARALLEL = 8;
@@ -114,11 +115,12 @@ function print(answers: readonly Answer[], { action }: CacheVerbOptions, io: Io)
       const found = told.reduce((sum, each) => sum + each.found, 0);
       const size = told.reduce((sum, each) => sum + each.size, 0);
       const done = action === 'flush' ? 'forgotten' : 'kept';
-      io.out(`${server}  cache of ${place}: ${found} of ${size} entries ${done} for ${name}\n`);
+      const line = `${server}  cache of ${place}: ${found} of ${size} entries ${done} for ${name}`;
+      io.out(`${wrap(line, '', io).join('\n')}\n`);
       const rows = told.flatMap(({ worker, entries }) =>
         entries.map((entry) => row(worker, entry)),
       );
-      if (rows.length > 0) io.out(columns([head, ...rows]));
+      if (rows.length > 0) io.out(columns([head, ...rows], io.columns));
       const shown = told.reduce((sum, { entries }) => sum + entries.length, 0);
       if (action === 'explain' && shown < found) io.out(`  and ${found - shown} more\n`);
       if (told.length < workers)
@@ -140,7 +142,22 @@ function row(worker: number, entry: EntryReport): readonly string[] {
   return [name, kind, client || 'all', result, left, String(hits), from || '-', String(worker)];
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
+/** A table; where it is too wide, a few lines for each row. */
+function columns(rows: readonly (readonly string[])[], width: number): string {
+  const table = aligned(rows);
+  const isWide = table.split('\n').some((line) => line.length > width);
+  if (!isWide) return table;
+  return rows
+    .slice(1)
+    .map(([name = '', ...cells]) => {
+      const parts = cells.map((cell, at) => `${head[at + 1]!.toLowerCase()} ${cell}`);
+      const page = { columns: width };
+      return `${[...wrap(name, '  ', page), ...wrap(parts.join(', '), '    ', page)].join('\n')}\n`;
+    })
+    .join('');
+}
+
+function aligned(rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, at) => Math.max(...rows.map((cells) => cells[at]!.length)));
   return rows
     .map(

@@ -109,6 +109,16 @@ describe('the first word', () => {
     }
   });
 
+  test('version has a form for programs', () => {
+    const { code, out } = ndots('version', '-o', 'json');
+    const { version, node, platform, udp } = JSON.parse(out) as Record<string, unknown>;
+    assert.equal(code, 0);
+    assert.match(String(version), /^\d+\.\d+\.\d+/);
+    assert.equal(node, process.version);
+    assert.equal(platform, `${process.platform}/${process.arch}`);
+    assert.equal(typeof (udp as { batched: unknown }).batched, 'boolean');
+  });
+
   test('version and completion take no words that mean nothing', () => {
     for (const words of [
       ['version', '-x'],

@@ -278,6 +278,12 @@ describe('exit codes and errors', () => {
     ['an address that is none', ['a', '--host-addresses', 'x', '--plan'], 3, /IP addresses/],
     ['a namespace without a pod', ['a', '--namespace', 'x', '--plan'], 3, /without a pod/],
     ['a name with a blank', ['a b', '--plan'], 3, /blank/],
+    ['a URL', ['https://api.example.com/x', '--plan'], 3, /Did you mean 'api\.example\.com'\?/],
+    ['a URL with a user and a port', ['postgres://u:p@db.shop:5432/x', '--plan'], 3, /'db\.shop'/],
+    ['a host with its port', ['api:8080', '--plan'], 3, /Did you mean 'api'\?/],
+    ['a user at a host', ['git@example.com', '--plan'], 3, /Did you mean 'example\.com'\?/],
+    ['a host with a path', ['example.com/x', '--plan'], 3, /Did you mean 'example\.com'\?/],
+    ['a URL of an address', ['http://[::1]:80/', '--plan'], 3, /::1 is an address: .*query -x ::1/],
     ['a name of 5000 bytes', ['a'.repeat(5000), '--plan'], 3, /5000 bytes/],
     ['a file that is not there', ['a', '--resolv-conf', '/nowhere', '--plan'], 2, /\/nowhere/],
     ['a folder for a file', ['a', '--answers', folder, '--plan'], 2, /ndots trace: /],
@@ -318,6 +324,15 @@ describe('exit codes and errors', () => {
       assert.equal(queries.length, 0, label);
     }
   });
+});
+
+test('an address is traced, with a word on how its name is found', async () => {
+  for (const address of ['10.0.0.1', '::1']) {
+    const { err } = await runTrace([address, '--plan']);
+    assert.ok(err.includes(`${address} is an address`) && err.includes(`query -x ${address}`), err);
+  }
+  for (const name of ['0/25.2.0.192.in-addr.arpa', '_dns.resolver.arpa', 'a_b.example'])
+    assert.doesNotMatch((await runTrace([name, '--plan'])).err, /Did you mean|is an address/);
 });
 
 test('--save and --replay give the same trace again', async () => {

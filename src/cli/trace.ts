@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
 import { systemClock } from '../base/clock.ts';
+import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
@@ -42,6 +43,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   if (options.replay !== null) return show(readSaved(options.replay), options, io);
   const name = checkedName(options.name);
+  if (isIP(name) !== 0) io.err(`ndots trace: ${addressHint(name)}\n`);
   const chosen = clientsNamed(options.clients);
   const { settings, notes, from, assumed } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
@@ -166,7 +168,29 @@ function checkedName(name: string | null): string {
   if (/[\u0000-\u0020\u007f]/.test(name)) {
     throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
   }
+  const host = hostWithin(name);
+  if (host !== null)
+    throw new Problem({
+      code: 'usage',
+      text: `${name} is more than a name: programs look up its host alone`,
+      hint: isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
+    });
   return name;
+}
+
+/** The host of a URL, of `host:port`, `user@host` or `host/path`; null: it is none of these. */
+function hostWithin(text: string): string | null {
+  if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
+  const parts =
+    /^(?:[a-z][a-z\d+.-]{0,30}:\/\/)?(?:[^@/?#]{0,256}@)?(\[[^\]]{1,64}\]|[^:/?#@[\]]{1,256})(?::[^/?#]{0,256})?(?:[/?#].*)?$/i.exec(
+      text,
+    );
+  const host = parts?.[1]?.replace(/^\[|\]$/g, '') ?? text;
+  return host === text ? null : host;
+}
+
+function addressHint(address: string): string {
+  return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
 }
 
 async function readScript(options: TraceVerbOptions): Promise<Script> {

@@ -1,9 +1,9 @@
 /** `ndots version`, and what the version is. */
 import { readFileSync } from 'node:fs';
 import { EXIT, type Command } from './command.ts';
-import type { Usage } from './option.ts';
+import { group, one, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { usage } from './option-values.ts';
+import { choice, usage } from './option-values.ts';
 
 const manifest = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
@@ -17,12 +17,18 @@ export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }
 
-/** What `ndots version` takes: nothing. */
+const table = {
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** What `ndots version` takes. */
 export const versionUsage: Usage = {
   synopsis: '',
   examples: [],
   style: 'gnu',
-  options: {},
+  options: table,
   notes: [],
 };
 
@@ -30,11 +36,22 @@ export const versionUsage: Usage = {
 export const version: Command = {
   name: 'version',
   async run(words, io) {
-    const extra = parseOptions({}, words).words;
+    const { values, words: extra } = parseOptions(table, words);
     if (extra.length > 0) throw usage(`no words are taken, and not "${extra.join(' ')}"`);
     const { batchedUdp } = await import('../linux/packet-loop.ts');
-    io.out(versionText());
     const found = batchedUdp();
+    if (values.output === 'json') {
+      const document = {
+        kind: 'Version',
+        version: coreVersion,
+        platform: `${process.platform}/${process.arch}`,
+        node: process.version,
+        udp: found.available ? { batched: true } : { batched: false, reason: found.reason },
+      };
+      io.out(`${JSON.stringify(document, null, 2)}\n`);
+      return EXIT.ok;
+    }
+    io.out(versionText());
     io.out(`UDP: ${found.available ? 'batched (recvmmsg/sendmmsg)' : `plain (${found.reason})`}\n`);
     return EXIT.ok;
   },
