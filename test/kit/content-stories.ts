@@ -2,7 +2,15 @@
 import { FLAG, OPTION, TYPE } from '../../src/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/wire/message.ts';
 import type { Captured } from './packets.ts';
-import { addressRecord, back, dnsMessage, icmpError, udpPacket, type Ends } from './packets.ts';
+import {
+  addressRecord,
+  back,
+  checksummed,
+  dnsMessage,
+  icmpError,
+  udpPacket,
+  type Ends,
+} from './packets.ts';
 import { healthy, ownIpId, play, type Fate, type Passing } from './story.ts';
 import {
   asked,
@@ -21,13 +29,25 @@ const UPSTREAM = '192.0.2.53';
 
 /** What a reply is made of, besides its question. */
 type Reply = Partial<Message> & {
+  /** The port that it comes from. */
+  readonly fromPort?: number;
   /** Another name that it is about. */
   readonly about?: string;
   /** Bytes that are left of it. */
   readonly cutTo?: number;
   readonly query?: Partial<Message>;
   readonly tookMs?: number;
+  /** Whether its UDP checksum is wrong, right, or left to the network card; without it none is made. */
+  readonly checksum?: 'wrong' | 'whole' | 'partial';
 };
+
+/** The packet with such a checksum. */
+function summed(packet: Uint8Array, how: Reply['checksum']): Uint8Array {
+  if (how === undefined) return packet;
+  const made = checksummed(packet, how === 'partial' ? 'partial' : 'whole');
+  if (how === 'wrong') made[made.length - 1]! ^= 0x55;
+  return made;
+}
 
 /** One exchange whose reply is given. */
 function answeredWith(
@@ -38,11 +58,20 @@ function answeredWith(
   type: string,
   reply: Reply,
 ): Captured[] {
-  const { cutTo = Infinity, query = {}, tookMs = 0.7, about = name, ...rest } = reply;
-  const bytes = dnsMessage(about, type, { id, reply: true, ...rest });
+  const {
+    cutTo = Infinity,
+    query = {},
+    tookMs = 0.7,
+    about = name,
+    checksum,
+    fromPort = 53,
+    ...rest
+  } = reply;
+  const bytes = dnsMessage(about, type, { id, reply: true, ...rest }).subarray(0, cutTo);
+  const packet = udpPacket({ ...back(way), fromPort }, bytes, (id % 0xfffe) + 1);
   return [
     at(atMs, udpPacket(way, dnsMessage(name, type, { id, ...query }), ownIpId(way.fromPort, id))),
-    at(atMs + tookMs, udpPacket(back(way), bytes.subarray(0, cutTo), (id % 0xfffe) + 1)),
+    at(atMs + tookMs, summed(packet, checksum)),
   ];
 }
 
@@ -318,6 +347,50 @@ export const contentStories: readonly Story[] = [
       ),
       lookups(8, (type, _, name) => ({ answer: [address(name, type)], tookMs: 3 })),
     ]),
+  ),
+  given('replies are damaged on their way, and their clients ask again', 'ND3040', () =>
+    inOrder([
+      besides(40),
+      lookups(8, (type, _, name) => ({ answer: [address(name, type)], checksum: 'wrong' }), {
+        again: 1,
+      }),
+    ]),
+  ),
+  ...(['partial', 'whole', 'wrong'] as const).map((checksum) =>
+    given(`clean: replies have checksums (${checksum}), and their clients use them`, null, () =>
+      inOrder([
+        besides(40),
+        lookups(8, (type, _, name) => ({ answer: [address(name, type)], checksum })),
+      ]),
+    ),
+  ),
+  given(
+    'replies come from another port than was asked',
+    'ND3016',
+    () =>
+      inOrder([
+        besides(40),
+        lookups(8, (type, _, name) => ({ answer: [address(name, type)], fromPort: 1053 }), {
+          again: 1,
+        }),
+      ]),
+    { seen: /answered from 10\.96\.0\.10 port 1053, another port than they asked/ },
+  ),
+  given(
+    'an internal version of a zone lacks a name, and nobody asks the public one',
+    'ND4034',
+    () =>
+      inOrder([
+        ...Array.from({ length: 10 }, (_, i) => [
+          ...answeredWith(i * 500, ends('10.244.1.10', 20_000 + i), 'portal.example.com.', i, 'A', {
+            rcode: 3,
+            authority: [soa('example.com.')],
+          }),
+          ...asked(i * 500 + 50, ends('10.244.1.10', 21_000 + i), 'wiki.example.com.', 100 + i, {
+            address: '10.20.0.5',
+          }),
+        ]),
+      ]),
   ),
   given('answers are of class CH', 'ND3034', () =>
     inOrder([

@@ -106,6 +106,26 @@ export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Ui
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }
 
+/**
+ * A UDP packet with its checksum; `partial`: with the sum that a kernel leaves to the network card to
+ * complete.
+ */
+export function checksummed(packet: Uint8Array, how: 'whole' | 'partial' = 'whole'): Uint8Array {
+  const own = Uint8Array.from(packet);
+  const isSix = own[0]! >> 4 === 6;
+  const at = isSix ? 40 : 20;
+  const addresses = own.subarray(isSix ? 8 : 12, at);
+  const length = own.length - at;
+  const pseudo = [...addresses, 0, 17, ...u16(length)];
+  own[at + 6] = own[at + 7] = 0;
+  const all = how === 'partial' ? pseudo : [...pseudo, ...own.subarray(at)];
+  let sum = 0;
+  for (let i = 0; i < all.length; i += 2) sum += (all[i]! << 8) | (all[i + 1] ?? 0);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  own.set(u16(how === 'partial' ? sum : ~sum & 0xffff), at + 6);
+  return own;
+}
+
 /** A UDP packet in fragments of `size` bytes, a multiple of eight. */
 export function fragments(ends: Ends, payload: Uint8Array, size: number, id: number): Uint8Array[] {
   const whole = udp(ends, payload);

@@ -16,6 +16,8 @@ const REASONS_MAX = 200;
 const WAITING_MAX = 5000;
 /** A client that sends the same query again within this time has not used the reply, milliseconds. */
 const AGAIN_MS = 12_000;
+/** Go takes a new id when it asks again, after its time-out, milliseconds. */
+const GO_MS = { from: 4700, to: 5600 };
 
 /** Replies of one kind. */
 export interface FaultyReplies {
@@ -93,7 +95,9 @@ export class ReplyFaults {
     if (kind === undefined) this.kinds.set(fault, (kind = noReplies()));
     this.#count(kind, exchange, target);
     if (this.#waiting.size >= WAITING_MAX) this.#waiting.clear();
-    this.#waiting.set(questionOf(exchange), { of: kind, sentMs: exchange.sentMs });
+    const waiting: Waiting = { of: kind, sentMs: exchange.sentMs };
+    this.#waiting.set(questionOf(exchange), waiting);
+    this.#waiting.set(nameOf(exchange), waiting);
   }
 
   /** Drops what takes most of the memory. */
@@ -105,11 +109,18 @@ export class ReplyFaults {
 
   #again(exchange: SeenExchange): void {
     const key = questionOf(exchange);
-    const before = this.#waiting.get(key);
-    if (before === undefined) return;
-    this.#waiting.delete(key);
-    const afterMs = exchange.sentMs - before.sentMs;
-    if (afterMs >= 0 && afterMs < AGAIN_MS) before.of.again++;
+    const same = this.#waiting.get(key);
+    const sinceMs = exchange.sentMs - (same?.sentMs ?? -Infinity);
+    if (same !== undefined && sinceMs >= 0 && sinceMs < AGAIN_MS) {
+      same.of.again++;
+      this.#waiting.delete(key);
+      return;
+    }
+    const before = this.#waiting.get(nameOf(exchange));
+    const afterMs = exchange.sentMs - (before?.sentMs ?? -Infinity);
+    if (before === undefined || afterMs < GO_MS.from || afterMs > GO_MS.to) return;
+    before.of.again++;
+    this.#waiting.delete(nameOf(exchange));
   }
 
   #count(into: FaultyReplies, exchange: SeenExchange, target: string): void {
@@ -168,6 +179,10 @@ function noReplies(): FaultyReplies {
 
 function newReason(code: number): StatedReason {
   return { ...noReplies(), code, text: '', failed: 0 };
+}
+
+function nameOf({ client, type, name }: SeenExchange): string {
+  return `${client.address} ${type} ${name}`;
 }
 
 /** A repeat has the id of its query, whatever its port. */

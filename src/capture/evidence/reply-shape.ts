@@ -12,6 +12,8 @@ import { UDP_BYTES, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Why a reply is of no use, or of less. */
 export type ReplyFault =
+  /** The checksum of its datagram is wrong. */
+  | 'checksum'
   /** The header counts more records than the bytes hold, without TC. */
   | 'cut'
   /** An answer of another class than the question. */
@@ -75,7 +77,7 @@ export function replyShape(exchange: SeenExchange): ReplyShape | null {
   Object.assign(shape, { fault: null, reason: -1, reasonText: '', target: '', zone: '' });
   shape.primary = '';
   try {
-    shape.fault = faultOf(exchange, reply);
+    shape.fault = exchange.damaged === true ? 'checksum' : faultOf(exchange, reply);
   } catch (error) {
     if (!(error instanceof ReadError)) throw error;
     shape.fault = (exchange.replyFlags & FLAG.TC) === 0 ? 'cut' : null;

@@ -38,6 +38,7 @@ export class PairedExchange implements SeenExchange {
   strandedBytes: number = 0;
   stray: Peer | null = null;
   misfit: Misfit | null = null;
+  damaged: boolean = false;
   growing: object | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
@@ -95,6 +96,7 @@ export class PairedExchange implements SeenExchange {
     this.rcode = head.flags & FLAG.RCODE;
     this.replyFlags = head.flags;
     this.answers = head.answers;
+    this.damaged = message.damaged ?? false;
   }
 
   /** The client has not taken the reply. */

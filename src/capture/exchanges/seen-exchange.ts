@@ -88,6 +88,8 @@ export interface SeenExchange extends Exchange {
   stray: Peer | null;
   /** What came to its socket instead of a reply that fits; absent: of no packets. */
   misfit?: Misfit | null;
+  /** Whether the UDP checksum of its reply is wrong; absent: of no packets. */
+  damaged?: boolean;
   /**
    * Of a line of a log: which options its query had is not known; and of one without times nothing
    * of when. Absent: of a message.

@@ -279,7 +279,7 @@ export const serverFails: Rule = {
         'See what the server waits for: its log (errors), its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
         'More than one upstream, with health checks (forward does that).',
       ],
-      prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'}: an Extended DNS Error may say why`,
+      prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec: an Extended DNS Error may say why; if +cdflag gets an answer, DNSSEC validation fails`,
       disproved: 'the same query at the server’s upstream is answered',
       exchanges: fails(observed, () => true),
     };

@@ -27,7 +27,9 @@ export const strayReplies: Rule = {
       return excluded(
         `${strays.length} of ${observed.total.asked} queries got their reply from another address than was asked`,
       );
-    const from = [...new Set(strays.map((each) => answerer(each)!))];
+    const isOtherPort =
+      seen.length > 0 && seen.every(({ stray, server }) => stray!.address === server.address);
+    const from = [...new Set(strays.map((each) => answerer(each, isOtherPort)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     claims.take(strays);
     return {
@@ -38,7 +40,7 @@ export const strayReplies: Rule = {
       seen: [
         ...(seen.length > 0
           ? [
-              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered by ${listed(from)}, and not by whom they asked.`,
+              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered from ${listed(from)}, ${isOtherPort ? 'another port than' : 'and not from the address that'} they asked.`,
             ]
           : []),
         ...(strays.length > seen.length
@@ -54,7 +56,7 @@ export const strayReplies: Rule = {
         'If the replies arrive at the node: sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
         'Leave port 53 out of the mesh’s interception.',
       ],
-      prove: `tcpdump -ni any host ${from[0]} and port 53 on the client’s node`,
+      prove: `tcpdump -ni any host ${from[0]!.split(' ')[0]} and ${isOtherPort ? 'udp' : 'port 53'} on the client’s node`,
       disproved: 'the client gets the replies from the address that it asked at its own interface',
       exchanges: strays,
     };
@@ -84,6 +86,8 @@ function untranslated({ losses, servers }: Observations): readonly SeenExchange[
   });
 }
 
-function answerer({ stray, hops }: SeenExchange): string | undefined {
-  return (stray ?? hops.at(-1)?.server)?.address;
+/** Where the reply came from. @param withPort with its port, where only that differs */
+function answerer({ stray, hops }: SeenExchange, withPort: boolean): string | undefined {
+  const peer = stray ?? hops.at(-1)?.server;
+  return peer === undefined || !withPort ? peer?.address : `${peer.address} port ${peer.port}`;
 }

@@ -88,6 +88,24 @@ const cutReplies: Kind = {
   isFelt: ({ count }, { total }) => count >= FELT * total.asked,
 };
 
+const wrongChecksums: Kind = {
+  code: 'ND3040',
+  title: 'Replies have a wrong UDP checksum, and the kernel drops them',
+  name: 'replies with a wrong checksum',
+  fine: 'no reply with a wrong checksum is asked for again',
+  did: 'have a UDP checksum that does not fit their bytes',
+  why: 'Something changed these packets after their checksum was made and did not correct it: a network card, driver or virtual switch with a broken checksum offload (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The kernel of the client drops such a packet without a word to the program, and the client waits until its time is over. (What a sender leaves to its own network card is not counted.)',
+  fix: (servers) => [
+    `Find where between ${servers} and the clients the checksum becomes wrong: capture on both sides of each node (tcpdump -vv says "bad udp cksum").`,
+    'Turn the offload off and see: ethtool -K IFACE tx-checksum-ip-generic off, also for the overlay interface (flannel.1, vxlan.calico); then update kernel or driver.',
+  ],
+  prove: () =>
+    'nstat -az UdpInCsumErrors Udp6InCsumErrors in the pod’s network namespace: it rises',
+  disproved:
+    'the counter stays at zero: then the packets were changed after the capture, or for it',
+  isFelt: (replies) => (isRejected(replies) ? true : null),
+};
+
 const otherCookies: Kind = {
   code: 'ND3031',
   title: 'Replies carry the cookie of another client, and are thrown away',
@@ -283,6 +301,7 @@ function byCount<T extends { readonly count: number }>(list: readonly T[]): read
 
 /** In the order in which they are tried. */
 export const unusableReplies: readonly Rule[] = [
+  ruleOf('checksum', wrongChecksums),
   ruleOf('cut', cutReplies),
   ruleOf('cookie', otherCookies),
   ruleOf('foreign', foreignRecords),

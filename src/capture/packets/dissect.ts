@@ -17,6 +17,7 @@ import {
 } from './link-layer.ts';
 import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
+import { hasWrongChecksum } from './udp-checksum.ts';
 
 /**
  * A message as it passed. One object is reused, and its bytes too: who needs them for longer copies
@@ -49,6 +50,8 @@ export interface PassingMessage {
   port: number;
   /** Whether the capture has only its beginning. */
   cut: boolean;
+  /** Whether it comes from a name server, and its UDP checksum is wrong; absent: it has none. */
+  damaged?: boolean;
 }
 
 /** What happened to a TCP connection, or to a packet on its way. */
@@ -146,7 +149,7 @@ export class Dissector {
     this.#message = {
       ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0, size: 0 },
       ...ends,
-      ...{ ttl: 0, ipId: 0, port: 0, cut: false },
+      ...{ ttl: 0, ipId: 0, port: 0, cut: false, damaged: false },
     };
     this.#event = { timeMs: 0, frame: 0, kind: 'syn', ...ends, code: 0 };
   }
@@ -383,6 +386,8 @@ export class Dissector {
     message.end = isSized ? Math.min(end, at + length) : end;
     message.size = isSized ? length - 8 : end + missing - at - 8;
     message.cut = missing > 0 || at + length > end;
+    message.damaged =
+      isSized && !message.cut && this.#ports.has(source) && hasWrongChecksum(packet, length);
   }
 
   /** `#message` becomes one of a TCP stream, of which a packet brought the last byte. */
@@ -415,6 +420,7 @@ export class Dissector {
     message.ttl = packet.ttl;
     message.ipId = packet.id;
     message.port = this.#port;
+    message.damaged = false;
     return message;
   }
 }
