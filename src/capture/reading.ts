@@ -228,6 +228,11 @@ export class Reading {
     this.#grouping.end();
   }
 
+  /** IP packets of each family, but for ICMPv6. */
+  get families(): { readonly 4: number; readonly 6: number } {
+    return this.#dissector.families;
+  }
+
   get totals(): ReadingTotals {
     return {
       ...this.#dissector.counts,

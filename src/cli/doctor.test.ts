@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePorts } from '../../test/kit/free-ports.ts';
-import { pcapFile } from '../../test/kit/packets.ts';
+import { pcapFile, udpPacket } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { writeNodeCapture } from '../../test/kit/node-captures.ts';
 import { everybody, pods } from '../../test/kit/story-parts.ts';
@@ -425,6 +425,17 @@ describe('ndots doctor', () => {
       assert.equal(code, 3, word);
       assert.match(err, /there is no finding ND99\n/);
     }
+  });
+
+  test('where no packet is a query, and all are of one IP family, doctor names the other family', async () => {
+    const way = { from: 'fd00:77::7', fromPort: 40_000, to: 'fd00:77::8', toPort: 8080 };
+    writeFileSync(
+      at('six.pcap'),
+      pcapFile(LINK.RAW, [{ timeMs: 1, bytes: udpPacket(way, new Uint8Array(20)) }]),
+    );
+    const { code, err } = await run(at('six.pcap'));
+    assert.equal(code, 2);
+    assert.match(err, /All 1 packets are IPv6: .* cannot ask a name server at an IPv4 address/);
   });
 
   test('each finding is explained, under its own code and title', async () => {

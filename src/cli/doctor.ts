@@ -146,6 +146,12 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
       io.err(
         `  ${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why\n`,
       );
+    const { families } = reading;
+    const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+    if (families[4] + families[6] > 0 && families[4] * families[6] === 0)
+      io.err(
+        `  All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot ask a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.\n`,
+      );
     if (totals.frames > 0)
       io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
     return 'nothing';

@@ -123,6 +123,8 @@ const ADVERTISEMENT = 136;
 /** Reads frames. */
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
+  /** IP packets of each family, but for ICMPv6, which passes where nobody uses IPv6. */
+  readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
   readonly #events: CaptureEvents;
   readonly #remarks: Remarks;
   readonly #ports: ReadonlySet<number>;
@@ -215,6 +217,7 @@ export class Dissector {
       this.#remarks.add('an IP header is damaged', this.#where);
       return;
     }
+    if (packet.protocol !== PROTOCOL.ICMP6) this.families[packet.family]++;
     if (packet.offset > 0 || packet.more) {
       // Only what may hold a message is put together.
       if (packet.protocol !== PROTOCOL.UDP) return;
