@@ -509,6 +509,23 @@ export const contentStories: readonly Story[] = [
     },
   ),
   played(
+    'clean: a service is an alias of an external name, whose addresses each DNS pod has its own of',
+    null,
+    () => everybody(60),
+    (passing) => {
+      const fate = { ...healthy(passing), behind: `10.244.9.${podOf(passing, 3)}` };
+      return passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { ...fate, cname: 'db.example.net.', addresses: [`203.0.113.${podOf(passing, 3)}`] }
+        : fate;
+    },
+  ),
+  played(
+    'clean: AAAA gets an empty answer for every name',
+    null,
+    () => everybody(20),
+    (passing) => (passing.type === 'AAAA' ? { addresses: [], tookMs: 0.4 } : healthy(passing)),
+  ),
+  played(
     'pods of one node search the domain of another cluster, others do not',
     'ND2010',
     () => [

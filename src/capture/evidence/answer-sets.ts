@@ -4,7 +4,7 @@
  */
 import { HASH_START, nextHash } from '../../base/hash.ts';
 import { printAddress } from '../../base/ip.ts';
-import { FLAG } from '../../wire/iana.ts';
+import { FLAG, TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
@@ -22,6 +22,8 @@ export interface AnswerSet {
   /** The number of addresses, and the first ones. */
   readonly size: number;
   readonly addresses: readonly string[];
+  /** Whether a CNAME record leads to them: they may be of an external name. */
+  isAlias: boolean;
   count: number;
   firstMs: number;
   lastMs: number;
@@ -37,7 +39,7 @@ export interface AnswerSet {
 
 const records = new Records();
 /** Of the reply that was read last. */
-const read = { hash: 0, size: 0, ttl: 0, addresses: [] as string[] };
+const read = { hash: 0, size: 0, ttl: 0, isAlias: false };
 
 /** The sets of one name and type. */
 export class AnswerSets {
@@ -63,6 +65,7 @@ export class AnswerSets {
       set = {
         ...{ asked: asked.address, server, hash: read.hash, size: read.size },
         addresses: textsOf(reply, exchange.type),
+        isAlias: read.isAlias,
         ...{ count: 0, firstMs: atMs, lastMs: atMs, ttl: 0, renewed: 0, lastTtl: read.ttl },
         returned: 0,
       };
@@ -83,7 +86,9 @@ function readAddresses(reply: Uint8Array, type: number): boolean {
   read.hash = 0;
   read.size = 0;
   read.ttl = Infinity;
+  read.isAlias = false;
   for (records.over(reply); records.next() && records.section === SECTION.answer;) {
+    if (records.type === TYPE.CNAME) read.isAlias = true;
     if (records.type !== type) continue;
     let hash = HASH_START;
     for (let at = 0; at < records.dataLength; at++)

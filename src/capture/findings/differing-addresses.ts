@@ -41,7 +41,7 @@ export const addressesDiffer: Rule = {
     if (!views.some(({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > LEAST))
       return unknown('no name was found often enough to compare its addresses');
     const all = views.flatMap((view) => disagreement(view, observed) ?? []);
-    const own = all.filter(({ view }) => isOfCluster(view.name, observed));
+    const own = all.filter(({ view }) => isOwnName(view, observed));
     const found = own.length > 0 ? own : all;
     const [first] = found.toSorted((one, other) => other.lastedMs - one.lastedMs);
     if (first === undefined) return excluded('every name has the same addresses, whoever answers');
@@ -113,7 +113,7 @@ function textOf(
 function disagreement(view: NameView, observed: Observations): Disagreement | null {
   const { list, leftOut } = view.sets!;
   if (list.length < 2 || leftOut > 0) return null;
-  const isOwn = isOfCluster(view.name, observed);
+  const isOwn = isOwnName(view, observed);
   const steady = [...Map.groupBy(list, ({ server }) => server).values()].flatMap(steadyOf);
   const byServer = steady.filter((one) =>
     steady.some((other) => isBeside(one, other, isOwn, observed)),
@@ -181,6 +181,8 @@ function oddServers(found: readonly Disagreement[]): readonly string[] {
   return [...odd];
 }
 
-function isOfCluster(name: string, { domains }: Observations): boolean {
-  return domains.isOfCluster(name) || name.includes('.svc.');
+/** Whether DNS pods have the addresses of the name themselves: it is no alias of an external name. */
+function isOwnName({ name, sets }: NameView, { domains }: Observations): boolean {
+  const isOfCluster = domains.isOfCluster(name) || name.includes('.svc.');
+  return isOfCluster && !sets!.list.some(({ isAlias }) => isAlias);
 }

@@ -26,27 +26,33 @@ export const missingA: Rule = {
     const list = found.map(({ a }) => a.name);
     for (const name of list) claims.names.add(name);
     const isSearched = list.some((name) => observed.domains.domainOf(name) !== null);
-    const { a, aaaa } = first;
+    const isFound = found.some(({ aaaa }) => aaaa.outcomes.found > 0);
+    const { a, aaaa } = found.find((each) => each.aaaa.outcomes.found > 0) ?? first;
     const has =
       aaaa.outcomes.found > 0 ? 'has an answer' : 'exists without a record of that type (NODATA)';
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
-      confidence: 0.92,
+      // Some suppress AAAA with an empty answer for every name: most resolvers do not mind.
+      severity: isFound ? 'critical' : 'warning',
+      confidence: isFound ? 0.92 : 0.75,
       seen: [
         sentence(
           `${listed(list)}: A was NXDOMAIN ${a.outcomes.nxdomain} times and never anything else; AAAA ${has}, ${aaaa.outcomes.found + aaaa.outcomes.nodata} times`,
         ),
         `The replies came from ${listed([...serversOf(a, aaaa)])}.`,
       ],
-      why: isSearched
-        ? 'The name is one that a search path makes. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc takes NXDOMAIN for A and whatever AAAA says, so that a program without IPv6 gets no address, and stops before the name that has one.'
-        : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that read it so drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
+      why: !isFound
+        ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) takes it for "the name exists" and stops its search path there; glibc and Go go on.'
+        : isSearched
+          ? 'The name is one that a search path makes. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc takes NXDOMAIN for A and whatever AAAA says, so that a program without IPv6 gets no address, and stops before the name that has one.'
+          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that read it so drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
       fix: [
-        isSearched
-          ? 'autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which completes both families alike; then clear the cache (restart the DNS pods).'
-          : 'Have the server answer A with NOERROR and no record, and a SOA record, where only AAAA exists.',
+        !isFound
+          ? 'Let AAAA of missing names be NXDOMAIN: template { rcode NXDOMAIN } denies the names that exist as well, so forward AAAA and filter its answers, or leave it alone.'
+          : isSearched
+            ? 'autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which completes both families alike; then clear the cache (restart the DNS pods).'
+            : 'Have the server answer A with NOERROR and no record, and a SOA record, where only AAAA exists.',
         'In the Corefile, look for template, rewrite and view blocks that are for A or AAAA alone.',
       ],
       prove: `ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}: both NXDOMAIN, or neither`,

@@ -1,5 +1,6 @@
 /** Clients that give up before the reply comes. */
-import { latencyOf } from '../exchanges/seen-exchange.ts';
+import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import type { Observations } from '../evidence/observations.ts';
 import type { RejectedReply } from '../evidence/given-up.ts';
 import { excluded, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
 
@@ -15,7 +16,10 @@ export const shortPatience: Rule = {
   name: 'clients that give up too soon',
   check(observed, claims) {
     const rejected = observed.givenUp.rejected.filter(
-      ({ exchange }) => !claims.isOfSilence(exchange) && !claims.names.has(exchange.name),
+      ({ exchange }) =>
+        !claims.isOfSilence(exchange) &&
+        !claims.names.has(exchange.name) &&
+        !hasOtherAnswer(exchange, observed),
     );
     if (observed.total.asked === 0) return unknown('no query was seen');
     const { slow } = observed;
@@ -61,6 +65,18 @@ export const shortPatience: Rule = {
     };
   },
 };
+
+/** Whether the client asks several servers, and another one answers the name: musl asks all at once. */
+function hasOtherAnswer(
+  { client, server, name, type }: SeenExchange,
+  { clients, names }: Observations,
+): boolean {
+  const asked = clients.get(client.address)?.servers;
+  const answered = names.get(name, type)?.answeredMs;
+  return [...(asked?.keys() ?? [])].some(
+    (other) => other !== server.address && answered?.has(other) === true,
+  );
+}
 
 /** The most frequent first. */
 function keysOf(
