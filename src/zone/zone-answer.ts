@@ -61,7 +61,7 @@ export class ZoneAnswers {
    * @param most once the reply has so many bytes, nothing more is written, and TC is set
    * @returns null: this is such a name
    */
-  answer(query: Query, zone: ZoneData, through: boolean, most = MESSAGE_MAX): Reply | null {
+  answer(query: Query, zone: ZoneData, through: boolean, most: number = MESSAGE_MAX): Reply | null {
     this.#zone = zone;
     this.#dnssec = query.dnssecOk;
     this.onward = null;

@@ -8,7 +8,7 @@ export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Ar
 export const pointer = (to: number): Uint8Array => Uint8Array.of(0xc0 | (to >> 8), to & 0xff);
 const address = Uint8Array.of(192, 0, 2, 1);
 /** A name of 253 bytes, with as many labels as a name can have. */
-export const longName: Uint8Array = Uint8Array.from([
+const longName: Uint8Array = Uint8Array.from([
   ...Array.from({ length: 126 }, () => [1, 97]).flat(),
   0,
 ]);

@@ -87,7 +87,9 @@ describe('zones beside real servers', () => {
       const [port] = await freePorts(1);
       const server: ZoneServer = await start(join(folder, 'server'), port!, files);
       t.after(() => server.child.stop());
-      const blocks = Object.entries(files).map(([zone, file]) => `${zone}:53 {\n file ${file}\n}`);
+      const blocks = Object.entries(files).map(
+        ([zone, file]) => `${zone}:53 {\n bufsize 4096\n file ${file}\n}`,
+      );
       const world = await makeWorld(blocks.join('\n'));
       t.after(() => world.close());
       const client = new UdpClient(port!);

@@ -41,6 +41,8 @@ export interface ExternalParts {
   readonly next: Next;
 }
 
+/** Entries that are read for any reply: with more than a hundred the weight of SRV records is 1. */
+const ENTRIES_MIN = 128;
 /** Bytes that one more record may need. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
@@ -78,8 +80,16 @@ export class ExternalAnswerer {
     const { services, headless, passes, next } = this.#parts;
     const pointers = services.pointers(folded, nameLength);
     if (pointers !== null && pointers.length > 0) return this.#point(query, zone, pointers);
-    const entries = services.find(folded, nameLength - zone.name.length, headless);
-    if (entries !== null) return this.#writeEntries(query, zone, entries);
+    const end = nameLength - zone.name.length;
+    const most = query.limit === MESSAGE_MAX ? Infinity : Math.max(ENTRIES_MIN, query.limit >> 3);
+    let entries = services.find(folded, end, headless, most);
+    let cut = entries !== null && entries.length >= most;
+    // What the client cannot receive is read only to be remembered, or to know what the name lacks.
+    if (cut && (!hasSome(entries!, type) || this.#replies.wants(query))) {
+      entries = services.find(folded, end, headless, Infinity);
+      cut = false;
+    }
+    if (entries !== null) return this.#writeEntries(query, zone, entries, cut);
     if (passes(query)) return next(query);
     if (services.synced) return this.#negative(query, zone, RCODE.NXDOMAIN);
     return this.#soaOnly(query, zone, RCODE.SERVFAIL).with({ errors: notReadyErrors });
@@ -120,22 +130,34 @@ export class ExternalAnswerer {
     });
   }
 
-  #writeEntries(query: Query, zone: ExternalZone, entries: readonly OutsideEntry[]): Maybe<Reply> {
+  /** @param partial there are more entries than these: TC is set */
+  #writeEntries(
+    query: Query,
+    zone: ExternalZone,
+    entries: readonly OutsideEntry[],
+    partial: boolean,
+  ): Maybe<Reply> {
     const { type } = query;
-    if (type === TYPE.SRV) return this.#writeTargets(query, zone, entries);
+    if (type === TYPE.SRV) return this.#writeTargets(query, zone, entries, partial);
     const alias = aliasOf(entries);
     if (alias !== null) return this.#alias(query, zone, alias);
     const length = sizeOf(type);
     const addresses = [...addressesOf(entries)].filter((address) => address.length === length);
     if (addresses.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
-    return this.#reply(query, (to, cut) => {
+    const write = (to: MessageWriter, cut: () => void): void => {
       for (const address of addresses)
         if (hasRoom(to)) writeAddress(to, SECTION.answer, null, address, zone.ttl);
         else cut();
-    });
+    };
+    return partial ? this.#partly(query, write) : this.#reply(query, write);
   }
 
-  #writeTargets(query: Query, zone: ExternalZone, entries: readonly OutsideEntry[]): Reply {
+  #writeTargets(
+    query: Query,
+    zone: ExternalZone,
+    entries: readonly OutsideEntry[],
+    partial: boolean,
+  ): Reply {
     const targets = [...targetsOf(entries, zone)];
     if (targets.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
     const records = [...distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`)];
@@ -145,7 +167,7 @@ export class ExternalAnswerer {
         ({ target, address }) => keyOf(target) + (address === null ? '' : keyOf(address)),
       ),
     ];
-    return this.#reply(query, (to, cut) => {
+    const write = (to: MessageWriter, cut: () => void): void => {
       for (const one of records)
         if (hasRoom(to)) writeTarget(to, null, one, zone.ttl);
         else cut();
@@ -153,7 +175,8 @@ export class ExternalAnswerer {
         if (address !== null && hasRoom(to))
           writeAddress(to, SECTION.additional, target, address, zone.ttl);
       }
-    });
+    };
+    return partial ? this.#partly(query, write) : this.#reply(query, write);
   }
 
   /** The name stands for a host elsewhere: the whole server is asked for its addresses. */
@@ -182,6 +205,14 @@ export class ExternalAnswerer {
     return writer.finish(RCODE.NOERROR, PLUGIN);
   }
 
+  /** Writes the beginning of a reply, with TC: it is not the one to remember. */
+  #partly(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
+    return this.#write(query, (to, cut) => {
+      write(to, cut);
+      to.cut();
+    });
+  }
+
   /** Writes a reply, and remembers it for as long as the cluster is the same. */
   #reply(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     return this.#replies.offer(query, this.#write(query, write), this.#parts.services);
@@ -197,6 +228,13 @@ export class ExternalAnswerer {
     writeSoa(writer, SECTION.authority, zone, services.serial);
     return writer.finish(rcode, PLUGIN);
   }
+}
+
+/** Whether an answer of this type can be made of the entries. */
+function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
+  if (type === TYPE.SRV) return entries.some(({ port }) => port >= 0);
+  const length = sizeOf(type);
+  return entries.some(({ address, named }) => !named && address.length === length);
 }
 
 /** Bytes of an address of this type; 0: it is no type of addresses. */

@@ -276,3 +276,57 @@ describe('k8s_external', () => {
       );
   });
 });
+
+test('of a service with thousands of endpoints each client gets what it can receive', async (t) => {
+  const addresses = Array.from({ length: 5000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+  const slices = Array.from({ length: 50 }, (_, number) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: `many-${number}`,
+      namespace: 'shop',
+      labels: { 'kubernetes.io/service-name': 'many' },
+    },
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+    endpoints: addresses.slice(100 * number, 100 * number + 100).map((one) => endpoint(one)),
+  }));
+  const own = mkdtempSync(join(tmpdir(), 'ndots-external-'));
+  t.after(() => rmSync(own, { recursive: true }));
+  const items = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+    service('many', { clusterIP: 'None' }),
+    ...slices,
+  ];
+  writeFileSync(join(own, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const world = await makeWorld(
+    `. {\n kubernetes cluster.local {\n manifests ${own}\n }\n k8s_external example.com {\n headless\n }\n}`,
+    { folder: own },
+  );
+  t.after(() => world.close());
+  // The files are read in real time.
+  while ((await world.ask('none.shop.example.com. A')).rcode === RCODE.SERVFAIL)
+    await new Promise((resolve) => setImmediate(resolve));
+  for (const type of ['A', 'SRV']) {
+    for (let i = 0; i < 3; i++) {
+      const { answer, flags } = await world.ask(`many.shop.example.com. ${type}`, {
+        udpSize: 4096,
+      });
+      assert.ok((flags & 0x200) !== 0, 'TC');
+      assert.ok(answer.length >= 15 && answer.length <= 75, String(answer.length));
+    }
+    const whole = await world.ask(`many.shop.example.com. ${type}`, { proto: 'tcp' });
+    assert.ok(whole.answer.length > 800, String(whole.answer.length));
+  }
+  for (const type of ['AAAA', 'TXT']) {
+    const { answer, flags, rcode } = await world.ask(`many.shop.example.com. ${type}`);
+    assert.deepEqual([answer.length, flags & 0x200, rcode], [0, 0, RCODE.NOERROR]);
+  }
+  const one = await world.ask('10-0-19-135.many.shop.example.com. A');
+  assert.equal(
+    one.answer.map((record) => printRecord(record).split('\t').at(-1)).join(),
+    '10.0.19.135',
+  );
+  const none = await world.ask('10-0-99-1.many.shop.example.com. A');
+  assert.equal(none.rcode, RCODE.NXDOMAIN);
+});

@@ -8,8 +8,9 @@ import type {
 import { ROOT, type WireName } from '../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
-import { EndpointReader, type EndpointPort } from './endpoint-encoding.ts';
-import { fits } from './name.ts';
+import { EndpointReader, labelledAddress, type EndpointPort } from './endpoint-encoding.ts';
+import { endpointHash, indexOf } from './endpoint-index.ts';
+import { fits, labelBytes } from './name.ts';
 import type { Outside } from './outside-table.ts';
 import { nameBelow } from './reply-builder.ts';
 import { ReverseReader } from './reverse-name.ts';
@@ -41,7 +42,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
       return cluster.synced;
     },
 
-    find(folded, end, headless) {
+    find(folded, end, headless, most) {
       const labels = labelsOf(folded, end);
       const namespace = cluster.namespace(folded, labels.at(-1)!);
       if (namespace === null || !shows(namespace) || labels.length > 4) return null;
@@ -57,9 +58,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
       const byEndpoint = headless && outside.length === 0;
       const entries =
         byEndpoint && (service.form === 'headless' || endpoint !== ABSENT)
-          ? service.slices.flatMap((slice) =>
-              endpointEntries(service, slice, takes, (host) => fits(folded, endpoint, host)),
-            )
+          ? someEntries(service, takes, endpoint === ABSENT ? null : { folded, at: endpoint }, most)
           : serviceEntries(service, service.ports, outside, takes);
       return entries.length === 0 ? null : entries;
     },
@@ -82,7 +81,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
           const entries =
             headless && service.form === 'headless'
               ? service.slices
-                  .flatMap((slice) => endpointEntries(service, slice, anyPort, anyHost))
+                  .flatMap((slice) => endpointEntries(service, slice, anyPort, null))
                   .map((entry) => ({ ...entry, bytes: entry.address }))
               : cluster.outside.of(service);
           for (const { bytes, named } of entries) if (!named) found.set(bytes.join('.'), bytes);
@@ -117,8 +116,28 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
   };
 }
 
-const anyHost = (): boolean => true;
-const anyPort = anyHost;
+const anyPort = (): boolean => true;
+
+/** The label of an endpoint: its length stands at `at`, lower case. */
+interface HostLabel {
+  readonly folded: Uint8Array;
+  readonly at: number;
+}
+
+/** The entries of a service's endpoints until there are `most`. */
+function someEntries(
+  service: ServiceRecord,
+  takes: (port: EndpointPort) => boolean,
+  label: HostLabel | null,
+  most: number,
+): OutsideEntry[] {
+  const entries: OutsideEntry[] = [];
+  for (const slice of service.slices) {
+    if (entries.length >= most) break;
+    entries.push(...endpointEntries(service, slice, takes, label));
+  }
+  return entries;
+}
 
 /** The service's name, and that of each port that has one, with what `entriesOf` finds for them. */
 function namesOf(
@@ -162,28 +181,45 @@ function* entriesBySlice(
   slices: readonly SliceRecord[],
   takes: (port: EndpointPort) => boolean,
 ): Generator<readonly OutsideEntry[]> {
-  for (const slice of slices) yield endpointEntries(service, slice, takes, anyHost);
+  for (const slice of slices) yield endpointEntries(service, slice, takes, null);
 }
 
 function endpointEntries(
   service: ServiceRecord,
   slice: SliceRecord,
   takes: (port: EndpointPort) => boolean,
-  isAsked: (host: string) => boolean,
+  label: HostLabel | null,
 ): OutsideEntry[] {
   const ports = slice.service === service ? slice.ports.filter(takes) : [];
   if (ports.length === 0) return [];
   const entries: OutsideEntry[] = [];
-  for (reader.over(slice.endpoints); reader.next();) {
+  const add = (): void => {
     const { named, bytes, addressAt, addressLength, host } = reader;
-    const below = isAsked(host.toLowerCase())
-      ? relative(host, service.name, service.namespace.name)
-      : null;
-    if (below === null) continue;
+    if (label !== null && !fits(label.folded, label.at, host.toLowerCase())) return;
+    const below = relative(host, service.name, service.namespace.name);
+    if (below === null) return;
     const address = new Uint8Array(bytes.subarray(addressAt, addressAt + addressLength));
     for (const { port } of ports) entries.push({ address, named, port, below });
+  };
+  if (label === null) for (reader.over(slice.endpoints); reader.next();) add();
+  else {
+    const index = indexOf(slice);
+    for (const hash of hashesOf(label)) {
+      for (let place = index.first(hash); place >= 0; place = index.next()) {
+        reader.seek(slice.endpoints, place);
+        add();
+      }
+    }
   }
   return entries;
+}
+
+/** What an endpoint of this label is found by: its host name, or the address in it. */
+function hashesOf({ folded, at }: HostLabel): Set<number> {
+  const hashes = new Set([endpointHash(folded, at + 1, folded[at]!)]);
+  const address = labelledAddress(labelBytes(folded, at));
+  if (address !== null) hashes.add(endpointHash(address, 0, address.length));
+  return hashes;
 }
 
 const reader = new EndpointReader();

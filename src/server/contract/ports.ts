@@ -152,9 +152,15 @@ export interface OutsideServices extends Dependency {
   /**
    * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of
    * a service.
+   * @param most once there are so many entries, no further endpoints are read
    * @returns null: there is no such name; empty: it exists without addresses
    */
-  find(folded: Uint8Array, end: number, headless: boolean): readonly OutsideEntry[] | null;
+  find(
+    folded: Uint8Array,
+    end: number,
+    headless: boolean,
+    most: number,
+  ): readonly OutsideEntry[] | null;
   /**
    * The services with the address of the reverse name `folded[0, end)`, as relative names; null if
    * there is none.
