@@ -1,10 +1,13 @@
 /** The pod of one run: what its check says, and what Kuberhealthy adds to it. */
 import { asObject, child, list, text, type JsonObject } from '../base/json-object.ts';
+import { plainAddress } from '../base/ip.ts';
 import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 
 /** What a pod is told of its run. */
 export interface PodTerms {
   readonly run: string;
+  /** A secret of this run's pod, by which its reports are known from any address. */
+  readonly token: string;
   /** Without the path. */
   readonly reportingUrl: string;
   /** When it begins and until when it may report, milliseconds since 1970. */
@@ -81,9 +84,10 @@ function annotationsOf({ version, name }: CheckObject, terms: PodTerms): Record<
 }
 
 function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject {
-  const { run, reportingUrl, deadline } = terms;
+  const { run, token, reportingUrl, deadline } = terms;
   const variables: readonly JsonObject[] = [
-    { name: 'KH_REPORTING_URL', value: `${reportingUrl}${REPORT_PATH[version]}` },
+    // Every checker posts to this URL unchanged, so the token comes with the reports of old ones, too.
+    { name: 'KH_REPORTING_URL', value: `${reportingUrl}${REPORT_PATH[version]}?token=${token}` },
     { name: 'KH_RUN_UUID', value: run },
     {
       name: 'KH_POD_NAMESPACE',
@@ -120,8 +124,12 @@ export interface CheckerPod {
   readonly check: string;
   readonly phase: string;
   readonly node: string;
-  /** Those that it has for itself while it runs: on its node's network it has none. */
+  /** Those that it has for itself until it ends: on its node's network it has none. */
   readonly addresses: readonly string[];
+  /** Of the object that it was made for. */
+  readonly owner: string;
+  /** The secret in its reporting URL; `''`: it has none. */
+  readonly token: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
   /** Whether it is being deleted, but the kubelet or a finalizer has not let it go yet. */
@@ -150,7 +158,12 @@ export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | nu
     check: check.slice(0, NAME_MAX),
     phase,
     node: text(spec, 'nodeName'),
-    addresses: phase === 'Running' && spec['hostNetwork'] !== true ? addressesOf(status) : [],
+    addresses:
+      (phase === 'Running' || phase === 'Pending') && spec['hostNetwork'] !== true
+        ? addressesOf(status)
+        : [],
+    owner: text(containersOf(metadata, 'ownerReferences')[0] ?? {}, 'uid'),
+    token: tokenOf(spec),
     madeAt: Date.parse(text(metadata, 'creationTimestamp')) || 0,
     isGoing: text(metadata, 'deletionTimestamp') !== '',
     condition: conditionOf(status),
@@ -162,7 +175,20 @@ function addressesOf(status: JsonObject): readonly string[] {
     text(status, 'podIP'),
     ...containersOf(status, 'podIPs').map((each) => text(each, 'ip')),
   ];
-  return [...new Set(all)].filter((address) => address !== '').slice(0, ADDRESSES_MAX);
+  return [...new Set(all)]
+    .filter((address) => address !== '')
+    .map(plainAddress)
+    .slice(0, ADDRESSES_MAX);
+}
+
+const TOKEN = /[?&]token=([0-9a-f-]{32,64})$/;
+
+function tokenOf(spec: JsonObject): string {
+  for (const container of containersOf(spec, 'containers'))
+    for (const variable of containersOf(container, 'env'))
+      if (text(variable, 'name') === 'KH_REPORTING_URL')
+        return TOKEN.exec(text(variable, 'value'))?.[1] ?? '';
+  return '';
 }
 
 function conditionOf(status: JsonObject): string {

@@ -18,7 +18,7 @@ import { RefusedChecks } from './refused-checks.ts';
 export interface CheckRunnerParts extends OwnRunsParts {
   readonly watch: CheckWatch;
   readonly retention: Retention;
-  /** Makes the names of runs: UUIDs. */
+  /** Makes the names of runs, and their secrets: random UUIDs. */
   readonly newRun: () => string;
   /** Where checkers report, without the path. */
   readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
@@ -275,6 +275,7 @@ export class CheckRunner {
     const begunAt = started.state.begunAt ?? clock.wall();
     const pod = podOf(started, {
       run,
+      token: newRun(),
       reportingUrl: url,
       begunAt,
       deadline: begunAt + started.timeoutMs,

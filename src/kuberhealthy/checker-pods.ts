@@ -74,6 +74,12 @@ export class CheckerPods {
   }
 
   ofRun(version: KuberhealthyVersion, run: string): CheckerPod | null {
+    const [pod = null] = this.allOfRun(version, run);
+    return pod;
+  }
+
+  /** Pods with the label of a run; anybody who may create pods can add some. */
+  allOfRun(version: KuberhealthyVersion, run: string): Iterable<CheckerPod> {
     return this.#stores[version].ofRun(run);
   }
 
@@ -100,7 +106,7 @@ export class CheckerPods {
 class PodStore implements ReflectedStore<CheckerPod, never> {
   readonly #clock: Clock;
   readonly #pods = new Map<string, CheckerPod>();
-  readonly #byRun = new Map<string, CheckerPod>();
+  readonly #byRun = new Map<string, Set<CheckerPod>>();
   readonly #byAddress = new Map<string, Set<CheckerPod>>();
   /** When each was made, by the clock of this process. */
   readonly #made = new Map<string, number>();
@@ -135,12 +141,8 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     // What a list brings was made when it says; what comes later, just now.
     const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
     this.#made.set(key, made ?? this.#clock.now() - agoMs);
-    this.#byRun.set(pod.run, pod);
-    for (const address of pod.addresses) {
-      const there = this.#byAddress.get(address);
-      if (there === undefined) this.#byAddress.set(address, new Set([pod]));
-      else there.add(pod);
-    }
+    addTo(this.#byRun, pod.run, pod);
+    for (const address of pod.addresses) addTo(this.#byAddress, address, pod);
   }
 
   remove(namespace: string, name: string): void {
@@ -166,8 +168,8 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     return made === undefined ? 0 : this.#clock.now() - made;
   }
 
-  ofRun(run: string): CheckerPod | null {
-    return this.#byRun.get(run) ?? null;
+  ofRun(run: string): Iterable<CheckerPod> {
+    return this.#byRun.get(run) ?? [];
   }
 
   runAt(address: string): string {
@@ -180,13 +182,21 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     if (pod === undefined) return;
     this.#pods.delete(key);
     this.#made.delete(key);
-    if (this.#byRun.get(pod.run) === pod) this.#byRun.delete(pod.run);
-    for (const address of pod.addresses) {
-      const there = this.#byAddress.get(address);
-      there?.delete(pod);
-      if (there?.size === 0) this.#byAddress.delete(address);
-    }
+    removeFrom(this.#byRun, pod.run, pod);
+    for (const address of pod.addresses) removeFrom(this.#byAddress, address, pod);
   }
+}
+
+function addTo(map: Map<string, Set<CheckerPod>>, key: string, pod: CheckerPod): void {
+  const there = map.get(key);
+  if (there === undefined) map.set(key, new Set([pod]));
+  else there.add(pod);
+}
+
+function removeFrom(map: Map<string, Set<CheckerPod>>, key: string, pod: CheckerPod): void {
+  const there = map.get(key);
+  there?.delete(pod);
+  if (there?.size === 0) map.delete(key);
 }
 
 function keyOf(namespace: string, name: string): string {

@@ -71,6 +71,12 @@ describe('reports in numbers', () => {
     await clock.advance(500);
     const state = { spec: { OK: true, uuid: run, LastRun: '2030-01-01T00:00:00Z' } };
     api.put('khstates', 'late', state as unknown as JsonObject);
+    const metadata = {
+      labels: { 'kuberhealthy-run-id': run, 'kuberhealthy-check-name': 'late' },
+      ownerReferences: [{ uid: 'uid-khchecks-late' }],
+    };
+    const status = { phase: 'Running', podIP: '10.1.0.8' };
+    api.put('pods', 'late', { metadata, status } as unknown as JsonObject);
     await clock.advance(5000);
     assert.equal((await waits).status, 200);
     assert.deepEqual(

@@ -2,6 +2,7 @@
  * Reports of checkers, taken and refused as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`. Its clients have one
  * try: they mean to have more, but have sent the body with the first. So what cannot be written down now is held until it can be.
  */
+import { timingSafeEqual } from 'node:crypto';
 import { printSpan } from '../base/elapsed.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import { isObject } from '../base/json-object.ts';
@@ -20,15 +21,17 @@ export interface ReportRequest {
   readonly contentType: string;
   /** The header `kh-run-uuid`; `''`: there was none. */
   readonly run: string;
-  /** Address of the sender. */
+  /** Address of the sender, as the socket has it: what headers say of it can be forged. */
   readonly from: string;
+  /** The secret of its URL; `''`: there was none. */
+  readonly token: string;
   /** Null: it is larger than is taken. */
   readonly body: string | null;
 }
 
 /** What is answered. */
 export interface ReportAnswer {
-  readonly status: 200 | 400 | 405 | 410 | 413 | 415 | 503;
+  readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
   /** Why it was not taken; empty: it was. */
   readonly text: string;
   /** `namespace/name` of the check, once it is known. */
@@ -79,7 +82,7 @@ export class ReportIntake {
       if (request.run === '') return refused(400, 'the header kh-run-uuid is missing');
     }
     let [run, check] = this.#find(request);
-    if (check === null) {
+    if (check === null || !this.#isOwn(request, run, check)) {
       if (!(await this.#untilKnown(request, signal)))
         return refused(503, 'too many reports of unknown runs');
       [run, check] = this.#find(request);
@@ -92,7 +95,20 @@ export class ReportIntake {
           ? 'no header kh-run-uuid, and no checker pod of its own has this address'
           : `run uuid ${shown(run)} is invalid or expired`,
       );
+    const late = this.#lateness(check);
+    if (late !== null) return { ...late, check: fullName(check) };
+    if (!this.#isOwn(request, run, check))
+      return { ...refused(403, strangerText(request)), check: fullName(check) };
     return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
+  }
+
+  /** Whether it comes from the pod of its run: by the pod's own address, or with the pod's secret. */
+  #isOwn({ version, from, token }: ReportRequest, run: string, check: CheckObject): boolean {
+    for (const pod of this.#parts.watch.pods.allOfRun(version, run)) {
+      if (pod.namespace !== check.namespace || pod.owner !== check.uid) continue;
+      if (pod.addresses.includes(from) || isSecret(token, pod.token)) return true;
+    }
+    return false;
   }
 
   /** Version 2 knows a pod without the header by its address. */
@@ -108,8 +124,6 @@ export class ReportIntake {
     check: CheckObject,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
-    const late = this.#lateness(check);
-    if (late !== null) return late;
     if (body === null) return refused(413, 'a report this large is taken from nobody');
     const report = readReport(body, version);
     if (typeof report === 'string') return refused(400, report);
@@ -170,7 +184,12 @@ export class ReportIntake {
     this.#waitingOfAll++;
     this.#waiting.set(from, others + 1);
     try {
-      while (this.#find(request)[1] === null && clock.now() < end && !signal.aborted)
+      // A pod's address is known a moment after it has begun.
+      const isKnown = (): boolean => {
+        const [run, check] = this.#find(request);
+        return check !== null && this.#isOwn(request, run, check);
+      };
+      while (!isKnown() && clock.now() < end && !signal.aborted)
         await sleep(clock, LOOK_EVERY_MS, signal);
     } finally {
       this.#waitingOfAll--;
@@ -198,6 +217,17 @@ function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): Re
 /** What a client sent, short enough for a log. */
 function shown(run: string): string {
   return JSON.stringify(run.slice(0, 64));
+}
+
+function strangerText({ from, token }: ReportRequest): string {
+  const what = token === '' ? 'without the token of KH_REPORTING_URL' : 'with another token';
+  return `a report is accepted from the address of its run's own pod, or with the token of KH_REPORTING_URL; this one came from ${from} ${what}`;
+}
+
+/** Compares in constant time; an empty secret is no secret. */
+function isSecret(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+  return b.length > 0 && a.length === b.length && timingSafeEqual(a, b);
 }
 
 interface TakenReport {

@@ -1,6 +1,6 @@
 /** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { HttpAdmission } from '../base/http-admission.ts';
+import { addressOf, HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
@@ -114,7 +114,8 @@ export class KuberhealthyServer {
   ): Promise<void> {
     response.setHeader('x-content-type-options', 'nosniff');
     try {
-      if (REPORT_PATHS.has(path)) await this.#report(path === '/check' ? 3 : 2, request, response);
+      if (REPORT_PATHS.has(path))
+        await this.#report(path === '/check' ? 3 : 2, url?.searchParams, request, response);
       else if (path === '/api/run') this.#ask(url?.searchParams, request, response);
       else if (path === '/api/events') await this.#events(url?.searchParams, request, response);
       else this.#page(path, url?.searchParams.get('namespace') ?? '', request, response);
@@ -124,7 +125,12 @@ export class KuberhealthyServer {
     }
   }
 
-  async #report(version: 2 | 3, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #report(
+    version: 2 | 3,
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const { intake, log } = this.#parts;
     const run = request.headers['kh-run-uuid'];
     if (this.#held > HELD_MAX) {
@@ -149,7 +155,8 @@ export class KuberhealthyServer {
           method: request.method ?? '',
           contentType: request.headers['content-type'] ?? '',
           run: typeof run === 'string' ? run : '',
-          from: (request.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
+          from: addressOf(request.socket),
+          token: query?.get('token') ?? '',
           body,
         },
         this.#stopping.signal,

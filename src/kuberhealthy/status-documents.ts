@@ -40,14 +40,17 @@ export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: 
   return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
 }
 
-/** The page of version 2: `/`. Jobs stand apart. */
+/**
+ * The page of version 2: `/`. Jobs stand apart. Anybody may read it, so it shows the uuid of a run
+ * only when the run is over.
+ */
 export function statusOfVersion2({ checks, leader }: StatusFacts): object {
   const { ok, errors } = overall(checks);
   const detailsOf = (some: readonly CheckObject[]): object =>
     Object.fromEntries(
       keyed(some, 2, fullName).map(([key, check]) => {
         const { khWorkload: _, ...spec } = khStateOf(check, check.state).spec;
-        return [key, spec];
+        return [key, check.state.isRunning ? { ...spec, uuid: '' } : spec];
       }),
     );
   return {
@@ -101,6 +104,7 @@ export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts
         const podName = check.version === 3 && state.isRunning ? podOfRun(state.run) : null;
         const details = {
           ...statusOf(check, state),
+          ...(state.isRunning && { currentUUID: '' }),
           ...(podName !== null && { podName }),
           ...(!state.isRunning &&
             !check.runsOnce &&

@@ -38,7 +38,7 @@ export class CheckApi implements ApiClient {
   put(resource: string, name: string, object: JsonObject, annotations: object = {}): void {
     const own = child(object, 'metadata');
     const metadata = { name, namespace: 'team', uid: `uid-${resource}-${name}`, annotations };
-    this.#set(resource, { ...object, metadata: { ...metadata, ...own } });
+    this.#set(resource, { ...withPod(resource, object), metadata: { ...metadata, ...own } });
   }
 
   get(resource: string, name: string): JsonObject | null {
@@ -173,4 +173,15 @@ function merged(before: JsonObject, patch: JsonObject): JsonObject {
     else after[key] = value;
   }
   return after;
+}
+
+/** Checks have pods with a container, unless they say something else. */
+function withPod(resource: string, object: JsonObject): JsonObject {
+  const spec = child(object, 'spec');
+  if (!/^(healthchecks|khchecks|khjobs)$/.test(resource) || 'podSpec' in spec) return object;
+  const pod = { containers: [{ name: 'main', image: 'checker' }] };
+  return {
+    ...object,
+    spec: { ...spec, podSpec: resource === 'healthchecks' ? { spec: pod } : pod },
+  };
 }

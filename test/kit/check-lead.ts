@@ -66,8 +66,16 @@ export class Lead {
     await this.watch.stop();
   }
 
+  /** As its pod does, which uses the URL that it was given. */
   report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
     return this.reportFrom('10.1.0.7', version, run, ...errors);
+  }
+
+  /** The secret of the pod that was made for a run; `''`: there is none. */
+  tokenOf(run: string): string {
+    if (run === '') return '';
+    const pod = this.api.all('pods').find((each) => JSON.stringify(each).includes(run));
+    return /\?token=([^"]+)/.exec(JSON.stringify(pod ?? {}))?.[1] ?? '';
   }
 
   reportFrom(
@@ -76,6 +84,21 @@ export class Lead {
     run: string,
     ...errors: string[]
   ): Promise<ReportAnswer> {
+    return this.#send(from, this.tokenOf(run), version, run, errors);
+  }
+
+  /** With this secret. */
+  reportWith(token: string, from: string, version: 2 | 3, run: string): Promise<ReportAnswer> {
+    return this.#send(from, token, version, run, []);
+  }
+
+  #send(
+    from: string,
+    token: string,
+    version: 2 | 3,
+    run: string,
+    errors: readonly string[],
+  ): Promise<ReportAnswer> {
     return this.intake.take(
       {
         version,
@@ -83,6 +106,7 @@ export class Lead {
         contentType: 'application/json',
         run,
         from,
+        token,
         body: JSON.stringify({ OK: errors.length === 0, Errors: errors }),
       },
       this.#stop.signal,

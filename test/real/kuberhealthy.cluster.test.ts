@@ -218,6 +218,15 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     });
   };
 
+  const urlOf = (pod: MadePod): string =>
+    pod.spec.containers[0]!.env.find(({ name }) => name === 'KH_REPORTING_URL')!.value!;
+
+  /** Where its pod reports, with the secret of the run. */
+  const pathOf = (pod: MadePod): string => {
+    const { pathname, search } = new URL(urlOf(pod));
+    return `${pathname}${search}`;
+  };
+
   const runOf = (pod: MadePod): string =>
     pod.spec.containers[0]!.env.find(({ name }) => name === 'KH_RUN_UUID')!.value!;
 
@@ -316,8 +325,8 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       'kuberhealthy-run-id': run,
     });
     assert.equal(pod.metadata.annotations['comcast.github.io/check-name'], 'old');
-    const url = pod.spec.containers[0]!.env.find(({ name }) => name === 'KH_REPORTING_URL');
-    assert.equal(url?.value, `http://127.0.0.1:${port}/externalCheckStatus`);
+    const prefix = `http://127.0.0.1:${port}/externalCheckStatus?token=`;
+    assert.ok(urlOf(pod).startsWith(prefix), urlOf(pod));
     const { code, text } = await play(2, pod, 'no answer from 10.0.0.10');
     assert.equal(code, 0, text);
     const state = await stateUntil('old', ({ OK }) => !OK);
@@ -342,7 +351,9 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     const { port } = await serve();
     await cluster.put([healthCheck('new'), khCheck('old')]);
     const fine = '{"OK": true, "Errors": []}';
-    const [run, oldRun] = [runOf(await podOf('new')), runOf(await podOf('old'))];
+    const [newPod, oldPod] = [await podOf('new'), await podOf('old')];
+    const [run, oldRun] = [runOf(newPod), runOf(oldPod)];
+    const own = pathOf(newPod);
     const refused: readonly (readonly [number, ...Parameters<typeof post>])[] = [
       [405, port, '/check', run, '', {}, 'GET'],
       [415, port, '/check', run, fine, { 'content-type': 'text/plain' }],
@@ -351,14 +362,15 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       [400, port, '/check', oldRun, fine],
       [400, port, '/externalCheckStatus', run, fine],
       [400, port, '/externalCheckStatus', null, fine],
-      [400, port, '/check', run, 'OK'],
-      [400, port, '/check', run, '[]'],
-      [400, port, '/check', run, '{"OK": "true"}'],
-      [400, port, '/check', run, '{"OK": true, "Errors": ["but"]}'],
-      [400, port, '/check', run, '{"OK": false, "Errors": []}'],
-      [400, port, '/check', run, '{"OK": false, "Errors": ["one", ""]}'],
-      [400, port, '/check', run, '{"OK": false, "Errors": [1]}'],
-      [413, port, '/check', run, JSON.stringify({ OK: false, Errors: ['x'.repeat(300_000)] })],
+      [403, port, '/check', run, fine],
+      [400, port, own, run, 'OK'],
+      [400, port, own, run, '[]'],
+      [400, port, own, run, '{"OK": "true"}'],
+      [400, port, own, run, '{"OK": true, "Errors": ["but"]}'],
+      [400, port, own, run, '{"OK": false, "Errors": []}'],
+      [400, port, own, run, '{"OK": false, "Errors": ["one", ""]}'],
+      [400, port, own, run, '{"OK": false, "Errors": [1]}'],
+      [413, port, own, run, JSON.stringify({ OK: false, Errors: ['x'.repeat(300_000)] })],
     ];
     for (const [status, ...sent] of refused) {
       const answer = await post(...sent);
@@ -370,11 +382,11 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     }
     assert.equal((await statusUntil('new', () => true)).currentUUID, run);
     // Go reads keys in any case.
-    assert.equal((await post(port, '/check', run, '{"ok": true, "errors": null}')).status, 200);
-    const second = await post(port, '/check', run, fine);
+    assert.equal((await post(port, own, run, '{"ok": true, "errors": null}')).status, 200);
+    const second = await post(port, own, run, fine);
     assert.equal(second.status, 400);
     assert.match(second.text, /invalid or expired/);
-    assert.equal((await post(port, '/externalCheckStatus', oldRun, fine)).status, 200);
+    assert.equal((await post(port, pathOf(oldPod), oldRun, fine)).status, 200);
   });
 
   test('a run that does not report has failed, says what its pod is at, and its report comes too late: 410', async () => {
@@ -390,7 +402,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await cluster.kubectl('patch', 'pod', pod.metadata.name, '-n', 'team', ...patch);
     // Between the deadline and the end of the run.
     await pause(3200);
-    const late = await post(port, '/check', runOf(pod), '{"OK": true}');
+    const late = await post(port, pathOf(pod), runOf(pod), '{"OK": true}');
     assert.ok([410, 400].includes(late.status), `${late.status} ${late.text}`);
     const failed = await statusUntil('silent', ({ failureCount }) => failureCount === 1);
     assert.match(
@@ -451,11 +463,14 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await cluster.put([healthCheck('dns', { runInterval: '2s' })]);
     const pod = await podOf('dns');
     // The other replica takes the report, and the first one sees that the run is over.
-    assert.equal((await post(second.port, '/check', runOf(pod), '{"OK": true}')).status, 200);
+    assert.equal((await post(second.port, pathOf(pod), runOf(pod), '{"OK": true}')).status, 200);
     const again = (await podsOf('dns', 2)).find((each) => runOf(each) !== runOf(pod))!;
     first.child.signal('SIGKILL');
     await first.child.exitCode;
-    assert.equal((await post(second.port, '/check', runOf(again), '{"OK": true}')).status, 200);
+    assert.equal(
+      (await post(second.port, pathOf(again), runOf(again), '{"OK": true}')).status,
+      200,
+    );
     await podsOf('dns', 3);
     assert.match(second.child.output(), /leads: it has the lease/);
     second.child.signal('SIGTERM');
@@ -630,8 +645,8 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await first.child.exitCode;
     const { port } = await serve();
     const fine = '{"OK": true, "Errors": []}';
-    assert.equal((await post(port, '/check', runOf(pod), fine)).status, 200);
-    assert.equal((await post(port, '/externalCheckStatus', runOf(old), fine)).status, 200);
+    assert.equal((await post(port, pathOf(pod), runOf(pod), fine)).status, 200);
+    assert.equal((await post(port, pathOf(old), runOf(old), fine)).status, 200);
     assert.equal((await podsOf('dns')).length, 1);
   });
 

@@ -125,7 +125,8 @@ describe('the check of the Box story', { skip }, () => {
   test('found and explained: the checker does not find the host, so the check never reports, and its state says why', async () => {
     await serve('--report-by', 'name');
     const env = await checkerEnvironment();
-    assert.equal(env['KH_REPORTING_URL'], `http://${storyHost}:${port}/externalCheckStatus`);
+    const reporting = `http://${storyHost}:${port}/externalCheckStatus?token=`;
+    assert.ok(String(env['KH_REPORTING_URL']).startsWith(reporting));
     // In a pod of that cluster: its DNS, its search path, its hosts.
     const resolvConf = network.file(
       'pod-resolv.conf',
@@ -162,7 +163,8 @@ describe('the check of the Box story', { skip }, () => {
   test('mended: checkers are told the address, and report with no DNS at all', async () => {
     await serve();
     const env = await checkerEnvironment();
-    assert.equal(env['KH_REPORTING_URL'], `http://127.0.0.1:${port}/externalCheckStatus`);
+    const reporting = `http://127.0.0.1:${port}/externalCheckStatus?token=`;
+    assert.ok(String(env['KH_REPORTING_URL']).startsWith(reporting));
     const dead = network.file('dead-resolv.conf', 'nameserver 192.0.2.1\n');
     const words = `mount --bind ${dead} /etc/resolv.conf && exec ${reporterProgram(2)}`;
     const checker = start('checker', ['unshare', '-m', 'sh', '-c', words], {
