@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net';
 import { makeFrame, wordsFrame } from './client-frames.ts';
 import { Http2FrameReader } from './frame-reader.ts';
-import { FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
+import { FrameBudget } from './frame-budget.ts';
+import { ERROR, FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 
 /** Who is told. Bytes are lent: they are others' when the call returns. */
@@ -38,14 +39,24 @@ export class ClientInput {
   readonly #unreadMax: number;
   readonly #reader = new Http2FrameReader(false);
   readonly #block = new HeaderBlock();
+  readonly #budget: FrameBudget;
   /** Bytes of bodies that came since more were allowed. */
   #received = 0;
+  /** Answers to frames of the current chunk: they leave in one write. */
+  #out: Buffer[] = [];
 
   /**
    * @param window bytes of bodies that the server may send unasked in all
    * @param unreadMax bytes that a server which goes on sending may leave unread
    */
-  constructor(socket: Socket, host: ClientInputHost, window: number, unreadMax: number) {
+  constructor(
+    socket: Socket,
+    host: ClientInputHost,
+    window: number,
+    unreadMax: number,
+    now: () => number = () => performance.now(),
+  ) {
+    this.#budget = new FrameBudget(now);
     this.#socket = socket;
     this.#host = host;
     this.#window = window;
@@ -61,6 +72,8 @@ export class ClientInput {
       if (reader.error !== null) return host.onViolation('what it says is no HTTP/2');
       if (reader.whole) this.#take(reader);
     }
+    if (this.#out.length > 0 && !host.stopped) this.#socket.write(Buffer.concat(this.#out));
+    this.#out = [];
     reader.release();
     this.#block.release();
   }
@@ -69,6 +82,8 @@ export class ClientInput {
     const { type, flags, id, bytes, start, end } = frame;
     const host = this.#host;
     const block = this.#block;
+    if (this.#carries(frame)) this.#budget.earn();
+    else if (type !== FRAME.HEADERS && this.#budget.spend()) return this.#calm();
     if (block.open !== 0 && (type !== FRAME.CONTINUATION || id !== block.open))
       return host.onViolation('a header block is cut off');
     // Each PING is answered: who takes no answers must not make them pile up here.
@@ -91,7 +106,7 @@ export class ClientInput {
         return;
       case FRAME.PING:
         if ((flags & FLAG.ACK) === 0 && end - start === 8)
-          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
+          this.#out.push(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
         return;
       case FRAME.GOAWAY:
         if (end - start >= 8) host.onGoAway(readWord(bytes, start));
@@ -106,10 +121,22 @@ export class ClientInput {
     if (block.error !== null) host.onViolation('a header block is broken');
   }
 
+  /** Whether a frame is part of an answer. */
+  #carries({ type, flags, start, end }: Http2FrameReader): boolean {
+    return type === FRAME.DATA && (end > start || (flags & FLAG.END_STREAM) !== 0);
+  }
+
+  /** Ends a connection over which next to nothing comes but control frames. */
+  #calm(): void {
+    this.#out = [];
+    this.#socket.write(wordsFrame(FRAME.GOAWAY, 0, 0, 0, ERROR.ENHANCE_YOUR_CALM));
+    this.#host.onViolation('it floods the connection with frames that carry nothing');
+  }
+
   #takeBody({ bytes, start, end, flags, id }: Http2FrameReader): void {
     this.#received += end - start;
     if (this.#received >= this.#window / 2) {
-      this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
+      this.#out.push(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
       this.#received = 0;
     }
     let from = start;
@@ -132,7 +159,7 @@ export class ClientInput {
       if (value > WINDOW_MAX) return this.#host.onViolation('a window is too large');
       streamWindow = value;
     }
-    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
+    this.#out.push(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
     this.#host.onSettings(maxStreams, streamWindow);
   }
 }

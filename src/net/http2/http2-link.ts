@@ -84,7 +84,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#socket = socket;
     const { httpMethod } = host.parts;
     this.#block = requestFields(httpMethod, host.authority, host.path, MEDIA_TYPE);
-    const input = new ClientInput(socket, this, CONNECTION_WINDOW, UNREAD_MAX);
+    const input = new ClientInput(socket, this, CONNECTION_WINDOW, UNREAD_MAX, host.now);
     socket.on('data', (chunk: Buffer) => input.read(chunk));
     socket.on('error', (error) => this.destroy(this.#broken(error)));
     socket.on('end', () => this.destroy(this.#ended()));
