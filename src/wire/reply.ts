@@ -196,7 +196,19 @@ export function failure(
   cause: Error | null = null,
   errors: readonly ExtendedError[] | null = null,
 ): Reply {
-  return new Reply(nothing, 0, 0, rcode, plugin, { errors, cause });
+  return new Reply(nothing, 0, 0, rcode, plugin, {
+    errors: errors ?? defaultErrors(rcode, plugin),
+    cause,
+  });
+}
+
+/** Which part of the server a failure comes from: its cause may hold what is not for clients. */
+function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] | null {
+  if (rcode !== RCODE.SERVFAIL && rcode !== RCODE.REFUSED) return null;
+  const by = plugin === '' ? 'the server' : `plugin ${plugin}`;
+  return rcode === RCODE.REFUSED
+    ? [{ code: EDE.PROHIBITED, text: `${by} refuses this query` }]
+    : [{ code: EDE.OTHER, text: `${by} could not answer` }];
 }
 
 /**

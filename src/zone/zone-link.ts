@@ -41,7 +41,9 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   const answers = new ZoneAnswers(parts.writer, plugin);
   const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   const replies = new ReplyCache();
-  const refused = failure(RCODE.REFUSED, plugin);
+  const refused = failure(RCODE.REFUSED, plugin, null, [
+    { code: EDE.NOT_AUTHORITATIVE, text: 'the name is in no zone that is served' },
+  ]);
   const failures = {
     absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),
     expired: failed(plugin, EDE.INVALID_DATA, 'the zone has expired: no primary could be reached'),

@@ -1,7 +1,7 @@
 /** Walking a search path in the client's stead. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import { NoNextPlugin, type Next } from '../../server/contract/plugin.ts';
-import { RCODE } from '../../wire/iana.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
 import { withQuestion } from '../../wire/requestion.ts';
@@ -136,7 +136,8 @@ export class Completion {
     if (isUnserved(reply)) return null;
     // A lookup that failed for lack of an upstream would fail for the next name as well, after the
     // same wait; and if there was no room for one to wait there is none for the others.
-    if (reply.bare && (reply.cause !== null || reply.errors !== null)) return reply;
+    if (reply.bare && !isRefused(reply) && (reply.cause !== null || reply.errors !== null))
+      return reply;
     // This server does not serve such names at all: the client must continue by itself.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
     walk.failed ??= reply;
@@ -177,7 +178,8 @@ function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
 
 /** No plugin of the block is responsible for the name, and that is all that is wrong. */
 function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
-  return bare && rcode === RCODE.REFUSED && cause === null && errors === null;
+  if (!bare || rcode !== RCODE.REFUSED || cause !== null) return false;
+  return errors === null || errors.every(({ code }) => code === EDE.NOT_AUTHORITATIVE);
 }
 
 /** Whether no plugin of the block answers the name, so that another block might. */

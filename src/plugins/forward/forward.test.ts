@@ -101,7 +101,7 @@ describe('what is forwarded', () => {
     assert.equal((await here.ask('version.bind. TXT', { qclass: 3 })).rcode, RCODE.NOERROR);
   });
 
-  test("the client's EDNS options and DO reach the upstream; the reply's OPT repeats the client's size", async () => {
+  test("DO reaches the upstream, options of its reply the client, and the reply's OPT repeats the client's size", async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({
       ...up,
       options: [{ code: OPTION.NSID, data: Uint8Array.of(65) }],
@@ -222,10 +222,7 @@ describe('failures', () => {
     assert.equal(reply.rcode, RCODE.SERVFAIL);
     assert.equal(here.clock.now(), 5000);
     assert.equal(here.network.asked.filter(({ type }) => type === TYPE.A).length, 3);
-    assert.match(
-      extendedError(reply)!,
-      /^22 10.0.0.[12]:53 did not answer, 10.0.0.[12]:53 did not answer$/,
-    );
+    assert.match(extendedError(reply)!, /^22 2 of 2 upstreams did not answer$/);
   });
 
   test('max_connect_attempts ends the search, and the error names what happened', async () => {
@@ -235,7 +232,7 @@ describe('failures', () => {
     const reply = await here.ask('www.example.org. A', { edns: true });
     assert.equal(reply.rcode, RCODE.SERVFAIL);
     assert.equal(here.network.asked.filter(({ type }) => type === TYPE.A).length, 1);
-    assert.equal(extendedError(reply), '23 10.0.0.1:53 refused the connection');
+    assert.equal(extendedError(reply), '23 the upstream refused the connection');
   });
 
   test('unlimited attempts at upstreams that refuse at once do not spin', async () => {
@@ -386,7 +383,7 @@ describe('health', () => {
     assert.match(metrics, /coredns_forward_healthcheck_broken_total 1/);
     const [refused, none] = await down(all('failfast_all_unhealthy_upstreams'));
     assert.deepEqual([refused.rcode, none], [RCODE.SERVFAIL, 0]);
-    assert.match(extendedError(refused)!, /^22 upstreams are down: 10.0.0.1:53, 10.0.0.2:53$/);
+    assert.match(extendedError(refused)!, /^22 all upstreams are down$/);
   });
 
   test('max_fails 0 never probes and never marks an upstream down', async () => {
@@ -463,7 +460,7 @@ describe('the packet budget', () => {
     );
     const shed = replies.filter(({ rcode }) => rcode === RCODE.SERVFAIL);
     assert.ok(shed.length >= 15, String(shed.length));
-    assert.match(extendedError(shed[0]!)!, /^0 packet budget of 10.0.0.1:53 used up/);
+    assert.match(extendedError(shed[0]!)!, /^0 packet budget of the upstream used up$/);
     await here.clock.advance(3000);
     assert.match(here.metrics(), /ndots_forward_budget_headroom_packets\{to="10.0.0.1:53"\} 10/);
   });

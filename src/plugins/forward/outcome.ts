@@ -19,10 +19,15 @@ export function refused(text: string): Reply {
  */
 export function overspent({ to, budget }: ForwardTarget): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
-  return failure(RCODE.SERVFAIL, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
+  return failure(RCODE.SERVFAIL, 'forward', new Error(text), [
+    { code: EDE.OTHER, text: 'packet budget of the upstream used up' },
+  ]);
 }
 
-/** SERVFAIL with the last error, and for the client which upstreams did what. */
+/**
+ * SERVFAIL with the last error for the log, and for the client what happened: addresses of
+ * upstreams are not the clients' business.
+ */
 export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardTarget[]): Reply {
   return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
     failed.length === 0 ? unhealthy(order) : explain(failed),
@@ -32,20 +37,21 @@ export function gaveUp(failed: readonly FailedAttempt[], order: readonly Forward
 const noHealthy = new Error('no healthy proxies');
 
 function unhealthy(order: readonly ForwardTarget[]): ExtendedError {
-  const all = order.map(({ to }) => to).join(', ');
   return {
     code: EDE.NO_REACHABLE_AUTHORITY,
-    text: all === '' ? 'no upstream is known' : `upstreams are down: ${all}`,
+    text: order.length === 0 ? 'no upstream is known' : 'all upstreams are down',
   };
 }
-
-/** At most a few words per upstream: the text travels in a datagram. */
-const EXPLAINED_MAX = 4;
 
 function explain(failed: readonly FailedAttempt[]): ExtendedError {
   const byTarget = new Map<string, string>();
   for (const { to, error } of failed) byTarget.set(to, wordsFor(error));
-  const texts = [...byTarget].slice(0, EXPLAINED_MAX).map(([to, what]) => `${to} ${what}`);
+  const counts = new Map<string, number>();
+  for (const what of byTarget.values()) counts.set(what, (counts.get(what) ?? 0) + 1);
+  const all = byTarget.size;
+  const texts = Array.from(counts, ([what, count]) =>
+    all === 1 ? `the upstream ${what}` : `${count} of ${all} upstreams ${what}`,
+  );
   const silent = failed.every(
     ({ error }) => error instanceof ExchangeError && error.failure === 'timeout',
   );
@@ -59,7 +65,7 @@ function wordsFor(error: Error): string {
 const words: Readonly<Record<ExchangeError['failure'], string>> = {
   timeout: 'did not answer',
   refused: 'refused the connection',
-  unreachable: 'is unreachable',
+  unreachable: 'could not be reached',
   closed: 'closed the connection',
   tls: 'failed in TLS',
   http: 'failed in HTTP',

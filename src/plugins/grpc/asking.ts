@@ -112,12 +112,11 @@ export class GrpcExchange extends UpstreamExchange {
   }
 
   #giveUp(): void {
-    const tried = this.#order.slice(0, this.#index).map(({ to }) => to);
     const through = this.#parts.through(this.query);
     this.#end(
       through === null
         ? failure(RCODE.SERVFAIL, 'grpc', this.#error, [
-            { code: EDE.NO_REACHABLE_AUTHORITY, text: `no reply from ${tried.join(', ')}` },
+            { code: EDE.NO_REACHABLE_AUTHORITY, text: 'no upstream replied' },
           ])
         : through(this.query),
     );

@@ -2,7 +2,7 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
-import { FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, nameLength } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -32,7 +32,9 @@ const REPLIES_MAX = 4096;
 /** One more record has room behind so many bytes. */
 const WHOLE = MESSAGE_MAX - NAME_MAX - 12;
 
-const unknown = failure(RCODE.SERVFAIL, 'hosts');
+const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [
+  { code: EDE.OTHER, text: 'the hosts file does not have this name' },
+]);
 
 /**
  * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name

@@ -1,8 +1,8 @@
 /** What happens to a query before any plugin sees it. */
 import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
-import { CLASS, RCODE } from '../../wire/iana.ts';
+import { CLASS, EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
-import { failure, type Reply } from '../../wire/reply.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
@@ -66,27 +66,46 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
 function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   if (query.rejection !== 0) return refuse(endpoint, query, query.rejection);
   if (query.nameLength === 0) return drop(endpoint, query, RCODE.SERVFAIL);
-  if (query.class !== CLASS.IN && !endpoint.anyClass) return drop(endpoint, query, RCODE.REFUSED);
+  if (query.class !== CLASS.IN && !endpoint.anyClass)
+    return drop(endpoint, query, RCODE.REFUSED, otherClass);
   if (query.edns && query.ednsVersion !== 0) {
     query.udpSize = 0;
     return refuse(endpoint, query, RCODE.BADVERS);
   }
   const served = endpoint.table.match(query);
-  if (served === null) return drop(endpoint, query, RCODE.REFUSED);
+  if (served === null) return drop(endpoint, query, RCODE.REFUSED, noBlock);
   query.route = served.route;
-  if (served.chain === null) return drop(endpoint, query, RCODE.REFUSED);
+  if (served.chain === null) return drop(endpoint, query, RCODE.REFUSED, noBlock);
   return served.chain(query);
 }
 
 /** Refuses a query with an error that no plugin made. */
-function refuse(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
+function refuse(
+  endpoint: ServedEndpoint,
+  query: Query,
+  rcode: number,
+  errors: readonly ExtendedError[] | null = null,
+): Reply {
   query.route = endpoint.nowhere;
-  const refused = failure(rcode, '');
+  const refused = failure(rcode, '', null, errors);
   return endpoint.judge === null ? refused : endpoint.judge(query, refused);
 }
 
-function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
-  const reply = refuse(endpoint, query, rcode);
+/** RFC 8914 section 4.21. */
+const noBlock: readonly ExtendedError[] = [
+  { code: EDE.NOT_AUTHORITATIVE, text: 'no server block is for this name' },
+];
+const otherClass: readonly ExtendedError[] = [
+  { code: EDE.NOT_SUPPORTED, text: 'no plugin answers this class' },
+];
+
+function drop(
+  endpoint: ServedEndpoint,
+  query: Query,
+  rcode: number,
+  errors: readonly ExtendedError[] | null = null,
+): Reply {
+  const reply = refuse(endpoint, query, rcode, errors);
   for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
 }

@@ -5,10 +5,10 @@ import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Network } from '../../net/network.ts';
-import { RCODE } from '../../wire/iana.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
-import { failure, type Reply } from '../../wire/reply.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BoundBlock } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
@@ -135,6 +135,10 @@ interface GenerationParts {
   readonly ask: Next;
 }
 
+const nobodyAnswers: readonly ExtendedError[] = [
+  { code: EDE.OTHER, text: 'no plugin of the server block answers this name' },
+];
+
 function buildBlock(
   { zones, instances, plan, view }: ServedBlock,
   servers: readonly string[],
@@ -149,7 +153,7 @@ function buildBlock(
   if (instances.length === 0) return { chain: null, filters, dropped, judges };
   const lastName = last?.plugin.name ?? instances.at(-1)!.plugin.name;
   const nobody = new NoNextPlugin(`plugin/${lastName}: no next plugin found`);
-  const end = failure(RCODE.SERVFAIL, lastName, nobody);
+  const end = failure(RCODE.SERVFAIL, lastName, nobody, nobodyAnswers);
   let next: Next = () => end;
   for (const { plugin, options, id } of instances.toReversed()) {
     if (plugin.setup === undefined) continue;
