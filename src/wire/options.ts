@@ -32,7 +32,8 @@ export function findOption(
 /**
  * Whether an option of a query comes back in the reply when no plugin wrote options of its own (as
  * CoreDNS does). An option whose data cannot have the given `length` is not echoed, because the
- * reply would then be malformed as well (RFC 7314, 7828, 7873).
+ * reply would then be malformed as well (RFC 7314, 7828). A COOKIE is ignored, as by any server
+ * that has none of its own (RFC 7873 section 5.2).
  */
 export function isEchoed(code: number, length: number): boolean {
   switch (code) {
@@ -43,9 +44,6 @@ export function isEchoed(code: number, length: number): boolean {
       return length === 0 || length === 4;
     case OPTION.KEEPALIVE:
       return length === 0 || length === 2;
-    case OPTION.COOKIE:
-      // A cookie: the client's 8 bytes, alone or followed by the server's 8 to 32 bytes.
-      return length === 8 || (length >= 16 && length <= 40);
     default:
       return false;
   }

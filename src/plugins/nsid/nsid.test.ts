@@ -48,14 +48,14 @@ describe('nsid', () => {
 
   test('other options of the client come back as they do without nsid', async () => {
     const world = await makeWorld('.:53 {\n nsid me\n erratic {\n drop 0\n }\n}');
-    const cookie = Buffer.from('8 bytes!');
+    const padding = Buffer.from('8 bytes!');
     const question = questionWith(
-      [OPTION.COOKIE, cookie],
+      [OPTION.PADDING, padding],
       [OPTION.NSID, none],
       [OPTION.ECS, Uint8Array.of(0, 1, 0, 0)],
     );
     assert.equal(await optionOf(world, question, OPTION.NSID), 'me');
-    assert.equal(await optionOf(world, question, OPTION.COOKIE), '8 bytes!');
+    assert.equal(await optionOf(world, question, OPTION.PADDING), '8 bytes!');
     assert.equal(await optionOf(world, question, OPTION.ECS), null);
     await world.close();
   });

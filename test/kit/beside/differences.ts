@@ -216,6 +216,10 @@ const rules: readonly Rule[] = [
       /option(10|11|12)$/.test(what) && has('forward') && ours === '',
   },
   {
+    told: 'a COOKIE is ignored',
+    is: ({ what, ours }) => what === 'option10' && ours === '',
+  },
+  {
     told: 'options that rules name and nobody has set do not come back',
     is: ({ what, theirs, ours }) => what === 'option65518' && theirs === '=65666768' && ours === '',
   },
