@@ -8,7 +8,7 @@ import type { UpstreamExchange } from './upstream-exchange.ts';
 import { GatheredMessage } from './gathered-message.ts';
 import { LATE, type Http2Host } from './http2/http2-link.ts';
 import { matchReply } from './match-reply.ts';
-import { writeQuery } from './write-query.ts';
+import { sizeUpstream, writeQuery } from './write-query.ts';
 import { ExchangeError } from './upstream-exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
@@ -37,7 +37,7 @@ export class Http1Requests {
   send(exchange: UpstreamExchange): void {
     const { parts, now, wheel, action, path } = this.#host;
     const { query } = exchange;
-    const message = Buffer.allocUnsafe(query.end - query.start);
+    const message = Buffer.allocUnsafe(sizeUpstream(query));
     writeQuery(query, 0, message, 0);
     const body = parts.httpMethod === 'POST' ? message : null;
     const target = body === null ? `${path}?dns=${message.toString('base64url')}` : path;

@@ -8,7 +8,7 @@ import { hearing } from '../linux/tcp-state.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { matchReply } from './match-reply.ts';
-import { writeQuery } from './write-query.ts';
+import { sizeUpstream, writeQuery } from './write-query.ts';
 import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
@@ -197,7 +197,7 @@ export class StreamLink extends Timed implements Carrier {
     if (unsent.length === 0 || this.#closed) return;
     this.#unsent = [];
     let size = 0;
-    for (const { query } of unsent) size += 2 + query.end - query.start;
+    for (const { query } of unsent) size += 2 + sizeUpstream(query);
     const out = Buffer.allocUnsafe(size);
     let at = 0;
     for (const { query, id } of unsent) {

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 
 import { ConnectedSocket } from '../linux/connected-socket.ts';
 import type { Query } from '../wire/query.ts';
-import { writeQuery } from './write-query.ts';
+import { sizeUpstream, writeQuery } from './write-query.ts';
 import type { UpstreamParts } from './network.ts';
 
 /** A UDP socket connected to one upstream, with a port that the system chose at random. */
@@ -53,7 +53,7 @@ class BatchedUdpPort implements UdpPort {
   }
 
   send(query: Query, id: number): null {
-    const at = this.#socket.reserve(query.end - query.start);
+    const at = this.#socket.reserve(sizeUpstream(query));
     this.#socket.send(writeQuery(query, id, this.#socket.out, at), id);
     return null;
   }
@@ -114,7 +114,7 @@ export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   return {
     send(query, id) {
       if (broken !== null) return broken;
-      const bytes = new Uint8Array(query.end - query.start);
+      const bytes = new Uint8Array(sizeUpstream(query));
       writeQuery(query, id, bytes, 0);
       if (waiting !== null) waiting.push(bytes);
       else socket.send(bytes, sent);

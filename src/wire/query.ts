@@ -75,6 +75,11 @@ export class Query {
   flags = 0;
   /** Flags that are set in addition when the query is sent upstream. */
   upstreamFlags = 0;
+  /**
+   * The EDNS options with which this query is sent upstream, in wire form, in place of its own; it
+   * is then sent without further records and with a UDP size of ours. Null: it is sent as it came.
+   */
+  upstreamOptions: Uint8Array | null = null;
   /** Question type and class. */
   type = 0;
   class = 0;
@@ -177,6 +182,7 @@ export class Query {
     this.#owned = false;
     this.#kept = null;
     this.upstreamFlags = 0;
+    this.upstreamOptions = null;
     this.rejection = 0;
     this.nameLength = 0;
     this.edns = false;
@@ -361,6 +367,11 @@ export class Query {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
+  /** Whether it has a TSIG record that nobody here has verified: the answer is for its client. */
+  get isSigned(): boolean {
+    return this.signature !== null && this.signature.seal === null;
+  }
+
   get recursionDesired(): boolean {
     return (this.flags & FLAG.RD) !== 0;
   }
@@ -475,6 +486,7 @@ export class Query {
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
+    this.upstreamOptions = from.upstreamOptions;
     this.signature = from.signature;
     this.udpMost = from.udpMost;
     this.proto = from.proto;

@@ -65,6 +65,8 @@ export interface World {
   dig(question: string, options?: AskOptions): Promise<string>;
   /** Sends any bytes; null: no reply. */
   send(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
+  /** The same, and lets no time pass. */
+  exchange(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
   /** Prometheus text of all threads. */
   metrics(): string;
   /** Changes the Corefile; takes effect at `server.reload()`. */
@@ -144,6 +146,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     log,
     server,
     send,
+    exchange,
     tryAsk,
     ask,
     begin: async (question, options = {}) => {

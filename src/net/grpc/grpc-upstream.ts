@@ -12,7 +12,7 @@ import type { Upstream, UpstreamParts } from '../network.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { ExchangeError, type Carrier, type UpstreamExchange } from '../upstream-exchange.ts';
 import { tlsOptions } from '../upstream-tls.ts';
-import { writeQuery } from '../write-query.ts';
+import { sizeUpstream, writeQuery } from '../write-query.ts';
 import { DnsPacketReader, PACKET_PREFIX_MAX, QUERY_PATH, writePacketPrefix } from './dns-packet.ts';
 import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
@@ -186,7 +186,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     const call = new DnsCall(this, exchange, this.#clock.now(), this.#answered);
     exchange.carrier = call;
     this.#calls.add(call);
-    const size = query.end - query.start;
+    const size = sizeUpstream(query);
     const bytes = Buffer.allocUnsafe(PREFIX + PACKET_PREFIX_MAX + size);
     const at = writePacketPrefix(bytes, 0, size);
     writeQuery(query, 0, bytes, at);

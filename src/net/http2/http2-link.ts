@@ -5,7 +5,7 @@ import { exchangeError, failLater } from '../exchange-failure.ts';
 import { ExchangeError, type Carrier, type UpstreamExchange } from '../upstream-exchange.ts';
 import { GatheredMessage } from '../gathered-message.ts';
 import { matchReply } from '../match-reply.ts';
-import { writeQuery } from '../write-query.ts';
+import { sizeUpstream, writeQuery } from '../write-query.ts';
 import type { UpstreamParts } from '../network.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import { clientGreeting, wordsFrame } from './client-frames.ts';
@@ -105,7 +105,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Sends the exchange's query; its deadline is set. */
   send(exchange: UpstreamExchange): void {
     const { query } = exchange;
-    if (query.end - query.start > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
+    if (sizeUpstream(query) > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
       const error = new ExchangeError('local', `${this.#host.action}: the query is too long`);
       this.#host.wheel.cancel(exchange);
       return failLater(exchange, error, this.#host.now);
@@ -191,7 +191,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   #request(exchange: UpstreamExchange): Buffer | null {
     const { query } = exchange;
     const { path, parts } = this.#host;
-    const size = query.end - query.start;
+    const size = sizeUpstream(query);
     const post = parts.httpMethod === 'POST';
     if (post && size > this.#window) return null;
     const stream = this.#stream;

@@ -12,7 +12,7 @@ import {
 import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import { exchangeTaps, roundTrips } from '../../server/contract/ports.ts';
+import { exchangeTaps, personalAnswers, roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
 import { controlCache } from './control.ts';
 import { Inspection } from './inspection.ts';
@@ -64,6 +64,7 @@ class Cache {
   readonly #changes: ZoneChanges | null;
   /** Asked for with the first query: after setup, when all plugins have offered what they have. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
+  #personal: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
 
   constructor(options: CacheOptions, context: WorkerContext, next: Next) {
@@ -145,6 +146,10 @@ class Cache {
         counters.misses.add(1);
         return this.#next(query);
       }
+      if (this.#isPersonal(query)) {
+        counters.misses.add(1);
+        return this.#next(query);
+      }
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);
@@ -183,6 +188,13 @@ class Cache {
   #mustPass(query: Query): boolean {
     const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
     return seekers.some((seeks) => seeks(query));
+  }
+
+  /** Whether the answer may be for this client alone: nothing is stored, and nothing shared. */
+  #isPersonal(query: Query): boolean {
+    const personal = (this.#personal ??= this.#context.find(personalAnswers));
+    if (query.isSigned) return true;
+    return personal.length > 0 && personal.some((is) => is(query));
   }
 
   #join(flight: Flight, query: Query, counters: CacheCounters): Maybe<Reply> {

@@ -9,6 +9,8 @@ const NAME = 'forward';
 export class ForwardMetrics {
   readonly broken: Counter;
   readonly rejects: Counter;
+  /** Queries that waited for others with the same question. */
+  readonly shared: Counter;
   /** Queries under way. */
   readonly waiting: Gauge;
   readonly #timeouts: Family<readonly ['to'], Counter>;
@@ -37,6 +39,13 @@ export class ForwardMetrics {
       .counter(
         'coredns_forward_max_concurrent_rejects_total',
         'Counter of the number of queries rejected because the concurrent queries were at maximum.',
+        [],
+      )
+      .with();
+    this.shared = metrics
+      .counter(
+        'ndots_forward_shared_total',
+        'Queries that waited for the reply to the same question of another query.',
         [],
       )
       .with();

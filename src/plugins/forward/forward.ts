@@ -11,9 +11,10 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import type { Query } from '../../wire/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
-import { exchangeTaps, type ExchangeTap } from '../../server/contract/ports.ts';
+import { exchangeTaps, roundTrips, type ExchangeTap } from '../../server/contract/ports.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
 import { findUpstreams, realPlaces, type FoundUpstreams } from './places.ts';
 import type { ForwardPolicy } from './policy.ts';
@@ -135,9 +136,20 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   const forwarders: Forwarder[] = [];
   const taps: ExchangeTap[] = [];
   context.onStart(() => taps.push(...context.find(exchangeTaps)));
+  let seekers: readonly ((query: Query) => boolean)[] = [];
+  context.onStart(() => (seekers = context.find(roundTrips)));
+  const isRoundTrip = (query: Query): boolean => seekers.some((seeks) => seeks(query));
   let after: Next = next;
   for (const line of lines.toReversed()) {
-    const forwarder = makeForwarder(line, context, metrics, taps, after, after !== next);
+    const forwarder = makeForwarder(
+      line,
+      context,
+      metrics,
+      taps,
+      isRoundTrip,
+      after,
+      after !== next,
+    );
     forwarders.unshift(forwarder);
     after = forwarder.link;
   }
@@ -166,6 +178,7 @@ function makeForwarder(
   context: WorkerContext,
   metrics: ForwardMetrics,
   taps: readonly ExchangeTap[],
+  isRoundTrip: (query: Query) => boolean,
   next: Next,
   chained: boolean,
 ): Forwarder {
@@ -200,6 +213,7 @@ function makeForwarder(
     metrics,
     writer,
     taps,
+    isRoundTrip,
     next,
     chained,
   });

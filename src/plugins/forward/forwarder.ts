@@ -1,18 +1,25 @@
 /** One line of `forward`, in a worker. */
-import type { Maybe } from '../../base/maybe.ts';
+import { isLater, type Later, type Maybe } from '../../base/maybe.ts';
+import { sendAsOurs } from '../../net/write-query.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { overloaded, type Reply } from '../../wire/reply.ts';
-import { Forwarding, type ForwardingHost } from './forwarding.ts';
+import { Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';
 import { refused } from './outcome.ts';
 import type { ForwarderParts } from './parts.ts';
 import { makePolicy } from './policy.ts';
+import { QuestionsUnderWay } from './questions-under-way.ts';
 import type { ForwardTarget } from './target.ts';
 
 /** Forwardings that are kept for later queries. */
 const IDLE_MAX = 1024;
+/**
+ * The most queries of one question (name, type, class) that are under way at once, however they
+ * differ: with n of them, a forged reply needs a guess n times less lucky (RFC 5452 section 5).
+ */
+const SAME_MAX = 4;
 
 /**
  * One forward line at work: which queries it takes, how many at a time, and which upstream is asked
@@ -26,6 +33,7 @@ export class Forwarder implements ForwardingHost {
   readonly #order: (targets: readonly ForwardTarget[]) => readonly ForwardTarget[];
   readonly #crowded: Reply;
   readonly #idle: Forwarding[] = [];
+  readonly #questions = new QuestionsUnderWay();
   #underWay = 0;
 
   constructor(parts: ForwarderParts) {
@@ -47,14 +55,58 @@ export class Forwarder implements ForwardingHost {
     }
     this.#underWay++;
     metrics.waiting.add(1);
-    const forwarding = this.#idle.pop() ?? new Forwarding(this);
-    return forwarding.begin(query.keep(), this.#order(this.targets));
+    const kept = query.keep();
+    sendAsOurs(kept);
+    return this.#ask(kept);
   };
 
   over(forwarding: Forwarding): void {
-    this.#underWay--;
-    this.parts.metrics.waiting.add(-1);
+    this.#left(1);
+    this.#questions.remove(forwarding);
     if (this.#idle.length < IDLE_MAX) this.#idle.push(forwarding);
+  }
+
+  share(
+    reply: Maybe<Reply>,
+    joined: readonly Later<Reply>[],
+    queued: readonly QueuedQuery[],
+  ): void {
+    this.#left(joined.length);
+    for (const later of joined) later.resolve(reply);
+    // What the upstreams did not answer once they are not asked again for each that has waited.
+    const failed = !isLater(reply) && reply.cause !== null;
+    if (failed) this.#left(queued.length);
+    for (const { query, reply: later } of queued) later.resolve(failed ? reply : this.#ask(query));
+  }
+
+  /** Sends the query, unless the same question is under way in the same form or too often. */
+  #ask(query: Query): Maybe<Reply> {
+    const questions = this.#questions;
+    const { metrics } = this.parts;
+    const passes = this.parts.isRoundTrip(query);
+    if (!passes) {
+      const twin = questions.twin(query);
+      if (twin !== null) {
+        metrics.shared.add(1);
+        return twin.join();
+      }
+      const before = questions.first;
+      if (questions.count >= SAME_MAX && before !== null) {
+        metrics.shared.add(1);
+        if (!query.isSigned) return before.queue(query);
+        this.#left(1);
+        return tooManySame;
+      }
+    }
+    const forwarding = this.#idle.pop() ?? new Forwarding(this);
+    forwarding.query = query;
+    if (!passes) questions.add(forwarding);
+    return forwarding.begin(query, this.#order(this.targets));
+  }
+
+  #left(queries: number): void {
+    this.#underWay -= queries;
+    this.parts.metrics.waiting.add(-queries);
   }
 
   #matches(query: Query): boolean {
@@ -64,3 +116,5 @@ export class Forwarder implements ForwardingHost {
     return !this.#except.some((name) => isInZone(query, name));
   }
 }
+
+const tooManySame = refused('too many queries for the same question are under way');

@@ -1,5 +1,5 @@
 /** One query of `forward`, from its first try to its reply. */
-import { Later, type Maybe } from '../../base/maybe.ts';
+import { isLater, Later, type Maybe } from '../../base/maybe.ts';
 import { passedThrough } from '../../base/settle-memory.ts';
 import { UpstreamExchange, ExchangeError } from '../../net/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';
@@ -26,6 +26,14 @@ const ROUND_PAUSE_MS = 50;
 export interface ForwardingHost {
   readonly parts: ForwarderParts;
   over(forwarding: Forwarding): void;
+  /** Answers those that waited for this reply. */
+  share(reply: Maybe<Reply>, joined: readonly Later<Reply>[], queued: readonly QueuedQuery[]): void;
+}
+
+/** A query that may not be sent before another one of its question has its reply. */
+export interface QueuedQuery {
+  readonly query: Query;
+  readonly reply: Later<Reply>;
 }
 
 /**
@@ -33,7 +41,12 @@ export interface ForwardingHost {
  * used again for another query when it is over: forwarding leaves hardly any garbage but the reply.
  */
 export class Forwarding extends UpstreamExchange {
+  /** The next one in the same place of the host's table. */
+  nextSame: Forwarding | null = null;
   readonly #host: ForwardingHost;
+  /** Queries that get the reply to this one, and those that follow it. */
+  #joined: Later<Reply>[] = none;
+  #queued: QueuedQuery[] = none;
   /** The upstreams in the order in which this query tries them. */
   #order: readonly ForwardTarget[] = [];
   #index = 0;
@@ -71,6 +84,22 @@ export class Forwarding extends UpstreamExchange {
     const reply = this.#proceed(now);
     if (reply === null) return (this.#reply = new Later());
     this.#end();
+    return reply;
+  }
+
+  /** The reply for one more query that asks the same in every respect. */
+  join(): Later<Reply> {
+    const later = new Later<Reply>();
+    if (this.#joined === none) this.#joined = [];
+    this.#joined.push(later);
+    return later;
+  }
+
+  /** The reply to a query that is sent when this one is over. */
+  queue(query: Query): Later<Reply> {
+    const reply = new Later<Reply>();
+    if (this.#queued === none) this.#queued = [];
+    this.#queued.push({ query, reply });
     return reply;
   }
 
@@ -272,27 +301,39 @@ export class Forwarding extends UpstreamExchange {
 
   #finish(reply: Maybe<Reply>): void {
     const later = this.#reply!;
+    const joined = this.#joined;
+    const queued = this.#queued;
     this.#end();
-    later.resolve(reply);
+    if (joined === none && queued === none) return later.resolve(reply);
+    // One that is yet to come has several users now.
+    const shared = isLater(reply) ? reply.then((found) => found) : reply;
+    later.resolve(shared);
+    this.#host.share(shared, joined, queued);
   }
 
   /** Handles a bug: the waiting query gets the error. */
   #break(error: unknown): void {
     const later = this.#reply;
+    const joined = this.#joined;
+    const queued = this.#queued;
     this.#end();
     later?.reject(error);
+    if (joined !== none || queued !== none)
+      this.#host.share(Promise.reject(error as Error), joined, queued);
   }
 
   #end(): void {
     this.#reply = null;
+    this.#joined = none;
+    this.#queued = none;
     this.#failed = none;
     this.#cut = undefined;
     this.#host.over(this);
   }
 }
 
-/** The failed attempts of a query that has none, which is the usual case. Never written to. */
-const none: FailedAttempt[] = [];
+/** The lists of a query that has none, which is the usual case. Never written to. */
+const none: never[] = [];
 
 function isStream({ proto }: Query): boolean {
   return proto !== 'udp' && proto !== 'internal';

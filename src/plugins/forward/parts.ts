@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { ExchangeTap } from '../../server/contract/ports.ts';
 import type { Next } from '../../server/contract/plugin.ts';
+import type { Query } from '../../wire/query.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './counters.ts';
 import type { ForwardPolicy } from './policy.ts';
@@ -32,6 +33,8 @@ export interface ForwarderParts {
   readonly next: Next;
   /** Gets each finished exchange. */
   readonly taps: readonly ExchangeTap[];
+  /** Whether a query looks for its own way round, and must be sent whatever else is under way. */
+  readonly isRoundTrip: (query: Query) => boolean;
   /** Whether `next` is a forward. */
   readonly chained: boolean;
 }

@@ -2,6 +2,7 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { UpstreamTls } from '../../net/network.ts';
 import { retireUpstreams } from '../../net/retire-upstreams.ts';
+import { sendAsOurs } from '../../net/write-query.ts';
 import {
   definePlugin,
   type Next,
@@ -69,7 +70,9 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
     if (!isInZone(query, from) || (!apex && except.holds(query))) return next(query);
     if (!query.mayWait) return overloaded;
     const now = clock.now();
-    return new GrpcExchange(parts, query.keep(), reachableFirst(order(targets), now), now).reply;
+    const kept = query.keep();
+    sendAsOurs(kept);
+    return new GrpcExchange(parts, kept, reachableFirst(order(targets), now), now).reply;
   };
 }
 

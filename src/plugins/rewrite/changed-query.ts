@@ -21,6 +21,8 @@ export class ChangedQuery implements RewriteTurn {
   #query: Query;
   #options: readonly EdnsOption[] | null = null;
   #optionsChanged = false;
+  /** Codes of the options that go upstream: not those that only the client has sent. */
+  readonly #sent = new Set<number>();
 
   /** @param text of the present name; forgotten whenever that changes */
   constructor(query: Query, text: NameText) {
@@ -63,13 +65,25 @@ export class ChangedQuery implements RewriteTurn {
     this.#optionsChanged = true;
   }
 
+  sendOption(code: number): void {
+    this.#sent.add(code);
+  }
+
   addReplyRules(rules: readonly ReplyRule[]): void {
     this.replyRules.push(...rules);
   }
 
   /** The query as the next plugin is to see it. */
   finished(): Query {
-    return this.#optionsChanged ? withOptions(this.#query, this.#options ?? []) : this.#query;
+    if (!this.#optionsChanged) return this.#query;
+    const options = this.#options ?? [];
+    const query = withOptions(this.#query, options);
+    const before = this.#query.upstreamOptions;
+    if (before !== null)
+      for (const { code } of optionsIn(before, 0, before.length)) this.#sent.add(code);
+    if (this.#sent.size > 0)
+      query.upstreamOptions = optionBytes(options.filter(({ code }) => this.#sent.has(code)));
+    return query;
   }
 }
 

@@ -23,9 +23,11 @@ export function ednsRule(continues: boolean, words: readonly string[]): RewriteR
   }
   const revert = words.at(-1) === 'revert';
   const rest = words.slice(2, revert ? -1 : undefined);
-  const { code, content } = optionOf(type, rest);
+  const { code, content, personal = false } = optionOf(type, rest);
   return {
     continues,
+    // `append` and `replace` go by what the client has sent.
+    personal: personal || action !== 'set',
     fits: () => true,
     apply: (turn) => write(turn, code, action, content(turn.query), revert),
     ...(type === 'local' ? { optionCode: code } : {}),
@@ -35,12 +37,13 @@ export function ednsRule(continues: boolean, words: readonly string[]): RewriteR
 function optionOf(
   type: string,
   words: readonly string[],
-): { readonly code: number; readonly content: Content } {
+): { readonly code: number; readonly content: Content; readonly personal?: boolean } {
   switch (type) {
     case 'local': {
       if (words.length !== 2) throw new RuleError('EDNS0 local rules require three or four args');
       const [code, data] = words as [string, string];
-      return { code: wholeNumber(code, 0xffff), content: localContent(data) };
+      const personal = data.startsWith('{') && !ofQuestion.has(data);
+      return { code: wholeNumber(code, 0xffff), content: localContent(data), personal };
     }
     case 'nsid':
       if (words.length !== 0)
@@ -48,7 +51,11 @@ function optionOf(
       return { code: OPTION.NSID, content: () => new Uint8Array(0) };
     case 'subnet':
       if (words.length !== 2) throw new RuleError('EDNS0 subnet rules require three or four args');
-      return { code: OPTION.ECS, content: subnetContent(words[0]!, words[1]!) };
+      return {
+        code: OPTION.ECS,
+        content: subnetContent(words[0]!, words[1]!),
+        personal: true,
+      };
     default:
       throw new RuleError(`invalid rule type ${JSON.stringify(type)}`);
   }
@@ -73,6 +80,9 @@ const variables: Readonly<Record<string, Content>> = {
   server_ip: (query) => parseAddress(query.local),
   server_port: (query) => pair(query.localPort),
 };
+
+/** Variables that are the same for all clients that ask a question. */
+const ofQuestion: ReadonlySet<string> = new Set(['{qname}', '{qtype}']);
 
 function variableContent(name: string, text: string): Content {
   if (Object.hasOwn(variables, name)) return variables[name]!;
@@ -143,6 +153,7 @@ function write(
   if (at >= 0 && action === 'append') return true;
   const option: EdnsOption = { code, data };
   turn.setOptions(at < 0 ? [...options, option] : options.with(at, option));
+  turn.sendOption(code);
   if (revert) {
     const undo: ReplyRule = { kind: 'option', code, before: at < 0 ? null : options[at]!.data };
     turn.addReplyRules([undo]);

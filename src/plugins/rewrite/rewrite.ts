@@ -6,6 +6,7 @@ import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { personalAnswers } from '../../server/contract/ports.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
@@ -103,6 +104,7 @@ export const rewrite: Plugin = definePlugin({
     const rules: readonly RewriteRule[] = uses.map((use) => readRule(wordsOf(use)));
     const codes = new Set(rules.flatMap(({ optionCode }) => optionCode ?? []));
     const text = new NameText();
+    if (rules.some(({ personal = false }) => personal)) context.offer(personalAnswers, () => true);
 
     const finish = (
       reply: Reply,

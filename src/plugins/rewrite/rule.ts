@@ -17,6 +17,8 @@ export interface RewriteRule {
   apply(turn: RewriteTurn): boolean;
   /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
+  /** Whether what it sends upstream differs between clients that ask the same. */
+  readonly personal?: boolean;
 }
 
 /**
@@ -45,6 +47,8 @@ export interface RewriteTurn {
   /** Gives the query another type or class. */
   retype(type: number, qclass: number): void;
   setOptions(options: readonly EdnsOption[]): void;
+  /** The option with this code is a rule's, and is sent upstream. */
+  sendOption(code: number): void;
   addReplyRules(rules: readonly ReplyRule[]): void;
 }
 

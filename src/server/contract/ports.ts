@@ -81,6 +81,14 @@ export const clientNamespaces: PluginPort<ClientNamespaces> =
 export const roundTrips: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
 
+/**
+ * Recognises queries whose upstream answers depend on more than the question, DO and CD: no other
+ * client may get them. Offered by `rewrite` for EDNS options that differ by client, used by
+ * plugins that store replies or join queries.
+ */
+export const personalAnswers: PluginPort<(query: Query) => boolean> =
+  definePort<(query: Query) => boolean>('personal answers');
+
 /** A finished exchange with an upstream. Valid only during the call that passes it. */
 export interface EndedExchange {
   readonly query: Query;
