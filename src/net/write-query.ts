@@ -1,3 +1,4 @@
+/** A query as an upstream gets it. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPCODE, TYPE } from '../wire/iana.ts';
 import type { Query } from '../wire/query.ts';

@@ -1,4 +1,5 @@
 /** Compares the names of one message with each other, in time linear in the message. */
+import { hashMapped, hashPair } from '../base/hash.ts';
 import { LOWER } from './name.ts';
 
 /** Pointers reach no further (RFC 1035 section 4.1.4). */
@@ -13,6 +14,8 @@ const CHAIN_MAX = 64;
 /** Labels and pointers of one name. */
 const STEPS_MAX = 256;
 const ROOT = 0;
+/** Takes a label while it is hashed. */
+const folded = new Uint8Array(64);
 
 /**
  * Gives each name of a message a number, the same for the same name but for ASCII case. Each label
@@ -90,10 +93,8 @@ export class MessageNames {
   #named(at: number, rest: number): number {
     const bytes = this.#bytes;
     this.labels++;
-    let hash = rest;
-    for (let i = at, end = at + bytes[at]!; i <= end; i++)
-      hash = Math.imul(hash ^ LOWER[bytes[i]!]!, 0x01000193);
-    const chain = (hash ^ (hash >>> 15)) & (CHAINS - 1);
+    const hash = hashMapped(bytes, at + 1, bytes[at]!, LOWER, folded);
+    const chain = hashPair(hash, rest) & (CHAINS - 1);
     const last = this.#chainRounds[chain] === this.#round ? this.#chains[chain]! : ROOT;
     let left = CHAIN_MAX;
     for (let id = last; id !== ROOT && left > 0; id = this.#before[id]!, left--)

@@ -1,4 +1,5 @@
 /** Writes DNS messages. */
+import { hashMapped } from '../base/hash.ts';
 import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
 import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
@@ -326,8 +327,8 @@ export class MessageWriter {
 
 /** The hash chain of names that begin with the label at `at`, ignoring case. */
 function chainOf(name: Uint8Array, at: number): number {
-  const length = name[at]!;
-  let hash = length;
-  for (let i = at + length; i > at; i--) hash = (Math.imul(hash, 31) + LOWER[name[i]!]!) | 0;
-  return (hash ^ (hash >>> 8)) & (CHAINS - 1);
+  return hashMapped(name, at + 1, name[at]!, LOWER, folded) & (CHAINS - 1);
 }
+
+/** Takes a label while it is hashed. */
+const folded = new Uint8Array(64);

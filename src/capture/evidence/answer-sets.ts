@@ -2,7 +2,7 @@
  * Which addresses one name has, as each server answers it: who says what, from when to when, and
  * how often the answers of one server alternate. The order of addresses does not count.
  */
-import { HASH_START, nextHash } from '../../base/hash.ts';
+import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 import { printAddress } from '../../base/ip.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
@@ -90,9 +90,9 @@ function readAddresses(reply: Uint8Array, type: number): boolean {
   for (records.over(reply); records.next() && records.section === SECTION.answer;) {
     if (records.type === TYPE.CNAME) read.isAlias = true;
     if (records.type !== type) continue;
-    let hash = HASH_START;
+    let hash = FIXED_HASH_START;
     for (let at = 0; at < records.dataLength; at++)
-      hash = nextHash(hash, reply[records.dataAt + at]!);
+      hash = nextFixedHash(hash, reply[records.dataAt + at]!);
     // A sum does not depend on the order.
     read.hash = (read.hash + hash) | 0;
     read.size++;

@@ -161,7 +161,7 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
   mover.setU16(HEADER.ARCOUNT, 0);
   const start = replySlab.put(mover.out, 0, mover.length);
   const end = start + mover.length;
-  const errors = reply.errors ?? (hasFailed(reply) ? unresolved : null);
+  const errors = saysLittle(reply) ? unresolved : reply.errors;
   return new Reply(replySlab.bytes, start, end, RCODE.NOERROR, PLUGIN).with({ errors });
 }
 
@@ -179,6 +179,11 @@ function writeAlias(owner: number, target: WireName, ttl: number): number {
 
 function hasFailed({ rcode }: Reply): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
+}
+
+/** A failed lookup whose reason says nothing of the target. */
+function saysLittle(reply: Reply): boolean {
+  return hasFailed(reply) && (reply.errors ?? []).every(({ code }) => code === EDE.OTHER);
 }
 
 const unresolved = [

@@ -1,4 +1,5 @@
 /** Finds endpoints of a slice by host name or address, without reading all of them. */
+import { hashMapped } from '../../base/hash.ts';
 import { LOWER } from '../../wire/name.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
 
@@ -16,12 +17,11 @@ const reader = new EndpointReader();
 
 /** The hash of a label or an address: ASCII case does not count. */
 export function endpointHash(bytes: Uint8Array, at: number, length: number): number {
-  let hash = length;
-  for (let i = at; i < at + length; i++)
-    hash = (Math.imul(hash, 0x01000193) + LOWER[bytes[i]!]!) | 0;
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return hash ^ (hash >>> 13);
+  return hashMapped(bytes, at, length, LOWER, folded);
 }
+
+/** Takes a label while it is hashed. */
+const folded = new Uint8Array(256);
 
 /**
  * The places of a slice's endpoints by the hash of their host name and of their address, in a table
