@@ -194,7 +194,7 @@ class Cache {
   #isPersonal(query: Query): boolean {
     const personal = (this.#personal ??= this.#context.find(personalAnswers));
     if (query.isSigned) return true;
-    return personal.length > 0 && personal.some((is) => is(query));
+    return personal.some((is) => is(query));
   }
 
   #join(flight: Flight, query: Query, counters: CacheCounters): Maybe<Reply> {
