@@ -336,7 +336,8 @@ const ALWAYS = 3;
 
 /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
 function doubtOf(observed: Observations): string | null {
-  const { lookups, slowLookups, failedLookups, askedAgain, losses, stems, domains, givenUp } = observed;
+  const { lookups, slowLookups, failedLookups, askedAgain, losses, stems, domains, givenUp } =
+    observed;
   if (slowLookups >= FEW && slowLookups >= FEW_SHARE * lookups)
     return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
   const again = askedAgain.unexplained(losses).length;
