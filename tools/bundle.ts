@@ -47,6 +47,7 @@ export async function bundle(): Promise<void> {
     codeSplitting: {
       groups: [
         { name: 'spare-thread', test: (id) => nameOf(id) === spareThread, priority: 4 },
+        { name: 'early-http', test: (id) => nameOf(id) === earlyHttp, priority: 5 },
         { name: 'core', tags: ['$initial'], test: (id) => isCore(nameOf(id)), priority: 3 },
         { name: 'listeners', test: (id) => usualListeners.has(nameOf(id)), priority: 2 },
         {
@@ -114,8 +115,12 @@ function own(plugin: string): string {
 
 /** Not what begins the program: it has to load on a runtime that is too old, and to say so. */
 function isCore(name: string): boolean {
-  return rooms.test(name) && !['cli/serve', 'cli/signals', spareThread, ...entries].includes(name);
+  const apart = ['cli/serve', 'cli/signals', earlyHttp, spareThread, ...entries];
+  return rooms.test(name) && !apart.includes(name);
 }
+
+/** Loaded before everything else. */
+const earlyHttp = 'server/contract/early-http';
 
 /** Loaded before the rest, which the first worker need not wait for. */
 const spareThread = 'server/control/spare-thread';

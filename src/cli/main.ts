@@ -8,11 +8,23 @@ import './signals.ts';
 const NEEDED = 24;
 /** Threads that the runtime starts for files, names and cryptography. */
 const RUNTIME_THREADS = 4;
+/** The plugins that answer probes, and their usual ports. */
+const PROBED = new Map([
+  ['health', 8080],
+  ['ready', 8181],
+]);
 
 if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
-  const { startsServer } = await import('./verb-names.ts');
-  const serving = startsServer(process.argv.slice(2));
+  const { splitVerb, startsServer } = await import('./verb-names.ts');
+  const words = process.argv.slice(2);
+  const serving = startsServer(words);
+  const { verb, own } = splitVerb(words);
+  const opened =
+    serving && verb === 'serve'
+      ? (await import('../server/contract/early-http.ts')).openEarly(own, PROBED)
+      : null;
   if (serving) (await import('../server/control/spare-thread.ts')).startSpareThread();
+  await opened;
   const room = serving ? (await import('../linux/processor-limit.ts')).threadRoom() : Infinity;
   // Without its own threads the runtime ends without a word.
   if (room < RUNTIME_THREADS) {

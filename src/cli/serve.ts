@@ -24,6 +24,7 @@ import { showUnused } from '../plugins/unused-series.ts';
 import type { MetricSample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
+import { closeEarly } from '../server/contract/early-http.ts';
 import { workersWanted } from '../server/contract/configuration.ts';
 import { defaultWorkers, workerHeapMb } from '../server/contract/worker-shares.ts';
 import { sourcePortShare } from '../server/control/descriptor-shares.ts';
@@ -143,6 +144,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
     // From now on somebody waits for answers: workers need not wait for this thread, nor for the
     // runtime's helpers, where there is another processor for these.
+    closeEarly();
     if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
     if (serves) await hooks?.serving(server);
   } catch (error) {

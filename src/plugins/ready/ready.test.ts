@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -8,8 +9,8 @@ import { freePorts } from '../../../test/kit/free-ports.ts';
 
 const address = '127.0.0.1:0';
 
-async function get(world: World): Promise<string> {
-  const reply = await fetch(`http://127.0.0.1:${world.server.httpPort(address)}/ready`);
+async function get(world: World, port = world.server.httpPort(address)): Promise<string> {
+  const reply = await fetch(`http://127.0.0.1:${port}/ready`);
   return `${reply.status} ${await reply.text()}`;
 }
 
@@ -107,6 +108,68 @@ describe('ready', () => {
     );
     assert.deepEqual(told, ['200 2 OK', '503 6 lister']);
     assert.equal(await asked('/ready'), '200 2 OK');
+    await world.close();
+  });
+
+  /** Asks as kubelet does, with the bytes as they come. */
+  async function probe(port: number): Promise<string> {
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /ready HTTP/1.1\r\nHost: a\r\nUser-Agent: kube-probe/1.36\r\n\r\n');
+    let text = '';
+    for await (const chunk of socket) {
+      text += String(chunk);
+      if (/\r\n\r\nOK$/.test(text)) break;
+    }
+    socket.destroy();
+    return text;
+  }
+
+  test('a probe of kubelet waits for the first readiness', async () => {
+    const ape = { ready: false };
+    const [port] = await freePorts(1);
+    const world = await makeWorld(`.:53 {\n ready 127.0.0.1:${port}\n ape\n}`, {
+      plugins: [...plugins, waiting('ape', ape)],
+    });
+    const asked = probe(port);
+    assert.equal(await get(world, port), '503 ape');
+    await world.clock.advance(700);
+    ape.ready = true;
+    await world.clock.advance(100);
+    assert.match(await asked, /^HTTP\/1\.1 200 OK[^]*\r\n\r\nOK$/);
+    ape.ready = false;
+    await world.close();
+  });
+
+  test('a probe that would wait too long gets a 503 whose body is cut short', async () => {
+    const [port] = await freePorts(1);
+    const world = await makeWorld(`.:53 {\n ready 127.0.0.1:${port}\n ape\n}`, {
+      plugins: [...plugins, waiting('ape', { ready: false })],
+    });
+    let text = '';
+    const asked = probe(port).then((all) => {
+      text = all;
+    });
+    while (text === '') await world.clock.advance(100);
+    await asked;
+    assert.match(text, /^HTTP\/1\.1 503 [^]*content-length: 4\r\n[^]*\r\n\r\nape$/i);
+    assert.deepEqual(world.log, ['[INFO] plugin/ready: Plugins not ready: "ape"']);
+    await world.close();
+  });
+
+  test('no probe waits once the server was ready, over reloads, too', async () => {
+    const ape = { ready: true };
+    const [port] = await freePorts(1);
+    const world = await makeWorld(
+      `.:53 {\n ready 127.0.0.1:${port} {\n monitor continuously\n }\n ape\n}`,
+      { plugins: [...plugins, waiting('ape', ape)] },
+    );
+    assert.match(await probe(port), / 200 /);
+    ape.ready = false;
+    assert.ok(await world.server.reload());
+    const asked = fetch(`http://127.0.0.1:${port}/ready`, {
+      headers: { 'user-agent': 'kube-probe/1.36' },
+    });
+    assert.equal((await asked).status, 503);
     await world.close();
   });
 

@@ -5,6 +5,8 @@ import { directive } from '../../corefile/syntax.ts';
 import { choice, hostPort, worded } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
 import { answerText } from '../../base/http-answer.ts';
+import { HeldRequests } from './held-requests.ts';
+import { HOLD_MS, waitedMs } from '../../server/contract/early-http.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');
@@ -34,6 +36,12 @@ const syntax = directive({
   },
 });
 
+/** Whether the server has been ready once, over all its configurations. */
+class Start {
+  over = false;
+  close(): void {}
+}
+
 /**
  * 200 when every plugin that has something to wait for is ready, 503 with the names of the others.
  */
@@ -56,13 +64,32 @@ export const ready: Plugin = definePlugin({
       }
       return names.toSorted();
     };
-    const handler: HttpHandler = (_request, response) => {
-      if (ending) return answerText(response, 503, 'Shutting down');
+    const start = context.keep('ready/start', () => new Start());
+    let serving = false;
+    context.onServing(() => {
+      serving = true;
+    });
+    /** @returns null: it is ready */
+    const unready = (): string | null => {
+      if (ending) return 'Shutting down';
       const waiting = missing().join(',');
-      if (waiting === '') return answerText(response, 200, 'OK');
-      context.log.info(`Plugins not ready: "${waiting}"`);
+      if (waiting !== '') return waiting;
+      if (!serving && !start.over) return 'starting';
+      start.over = true;
+      return null;
+    };
+    const log = (waiting: string): void => context.log.info(`Plugins not ready: "${waiting}"`);
+    const held = new HeldRequests(context.clock, unready, log);
+    const handler: HttpHandler = (request, response) => {
+      const waiting = unready();
+      if (waiting === null) return answerText(response, 200, 'OK');
+      const isKubelet = request.headers['user-agent']?.startsWith('kube-probe/') === true;
+      if (isKubelet && !ending && !start.over)
+        return held.add(response, HOLD_MS - waitedMs(request.socket));
+      if (!ending) log(waiting);
       answerText(response, 503, waiting);
     };
+    context.onStop(() => held.stop());
     context.http(address.print(at), '/ready', Object.assign(handler, { probe: true }));
   },
 });

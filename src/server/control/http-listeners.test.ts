@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { makeLog } from '../../base/log.ts';
 import { PageSender } from '../../base/page-sender.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
+import { closeEarly, openEarly } from '../contract/early-http.ts';
 import { httpAddress, HttpListeners } from './http-listeners.ts';
 
 const ADDRESS = '127.0.0.1:0';
@@ -313,6 +318,34 @@ describe('HTTP listeners', () => {
     const [chunk] = (await once(other, 'data')) as [Buffer];
     assert.match(chunk.toString(), /^HTTP\/1\.1 200 /);
   });
+
+  for (const host of ['', '127.0.0.1'])
+    test(`${host}:PORT that was open before the server answers those who came then, and later ones`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-early-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const [port, other] = await freePorts(2);
+      writeFileSync(
+        join(folder, 'Corefile'),
+        `. {\n ready ${host}:${port}\n health :${other}\n}\n`,
+      );
+      await openEarly(
+        ['-conf', join(folder, 'Corefile')],
+        new Map([
+          ['ready', 1],
+          ['health', 2],
+        ]),
+      );
+      const early = raw(port, get('/hello'));
+      const unread = connect(port, '127.0.0.1');
+      await once(unread, 'connect');
+      await open(t, { '/hello': hello }, `${host}:${port}`);
+      assert.match(await early, /^HTTP\/1\.1 200 [^]*hello$/);
+      assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 [^]*hello$/);
+      unread.destroy();
+      closeEarly();
+      const closed = connect(other, '127.0.0.1');
+      await assert.rejects(once(closed, 'connect'), { code: 'ECONNREFUSED' });
+    });
 });
 
 /** Sends scrapes over a connection, some at once, and again when an answer comes or it is closed. */

@@ -16,6 +16,7 @@ import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts
 import { closeSlowly, HttpAdmission } from '../../base/http-admission.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { ClientConnections } from './client-connections.ts';
+import { takeEarly } from '../contract/early-http.ts';
 import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
 import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
@@ -112,7 +113,7 @@ export class HttpListeners {
         if (known !== undefined) continue;
         const listener: HttpListener = { ...this.#make(tls, address), tls, paths };
         this.#bound(listener, address);
-        await listen(listener.server, address, this.#shared);
+        await listen(listener, address, this.#shared);
         this.#listeners.set(address, listener);
         fresh.push(address);
       }
@@ -271,8 +272,22 @@ function pathOf(target: string): string {
   return path === '' ? '/' : path;
 }
 
-function listen(server: HttpServer, address: string, shared: boolean): Promise<void> {
+/** Opens the address, or goes on with what has been open since the program began. */
+function listen({ server, tls }: HttpListener, address: string, shared: boolean): Promise<void> {
   const { host, port } = placeOf(address);
+  const early = takeEarly(host, port);
+  if (early !== null && tls === null) {
+    server.on('error', () => undefined);
+    server.listen(early.server);
+    server.unref();
+    for (const socket of early.sockets) {
+      server.emit('connection', socket);
+      socket.resume();
+    }
+    return Promise.resolve();
+  }
+  early?.server.close();
+  for (const socket of early?.sockets ?? []) socket.destroy();
   allowLowPort(port);
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {

@@ -1,0 +1,68 @@
+/** Requests that wait until the server is ready for the first time. */
+import type { ServerResponse } from 'node:http';
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { answerText } from '../../base/http-answer.ts';
+
+/** Milliseconds between looks at what is waited for. */
+const LOOK_MS = 20;
+
+/**
+ * Holds requests until the server is ready, each for a limited time. kubelet asks again only after
+ * `periodSeconds`, so a first probe that was answered 503 at once would cost that much.
+ */
+export class HeldRequests {
+  readonly #clock: Clock;
+  readonly #unready: () => string | null;
+  readonly #log: (waiting: string) => void;
+  /** With the time at which each ends. */
+  readonly #held = new Map<ServerResponse, number>();
+  #looks: Timer | null = null;
+
+  /** @param unready what is missing; null: nothing @param log called for each request given up */
+  constructor(clock: Clock, unready: () => string | null, log: (waiting: string) => void) {
+    this.#clock = clock;
+    this.#unready = unready;
+    this.#log = log;
+  }
+
+  /** The number of held requests is bounded by that of the connections. */
+  add(response: ServerResponse, forMs: number): void {
+    this.#held.set(response, this.#clock.now() + forMs);
+    response.once('close', () => this.#held.delete(response));
+    this.#looks ??= every(this.#clock, LOOK_MS, () => this.#look());
+  }
+
+  /** The next configuration answers from now on. */
+  stop(): void {
+    this.#look(Infinity);
+  }
+
+  #look(now = this.#clock.now()): void {
+    const waiting = this.#unready();
+    for (const [response, until] of this.#held) {
+      if (waiting !== null && now < until) continue;
+      this.#held.delete(response);
+      if (waiting === null) answerText(response, 200, 'OK');
+      else {
+        this.#log(waiting);
+        cutShort(response, waiting);
+      }
+    }
+    if (this.#held.size > 0) return;
+    this.#looks?.cancel();
+    this.#looks = null;
+  }
+}
+
+/**
+ * Answers 503, with a body that ends before its length. kubelet repeats a probe at once, twice at
+ * most, when it cannot read the whole body, and counts no failure (docs/decisions/start.md).
+ */
+function cutShort(response: ServerResponse, text: string): void {
+  response.writeHead(503, {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(text) + 1,
+    connection: 'close',
+  });
+  response.write(text, () => response.destroy());
+}

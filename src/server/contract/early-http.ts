@@ -1,0 +1,157 @@
+/**
+ * Opens the addresses of `health` and `ready` before the program is loaded. A probe that finds a
+ * closed port fails, and kubelet asks again only after `periodSeconds`; one that finds an open port
+ * waits (docs/decisions/start.md).
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+
+/** Kubelet waits a second for an answer (`timeoutSeconds`). Requests are answered before that. */
+export const HOLD_MS = 800;
+/** More connections than probes need are dropped. */
+const CONNECTIONS_MAX = 64;
+/** A larger file is not a Corefile. */
+const FILE_MAX = 1 << 20;
+
+interface EarlyListener {
+  readonly host: string;
+  readonly port: number;
+  readonly server: Server;
+  readonly openedAt: number;
+  /** Connections whose requests have not been read, and what ends their wait. */
+  readonly waiting: Map<Socket, NodeJS.Timeout>;
+}
+
+const open: EarlyListener[] = [];
+/** When a connection began at the earliest, for those that were there before the server. */
+const begun = new WeakMap<object, number>();
+
+/**
+ * Opens what the Corefile seems to name. It is only scanned: an address that is missed is opened
+ * with the server, and one too many is closed then. Errors are left to the server.
+ * @param words the command line after the verb
+ * @param plugins those that answer probes, with the ports that they have unless a line names one
+ * @returns resolves when each is open, or cannot be
+ */
+export async function openEarly(
+  words: readonly string[],
+  plugins: ReadonlyMap<string, number>,
+): Promise<void> {
+  for (const { host, port } of probeAddresses(corefileText(words), plugins)) {
+    const waiting = new Map<Socket, NodeJS.Timeout>();
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+    const listener: EarlyListener = { host, port, server, openedAt: performance.now(), waiting };
+    const drop = (): void => {
+      const at = open.indexOf(listener);
+      if (at >= 0) open.splice(at, 1);
+    };
+    server.maxConnections = CONNECTIONS_MAX;
+    server.on('error', drop).on('connection', (socket: Socket) => hold(socket, listener));
+    server.listen({ port, ...(host !== '' && { host }) });
+    server.unref();
+    open.push(listener);
+  }
+  // With an address, and not just a port, the runtime takes a turn of the event loop.
+  for (const { server } of [...open])
+    if (!server.listening)
+      await new Promise<void>((done) => {
+        server.once('listening', done).once('error', () => done());
+      });
+}
+
+function hold(socket: Socket, { openedAt, waiting }: EarlyListener): void {
+  const now = performance.now();
+  // Nothing was accepted while a file was being loaded.
+  const since = now - openedAt < HOLD_MS ? openedAt : now;
+  begun.set(socket, since);
+  const timer = setTimeout(() => cut(socket), HOLD_MS - (now - since));
+  timer.unref();
+  waiting.set(socket, timer);
+  const forget = (): void => {
+    clearTimeout(timer);
+    waiting.delete(socket);
+  };
+  socket.on('error', forget).on('close', forget);
+}
+
+/** Answers as the plugin `ready` does while it waits. */
+function cut(socket: Socket): void {
+  socket.resume();
+  const headers = 'Content-Type: text/plain; charset=utf-8\r\nConnection: close';
+  socket.end(`HTTP/1.1 503 Service Unavailable\r\n${headers}\r\nContent-Length: 9\r\n\r\nstarting`);
+  setTimeout(() => socket.destroy(), 100).unref();
+}
+
+/** Hands over what is open at an address. */
+export interface EarlyConnections {
+  readonly server: Server;
+  readonly sockets: readonly Socket[];
+}
+
+/** What is open at this address, which from now on belongs to the caller; null: nothing. */
+export function takeEarly(host: string, port: number): EarlyConnections | null {
+  const at = open.findIndex((each) => each.host === host && each.port === port);
+  const [found] = at < 0 ? [] : open.splice(at, 1);
+  if (found === undefined) return null;
+  const sockets = [...found.waiting.keys()];
+  for (const timer of found.waiting.values()) clearTimeout(timer);
+  found.server.removeAllListeners('connection');
+  return { server: found.server, sockets };
+}
+
+/** Closes what nobody has taken. */
+export function closeEarly(): void {
+  for (const { server, waiting } of open.splice(0)) {
+    server.close();
+    for (const socket of waiting.keys()) socket.destroy();
+  }
+}
+
+/** How long the client of a connection may have waited before its request was read, milliseconds. */
+export function waitedMs(socket: object): number {
+  const since = begun.get(socket);
+  begun.delete(socket);
+  return since === undefined ? 0 : performance.now() - since;
+}
+
+/** `''`: there is none that can be read twice. */
+function corefileText(words: readonly string[]): string {
+  const at = words.findIndex((word) => /^--?conf(=|$)/.test(word));
+  const file = at < 0 ? 'Corefile' : (/=(.*)/s.exec(words[at]!)?.[1] ?? words[at + 1] ?? '');
+  const { isFile = false, size = 0 } = fileAt(file);
+  return isFile && size <= FILE_MAX ? readFileSync(file, 'utf8') : '';
+}
+
+function fileAt(file: string): { readonly isFile?: boolean; readonly size?: number } {
+  try {
+    const found = statSync(file);
+    return { isFile: found.isFile(), size: found.size };
+  } catch {
+    return {};
+  }
+}
+
+interface ProbeAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where the plugins are served, as far as single lines say so. */
+export function probeAddresses(
+  corefile: string,
+  plugins: ReadonlyMap<string, number>,
+): readonly ProbeAddress[] {
+  const found = new Map<string, ProbeAddress>();
+  for (const line of corefile.split('\n')) {
+    const [, name = '', text] =
+      /^\s*(\w+)(?:[ \t]+([^\s{}#"]+))?\s*(?:\{\s*(?:#.*)?|#.*)?$/.exec(line) ?? [];
+    const usual = plugins.get(name);
+    if (usual === undefined) continue;
+    const address = text ?? `:${usual}`;
+    const [, written = '', port = ''] = /^(|localhost|[\d.]+):(\d{1,5})$/.exec(address) ?? [];
+    const host = written === '0.0.0.0' ? '' : written.replace('localhost', '127.0.0.1');
+    if (Number(port) > 0 && Number(port) < 65_536)
+      found.set(`${host}:${port}`, { host, port: Number(port) });
+  }
+  return [...found.values()];
+}

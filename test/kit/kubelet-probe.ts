@@ -1,0 +1,35 @@
+/** A readiness probe as kubelet makes it (pkg/probe/http and pkg/kubelet/prober of Kubernetes 1.36). */
+import { request } from 'node:http';
+
+/** kubelet's `maxProbeRetries`. */
+const TRIES = 3;
+/** kubelet waits a second. This waits longer, so that no test depends on the machine's speed. */
+const TIMEOUT_MS = 20_000;
+
+/** `errored`: every body was cut short. kubelet throws that result away. */
+export type Probed = 'success' | 'failure' | 'errored';
+
+/** Probes once: only a body that cannot be read is asked for again. */
+export async function kubeletProbe(port: number, path = '/ready'): Promise<Probed> {
+  for (let tries = TRIES; tries > 0; tries--) {
+    const found = await tryOnce(port, path);
+    if (found !== 'errored') return found;
+  }
+  return 'errored';
+}
+
+function tryOnce(port: number, path: string): Promise<Probed> {
+  return new Promise((resolve) => {
+    const headers = { 'user-agent': 'kube-probe/1.36', connection: 'close', accept: '*/*' };
+    const asked = request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      const { statusCode = 0 } = response;
+      response.resume();
+      response.on('end', () => resolve(statusCode < 400 ? 'success' : 'failure'));
+      response.on('error', () => resolve('errored'));
+    });
+    const timer = setTimeout(() => asked.destroy(), TIMEOUT_MS);
+    asked.on('error', () => resolve('failure'));
+    asked.on('close', () => clearTimeout(timer));
+    asked.end();
+  });
+}
