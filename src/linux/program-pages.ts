@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { libc, LibcMissing } from './libc.ts';
 
 /** <sys/mman.h> */
-const MADV_DONTNEED = 4;
+const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
 
 /**
  * Drops the code and the constants of the program and its libraries from this process's memory:
@@ -11,11 +11,17 @@ const MADV_DONTNEED = 4;
  * back from the system's file cache, 64 KiB at a time, without reading the disk. Mappings with
  * private pages (relocated addresses) are left alone, because they could not be read from the file
  * again.
+ *
+ * The advice to expect random access is only for the unmapping: without it the kernel counts each
+ * page as used once more, and moves the pages of the container that was charged with them to its
+ * active list, that is into its working set (docs/decisions/memory.md).
  */
 export function unmapUnusedCode(): void {
   try {
     const { madvise } = libc();
-    for (const { start, end } of fileMappings()) madvise(start, end - start, MADV_DONTNEED);
+    for (const { start, end } of fileMappings())
+      for (const advice of [ADVICE.RANDOM, ADVICE.DONTNEED, ADVICE.NORMAL])
+        madvise(start, end - start, advice);
   } catch (error) {
     if (!(error instanceof LibcMissing)) throw error;
   }

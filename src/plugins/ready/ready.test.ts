@@ -118,7 +118,7 @@ describe('ready', () => {
     let text = '';
     for await (const chunk of socket) {
       text += String(chunk);
-      if (/\r\n\r\nOK$/.test(text)) break;
+      if (text.endsWith('\r\n\r\nOK')) break;
     }
     socket.destroy();
     return text;

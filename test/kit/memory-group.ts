@@ -1,0 +1,57 @@
+/** A memory control group of its own for a program, and what the system charges it with. */
+import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where groups are made; null: the memory controller cannot be used here. */
+function root(): string | null {
+  if (existsSync('/sys/fs/cgroup/memory/memory.usage_in_bytes')) return '/sys/fs/cgroup/memory';
+  const file = '/sys/fs/cgroup/cgroup.subtree_control';
+  if (!existsSync(file)) return null;
+  return /\bmemory\b/.test(readFileSync(file, 'utf8')) ? '/sys/fs/cgroup' : null;
+}
+
+/** Why no group can be made; null: it can. */
+export function noMemoryGroups(): string | null {
+  if (process.platform !== 'linux') return 'needs Linux';
+  if (process.getuid?.() !== 0) return 'needs root, for control groups';
+  return root() === null ? 'needs the memory controller of control groups' : null;
+}
+
+/** MiB. */
+export interface Charged {
+  readonly usage: number;
+  /** Without the files that the system would take back first: what `kubectl top` shows. */
+  readonly workingSet: number;
+}
+
+let made = 0;
+
+/** As the container runtime makes one for each container. */
+export class MemoryGroup {
+  readonly #folder = join(root()!, `ndots-${process.pid}-${made++}`);
+
+  constructor() {
+    mkdirSync(this.#folder);
+  }
+
+  /** The words that run a program in the group. */
+  words(...program: readonly string[]): string[] {
+    const script = 'echo $$ > "$0" && exec "$@"';
+    return ['sh', '-c', script, join(this.#folder, 'cgroup.procs'), ...program];
+  }
+
+  charged(): Charged {
+    const read = (file: string): string => readFileSync(join(this.#folder, file), 'utf8');
+    const [usageFile, inactive] = existsSync(join(this.#folder, 'memory.current'))
+      ? ['memory.current', /^inactive_file (\d+)$/m]
+      : ['memory.usage_in_bytes', /^total_inactive_file (\d+)$/m];
+    const usage = Number(read(usageFile));
+    const taken = Number(inactive.exec(read('memory.stat'))?.[1]);
+    return { usage: usage / 2 ** 20, workingSet: (usage - taken) / 2 ** 20 };
+  }
+
+  /** To be called when the program has ended. */
+  close(): void {
+    rmdirSync(this.#folder);
+  }
+}

@@ -1,0 +1,54 @@
+/** What a pod is charged with, as the kubelet reads it of the pod's control group. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { printed, start, type Child } from '../kit/child.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { MemoryGroup, noMemoryGroups } from '../kit/memory-group.ts';
+
+/** MiB of files that a process has mapped in. */
+const fileMiB = (pid: number): number =>
+  Number(/^RssFile:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+
+const skip = noMemoryGroups() ?? false;
+
+test('the first pod of a node keeps its working set when others start', { skip }, async (t) => {
+  // A runtime that nobody has read yet, on a disk: files of a tmpfs are never given back.
+  const folder = mkdtempSync(resolve('node_modules/.ndots-charged-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const runtime = join(folder, 'node');
+  cpSync(process.execPath, runtime);
+  // The copy is in the file cache, charged to this test. The system drops what is on the disk.
+  assert.equal(await start('sync', ['sync', runtime]).exitCode, 0);
+  const dropped = start('dd', ['dd', `if=${runtime}`, 'iflag=nocache', 'count=0']);
+  assert.equal(await dropped.exitCode, 0);
+
+  const children: Child[] = [];
+  const serve = async (group: MemoryGroup): Promise<Child> => {
+    const [port] = await freePorts(1);
+    const file = join(folder, `Corefile-${port}`);
+    writeFileSync(file, `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
+    const words = [runtime, '--max-semi-space-size=2', resolve('dist/cli/main.js')];
+    const child = start('ndots', group.words(...words, 'serve', '-conf', file));
+    children.push(child);
+    await printed(child, /^ndots-\d/m);
+    const { pid } = child;
+    // Until what only the start needed is unmapped.
+    while (fileMiB(pid) > 40) await new Promise((done) => setTimeout(done, 100));
+    return child;
+  };
+  const [first, other] = [new MemoryGroup(), new MemoryGroup()];
+  t.after(async () => {
+    for (const child of children) await child.stop();
+    for (const group of [first, other]) group.close();
+  });
+  await serve(first);
+  const before = first.charged();
+  await (await serve(other)).stop();
+  await (await serve(other)).stop();
+  const { usage, workingSet } = first.charged();
+  t.diagnostic(`${before.workingSet} MiB, then ${workingSet}, of ${usage} charged`);
+  // The code that a server uses while it serves counts when it ends: 19 MiB. What it started with, too, was 37.
+  assert.ok(workingSet < before.workingSet + 28, `${before.workingSet} ${workingSet}`);
+});
