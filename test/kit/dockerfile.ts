@@ -26,6 +26,8 @@ export interface Stage {
 /** The stages of a Dockerfile; enough of the language for one without heredocs and escapes, whose only variables are those of platforms. */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: (Stage & { steps: Instruction[] })[] = [];
+  /** Those before the first stage, which FROM may name. */
+  const defaults = new Map<string, string>();
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
     const line = at + 1;
@@ -47,11 +49,18 @@ export function parseDockerfile(text: string): readonly Stage[] {
       words: json ? (JSON.parse(plain.join(' ')) as string[]) : plain,
     };
     if (step.name === 'FROM') {
-      const [base = '', , as = String(stages.length)] = step.words;
+      const [named = '', , as = String(stages.length)] = step.words;
+      const base = named.replace(/^\$\{(\w+)\}$/, (_, name: string) => defaults.get(name) ?? '');
       stages.push({ base, platform: step.flags['platform'] ?? null, name: as, steps: [] });
-    } else stages.at(-1)!.steps.push(step);
+    } else if (stages.length > 0) stages.at(-1)!.steps.push(step);
+    else if (step.name === 'ARG') defaults.set(...pairOf(step.text));
   }
   return stages;
+}
+
+function pairOf(text: string): [string, string] {
+  const [name = '', ...value] = text.split('=');
+  return [name, value.join('=')];
 }
 
 /** Where COPY puts what: into the folder `to` under its own name, or as `to` itself. */

@@ -137,7 +137,7 @@ export class Image {
   /** A stand-in for `node:N-slim`: this machine's files, with this runtime where that image has it. */
   #base(base: string, name: string): string {
     const major = process.versions.node.split('.')[0];
-    if (base !== `node:${major}-slim`)
+    if (withoutDigest(base) !== `node:${major}-slim`)
       throw new Error(`the runtime here is ${process.version}; ${base} cannot be played`);
     const at = join(this.#folder, name);
     const root = join(at, 'root');
@@ -171,7 +171,7 @@ export class Image {
       readonly devDependencies: { readonly node: string };
     };
     const runtime = `node-linux-${this.#processor}@${devDependencies.node}`;
-    if (base !== `node:${devDependencies.node.split('.')[0]}-slim`)
+    if (withoutDigest(base) !== `node:${devDependencies.node.split('.')[0]}-slim`)
       throw new Error(`the runtime here is ${runtime}; ${base} cannot be played`);
     const script = `cd "$1" && npm pack --silent "$2" && tar xzf *.tgz && mkdir -p "$3" && mv package/bin/node "$3" && rm -r package *.tgz`;
     this.#must(['sh', '-c', script, 'sh', `${root}/tmp`, runtime, `${root}/usr/local/bin`]);
@@ -398,6 +398,8 @@ export class Image {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
+
+const withoutDigest = (image: string): string => image.replace(/@sha256:[0-9a-f]{64}$/, '');
 
 const realpathOf = (link: string): string => {
   const { stdout } = spawnSync('readlink', [link], { encoding: 'utf8' });
