@@ -35,7 +35,13 @@ export function ended(
   [program = '', ...rest]: readonly string[],
   timeout: number,
 ): { readonly code: number | null; readonly text: string } {
-  const options = { encoding: 'utf8', timeout, maxBuffer: 1 << 28 } as const;
+  const options = {
+    encoding: 'utf8',
+    timeout,
+    // runc passes other signals on, and waits for the container.
+    killSignal: 'SIGKILL',
+    maxBuffer: 1 << 28,
+  } as const;
   const { status, stdout, stderr } = spawnSync(program, rest, options);
   return { code: status, text: stdout + stderr };
 }
