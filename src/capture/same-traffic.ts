@@ -6,7 +6,7 @@ import { FLAG } from '../wire/iana.ts';
 import type { PassingMessage } from './packets/dissect.ts';
 
 /** Queries by which captures are compared: the first of each. */
-export const SAMPLE_MAX = 20_000;
+const SAMPLE_MAX = 20_000;
 /** So many packets, and so much of the shorter sample, are no chance. */
 const SHARED = { least: 3, share: 0.05 };
 /** Bytes of a query that tell it from others with the same ids. */

@@ -336,8 +336,7 @@ const ALWAYS = 3;
 
 /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
 function doubtOf(observed: Observations): string | null {
-  const { lookups, slowLookups, failedLookups, askedAgain, losses, stems, domains, givenUp } =
-    observed;
+  const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
   if (slowLookups >= FEW && slowLookups >= FEW_SHARE * lookups)
     return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
   const again = askedAgain.unexplained(losses).length;
@@ -346,13 +345,13 @@ function doubtOf(observed: Observations): string | null {
   const refused = givenUp.rejected.length;
   if (refused >= FAILED.least)
     return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
-  const names = [...stems.entries].flatMap(([name, { failed, found }]) =>
+  const names = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) =>
     failed >= ALWAYS && found === 0 && domains.domainOf(name) === null ? [name] : [],
   );
   if (names.length > 0)
     return `${names.length === 1 ? 'one name' : `${names.length} names`} never resolved: ${sentence(listed(names))} If they should exist, that is the fault.`;
-  if (failedLookups >= FAILED.least && failedLookups >= FAILED.share * lookups)
-    return `${failedLookups} of ${lookups} lookups ended without an address.`;
+  if (failedLookups.count >= FAILED.least && failedLookups.count >= FAILED.share * lookups)
+    return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
   return null;
 }
 

@@ -13,9 +13,8 @@ interface Truth {
   readonly without?: readonly string[];
   /** Patterns of the report. */
   readonly says?: readonly string[];
-  /** Whether it says that it is not DNS, or must not. */
+  /** Whether it says that it is not DNS. */
   readonly well?: boolean;
-  readonly notWell?: boolean;
   /** Whether packets that several of the files have count once. */
   readonly fewerThanSum?: boolean;
 }

@@ -129,7 +129,7 @@ export const againStories: readonly Story[] = [
   {
     ...played(
       'one service is an alias of an external name whose servers do not answer',
-      'ND4002',
+      'ND4031',
       () => [
         ...everybody(14),
         ...pods('glibc', 2, { lookups: 14, from: 130, names: ['legacy', 'db'] }),

@@ -25,7 +25,7 @@ const TOGETHER_MS = 50;
 const FIXED = { least: 4, share: 0.2, run: 6 };
 
 /** One question that was asked again. */
-export interface Repeat {
+export interface RepeatedQuery {
   /** The answered exchange, and the one that repeats its question. */
   readonly first: SeenExchange;
   readonly again: SeenExchange;
@@ -54,15 +54,15 @@ interface Last {
 /** Collects them. */
 export class AskedAgain {
   readonly #domains: SearchDomains;
-  readonly #repeats: Repeat[] = [];
+  readonly #repeats: RepeatedQuery[] = [];
   /** By client and name: half a pair that was asked again, until the other half is. */
-  readonly #halves = new Map<string, Repeat>();
+  readonly #halves = new Map<string, RepeatedQuery>();
   /** By client, type and name: those of the last seconds, and of the seconds before them. */
   #present = new Map<string, Last>();
   #before: ReadonlyMap<string, Last> = new Map();
   #sinceMs = -Infinity;
   /** `unexplained`, until something is added. */
-  #settled: readonly Repeat[] | null = null;
+  #settled: readonly RepeatedQuery[] | null = null;
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
 
@@ -125,12 +125,12 @@ export class AskedAgain {
    *
    * @param losses queries without a reply
    */
-  unexplained(losses: readonly SeenExchange[]): readonly Repeat[] {
+  unexplained(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
     this.#settled ??= this.#without(losses);
     return this.#settled;
   }
 
-  #without(losses: readonly SeenExchange[]): readonly Repeat[] {
+  #without(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
     const lost = new Map<string, number[]>();
     for (const { client, name, sentMs } of losses)
       for (const key of [name, `${client.address} ${name}`]) {
@@ -202,7 +202,7 @@ function isStopped(
   return lastName === again.name && otherMs <= before.sentMs;
 }
 
-function setFirst(map: Map<string, Repeat>, key: string, repeat: Repeat): void {
+function setFirst(map: Map<string, RepeatedQuery>, key: string, repeat: RepeatedQuery): void {
   if (map.size < REPEATS_MAX || map.has(key)) map.set(key, repeat);
 }
 

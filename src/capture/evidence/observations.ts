@@ -23,6 +23,7 @@ import { AskedAgain } from './asked-again.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
+import { FailedLookups, isUnanswered } from './failed-lookups.ts';
 import { Flows } from './flows.ts';
 import { GivenUp } from './given-up.ts';
 import {
@@ -243,12 +244,7 @@ export class Observations {
   readonly askedAgain: AskedAgain;
   lookups: number = 0;
   slowLookups: number = 0;
-  /** Lookups that found nothing, because of a loss, an error or NXDOMAIN for each name. */
-  failedLookups: number = 0;
-  /** By the name as it was written, with its dot: lookups that found nothing, and others. */
-  readonly stems: BoundedMap<string, { failed: number; found: number }> = new BoundedMap(
-    MOST.names,
-  );
+  readonly failedLookups: FailedLookups;
   /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
   wasted: number = 0;
   firstMs: number = Infinity;
@@ -271,6 +267,7 @@ export class Observations {
   constructor(domains: SearchDomains) {
     this.domains = domains;
     this.askedAgain = new AskedAgain(domains);
+    this.failedLookups = new FailedLookups(domains, MOST.names);
   }
 
   /** Seconds from the first query to the last reply. */
@@ -432,7 +429,7 @@ export class Observations {
       if (isLost(each) || isFailure(each)) wrong = true;
       if (each.answers > 0 && each.rcode === RCODE.NOERROR) found = true;
     }
-    this.#count(lookup, found);
+    this.failedLookups.add(lookup, found);
     const isMade =
       found &&
       last !== undefined &&
@@ -449,25 +446,6 @@ export class Observations {
     }
     for (const each of exchanges) this.#kept.keep(each);
     this.affected.push(lookup);
-  }
-
-  /** What became of the lookup as a whole. */
-  #count({ exchanges, name }: SeenLookup, found: boolean): void {
-    const last = exchanges.at(-1)!;
-    if (last.ending === 'open' || isServiceConfig(last.name, last.type)) return;
-    if (isReverseLookup(last.name, last.type)) return;
-    const isEmpty = exchanges.some(
-      ({ name: each, rcode }) => each === last.name && rcode === RCODE.NOERROR,
-    );
-    const isFailed = !found && !isEmpty;
-    // The rest of the walk may have gone to another server.
-    if (isFailed && this.domains.domainOf(last.name) !== null) return;
-    if (isFailed) this.failedLookups++;
-    const stem = this.stems.at(name.endsWith('.') ? name : `${name}.`, () => ({
-      failed: 0,
-      found: 0,
-    }));
-    if (stem !== null) stem[isFailed ? 'failed' : 'found']++;
   }
 
   path(event: PathEvent): void {
@@ -606,20 +584,10 @@ function newClient(address: string): ClientView {
   return {
     address,
     outcomes: noOutcomes(),
-    byTcp: 0,
-    withEdns: 0,
-    wasted: 0,
-    reverse: 0,
-    lookups: 0,
+    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0 },
     recognition: new Recognition(),
-    threads: null,
-    servers: new Map(),
+    ...{ threads: null, servers: new Map() },
   };
-}
-
-/** Whether nothing came at all: nobody gives up in less than a second. */
-function isUnanswered(exchanges: readonly SeenExchange[]): boolean {
-  return exchanges.every(isLost);
 }
 
 function noPairs(): Pairs {

@@ -1,5 +1,5 @@
 /** Queries that are asked again although they were answered: their replies do not arrive. */
-import type { Repeat } from '../evidence/asked-again.ts';
+import type { RepeatedQuery } from '../evidence/asked-again.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { isServer } from './losses.ts';
 import { excluded, listed, share, took, unknown, type Claims, type Rule } from './finding.ts';
@@ -66,7 +66,7 @@ export const askedAgain: Rule = {
 };
 
 /** Those that no other finding explains, each once where several hops of it are seen. */
-function repeatsOf(observed: Observations, claims: Claims): readonly Repeat[] {
+function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQuery[] {
   const ignored = new Set(observed.questionCase.ignored.map(({ exchange }) => exchange.name));
   const repeats = observed.askedAgain
     .unexplained(observed.losses)
@@ -83,8 +83,8 @@ function hasOtherServers({ servers, backends }: Observations): boolean {
 
 /** What occurs how often, the most frequent first. */
 function tally(
-  repeats: readonly Repeat[],
-  of: (repeat: Repeat) => string,
+  repeats: readonly RepeatedQuery[],
+  of: (repeat: RepeatedQuery) => string,
 ): readonly (readonly [string, number])[] {
   const counts = new Map<string, number>();
   for (const each of repeats) counts.set(of(each), (counts.get(of(each)) ?? 0) + 1);
