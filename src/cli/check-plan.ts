@@ -17,11 +17,12 @@ import type { ProbeContext } from '../probe/check.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import { clusterObjects } from '../probe/cluster-objects.ts';
 import type { ProbeServer } from '../probe/network.ts';
+import type { PlannedCheck } from '../probe/check-file.ts';
 import { findServers, type FoundServers, type ServiceChoice } from '../probe/replicas.ts';
 import { systemProbeNetwork } from '../probe/system-network.ts';
 import { readNameservers } from '../server/contract/nameservers.ts';
 import { liveLookup } from './check-lookup.ts';
-import type { CheckOptions } from './check-options.ts';
+import { chosen, type CheckOptions } from './check-options.ts';
 import { accessOf, withCluster } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -56,6 +57,24 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
     });
   }
   return readCheckFile(content, file);
+}
+
+/**
+ * The chosen checks. Of the usual ones, those that need replicas are left out, with a note, where
+ * neither a service nor replicas are named: they could never be more than unknown.
+ */
+export function checksOf(
+  plan: CheckPlan,
+  options: CheckOptions,
+  note: (text: string) => void,
+): readonly PlannedCheck[] {
+  const checks = chosen(plan.checks, options.only);
+  const named = options.service !== null || options.replicas.length > 0;
+  if (options.file !== null || options.only.length > 0 || named) return checks;
+  const left = checks.filter(({ kind }) => kind.needs === 'replicas');
+  const names = left.map(({ kind }) => kind.name).join(', ');
+  note(`without replicas these are not run: ${names}; name them with --service or --replica`);
+  return checks.filter((check) => !left.includes(check));
 }
 
 /**

@@ -9,8 +9,8 @@ import { secureRandom } from '../base/random.ts';
 import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { CheckSchedule } from '../probe/watch.ts';
 import { watchDocument, WatchServer } from '../probe/watch-server.ts';
-import { chosen, type CheckOptions } from './check-options.ts';
-import { contextOf, planOf } from './check-plan.ts';
+import { type CheckOptions } from './check-options.ts';
+import { checksOf, contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from './command.ts';
 import { listening } from './listening.ts';
 import { count } from './page.ts';
@@ -47,7 +47,7 @@ export interface FileWatch {
 /** Reads the file and finds the servers; both are there when it resolves. @throws Problem */
 export async function watchFile(options: CheckOptions, io: Io, log: Log): Promise<FileWatch> {
   const plan = await planOf(options, io);
-  const checks = chosen(plan.checks, options.only);
+  const checks = checksOf(plan, options, (text) => log.info(text));
   let context = await contextOf(plan, options, io);
   log.info(
     `${count(checks.length, 'check', 'checks')} of ${count(context.vip.length, 'service address', 'service addresses')} and ${count(context.replicas.length, 'replica', 'replicas')}`,

@@ -195,6 +195,21 @@ describe('ndots check run', () => {
       /^ndots_check_up\{check="external-names",target="127\.0\.0\.1:\d+ gone\.example\.",title="half\.example"\} 0$/m,
     );
   });
+
+  test('what is unknown is neither up nor down for Prometheus', async () => {
+    const { out } = await run(file('  - check: replica-answers'), '-o', 'prom');
+    assert.doesNotMatch(out, /^ndots_check_up/m);
+    assert.match(out, /^ndots_check_state\{.*state="unknown".*\} 1$/m);
+  });
+
+  test('the usual checks of a service address alone are those that need no replicas', async () => {
+    const words = ['run', '--vip', `127.0.0.1:${server.port}`];
+    const { out, err } = await runCommand(check, [...words, '-o', 'json']);
+    assert.doesNotMatch(out, /"unknown"|replica-a/);
+    assert.match(err, /without replicas these are not run: replica-answers, replica-agreement/);
+    const chosen = await runCommand(check, [...words, '--only', 'replica-answers']);
+    assert.match(chosen.out, /no replicas are known/);
+  });
 });
 
 describe('a file of checks', () => {

@@ -10,8 +10,8 @@ import type { YamlFields } from '../kube/manifests/yaml-shape.ts';
 import { runChecks, type CheckResult } from '../probe/round.ts';
 import { runForKuberhealthy } from './check-kuberhealthy.ts';
 import { nagiosCode, printChecks } from './check-formats.ts';
-import { chosen, parseCheckOptions, type CheckOptions } from './check-options.ts';
-import { contextOf, ownServers, planOf } from './check-plan.ts';
+import { parseCheckOptions, type CheckOptions } from './check-options.ts';
+import { checksOf, contextOf, ownServers, planOf } from './check-plan.ts';
 import { serveChecks } from './check-serve.ts';
 import { EXIT, failure, wantsColour, type Command, type Io } from './command.ts';
 import { beside, count, wrap } from './page.ts';
@@ -56,7 +56,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const forKuberhealthy = options.noReport ? null : kuberhealthyRun(io.env, systemClock.wall());
   if (forKuberhealthy !== null) return runForKuberhealthy(forKuberhealthy, options, io);
   const plan = await planOf(options, io);
-  const checks = chosen(plan.checks, options.only);
+  const checks = checksOf(plan, options, (text) => io.err(`ndots check: ${text}\n`));
   const context = await contextOf(plan, options, io);
   // Timers of the clock do not hold the process; this one does, until the checks are over.
   const hold = setInterval(() => undefined, 60_000);

@@ -16,7 +16,10 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
         value,
       });
       return [
-        gauge('up', 'Whether a client would have had its answer.', isUp(state) ? 1 : 0),
+        // Absent where it is unknown: neither value would be true, and alerts act on both.
+        ...(state === 'unknown'
+          ? []
+          : [gauge('up', 'Whether a client would have had its answer.', isUp(state) ? 1 : 0)]),
         ...stateSamples(labels, state),
         ...(tookMs === null
           ? []

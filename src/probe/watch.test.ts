@@ -101,6 +101,43 @@ describe('ndots check serve', () => {
     stop.abort();
     await running;
   });
+
+  test('a target whose state is unknown is neither up nor down', async () => {
+    const clock = new VirtualClock();
+    const plan = planChecks({ every: 1000 }, [{ kind: 'replica-answers', values: {} }]);
+    const watch = new CheckSchedule({
+      checks: plan.checks,
+      context: () => ({
+        ...plan,
+        network: lossyNetwork(clock, new Set(), 0),
+        random,
+        clock,
+        objects: noObjects,
+        vip: [],
+        replicas: [],
+      }),
+      clock,
+      random,
+      log: makeLog(() => undefined),
+      targetsMax: 20,
+    });
+    const stop = new AbortController();
+    const running = watch.run(stop.signal);
+    await clock.advance(5000);
+    stop.abort();
+    await running;
+    const samples = watch.samples();
+    assert.equal(watch.state, 'unknown');
+    assert.deepEqual(
+      samples.filter(({ name }) => name === 'ndots_check_up'),
+      [],
+    );
+    const unknown = samples.filter(
+      ({ name, labels, value }) =>
+        name === 'ndots_check_state' && labels['state'] === 'unknown' && value === 1,
+    );
+    assert.equal(unknown.length, 1);
+  });
 });
 
 describe('a month of rounds each 10 s in which 0.01 % of messages are lost', () => {

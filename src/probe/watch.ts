@@ -152,9 +152,9 @@ export class CheckSchedule {
     }
     const { state } = observation;
     const wasDown = watched.failures >= DOWN_AFTER;
-    // An unknown state is not counted against the target.
+    // An unknown state counts neither for nor against the target.
     if (state !== 'unknown') watched.budget.add(now, isUp(state));
-    watched.failures = state === 'failed' ? watched.failures + 1 : 0;
+    if (state !== 'unknown') watched.failures = state === 'failed' ? watched.failures + 1 : 0;
     watched.last = observation;
     watched.seenAt = now;
     watched.rounds++;
@@ -218,13 +218,14 @@ export class CheckSchedule {
       seconds,
     } of this.#targets.values()) {
       const labels = { check: check.kind.name, title: check.title, target: last.target };
-      add(
-        'gauge',
-        'up',
-        'Whether the target is up: 0 after two rounds in a row that failed.',
-        labels,
-        failures < DOWN_AFTER ? 1 : 0,
-      );
+      if (last.state !== 'unknown')
+        add(
+          'gauge',
+          'up',
+          'Whether the target is up: 0 after two rounds in a row that failed; absent while unknown.',
+          labels,
+          failures < DOWN_AFTER ? 1 : 0,
+        );
       found.push(...stateSamples(labels, last.state));
       add('counter', 'rounds_total', 'Rounds.', labels, rounds);
       add('counter', 'queries_total', 'Queries that were sent.', labels, sent);
