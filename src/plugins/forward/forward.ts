@@ -138,7 +138,10 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   context.onStart(() => taps.push(...context.find(exchangeTaps)));
   let seekers: readonly ((query: Query) => boolean)[] = [];
   context.onStart(() => (seekers = context.find(roundTrips)));
-  const isRoundTrip = (query: Query): boolean => seekers.some((seeks) => seeks(query));
+  const isRoundTrip = (query: Query): boolean => {
+    for (const seeks of seekers) if (seeks(query)) return true;
+    return false;
+  };
   let after: Next = next;
   for (const line of lines.toReversed()) {
     const forwarder = makeForwarder(
