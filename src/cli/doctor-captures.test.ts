@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { doctor } from './doctor.ts';
 
-/** Recorded captures, and what was wrong when each was taken: `test/captures/truths.json`. */
+/** Recorded captures, and what was wrong when each was taken: `test/captures/*.json`. */
 interface Truth {
   readonly files: readonly string[];
   readonly truth: string;
@@ -20,7 +20,9 @@ interface Truth {
 }
 
 const folder = new URL('../../test/captures/', import.meta.url);
-const truths = JSON.parse(readFileSync(new URL('truths.json', folder), 'utf8')) as readonly Truth[];
+const truths = ['truths.json', 'wrong-answers.json'].flatMap(
+  (file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as readonly Truth[],
+);
 
 async function report(files: readonly string[]): Promise<string> {
   const paths = files.map((file) => new URL(`${file}.pcap.gz`, folder).pathname);

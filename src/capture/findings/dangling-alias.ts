@@ -1,5 +1,5 @@
 /** Names whose CNAME record leads to a name that does not exist. */
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { excluded, listed, sentence, share, shownBy, unknown, type Rule } from './finding.ts';
 import { programs } from './losses.ts';
 
 /** Fewer failures are hardly noticed. */
@@ -18,7 +18,7 @@ export const danglingAlias: Rule = {
       ({ name, type }) => (names.get(name, type)?.outcomes.found ?? 0) === 0,
     );
     const count = failing.reduce((sum, each) => sum + each.count, 0);
-    if (replies === undefined || count < LEAST) return excluded('no alias leads to a missing name');
+    if (replies === undefined || count < LEAST) return excluded(shownBy(count, replyFaults.read));
     const all = [...new Set(failing.map(({ name }) => name))];
     const aliases = [
       ...new Set(failing.map(({ name, target }) => `${name} is an alias of ${target}`)),

@@ -171,6 +171,11 @@ export function percent(part: number, whole: number): string {
   return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
 }
 
+/** Of how many replies, read to their end, so few show something. */
+export function shownBy(few: number, read: number): string {
+  return `${few === 0 ? 'none' : few} of ${read} replies that were read to their end show${few > 1 ? '' : 's'} it`;
+}
+
 /** `a, b, c and 4 more`. */
 export function listed(words: readonly string[], most = 3): string {
   const shown = words.slice(0, most).join(', ');

@@ -4,7 +4,16 @@ import type { StatedReason } from '../evidence/reply-faults.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { wrong } from '../evidence/outcomes.ts';
 import { failedInSilence } from './consequences.ts';
-import { clock, excluded, listed, sentence, unknown, type Claims, type Rule } from './finding.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  shownBy,
+  unknown,
+  type Claims,
+  type Rule,
+} from './finding.ts';
 
 /** From this share of all queries on programs notice. */
 const FELT = 0.02;
@@ -15,8 +24,6 @@ interface Kind {
   readonly title: string;
   readonly name: string;
   readonly codes: ReadonlySet<number>;
-  /** What `excluded` says. */
-  readonly fine: string;
   /** Whether replies without an error count, too. */
   readonly whole: boolean;
   readonly confidence: number;
@@ -42,7 +49,6 @@ const dnssec: Kind = {
     ...[EDE.RRSIGS_MISSING, EDE.NO_ZONE_KEY_BIT, EDE.NSEC_MISSING],
     ...[EXPIRED_BEFORE_VALID, UNSUPPORTED_NSEC3],
   ]),
-  fine: 'no Extended DNS Error names DNSSEC',
   whole: false,
   confidence: 0.95,
   why: 'A resolver that validates answers SERVFAIL for a zone whose signatures are expired, missing or made with another key. The zone’s owner forgot to sign it again, rolled a key without its DS record, or the clock of the resolver is wrong. Other zones are not affected, and resolvers that do not validate answer.',
@@ -61,7 +67,6 @@ const filtered: Kind = {
   title: 'A filter blocks names, says the server that answers instead',
   name: 'names that a filter blocks',
   codes: new Set([...[EDE.FORGED_ANSWER, EDE.BLOCKED, EDE.CENSORED, EDE.FILTERED, EDE.PROHIBITED]]),
-  fine: 'no Extended DNS Error names a filter',
   whole: true,
   confidence: 0.93,
   why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or for a tariff, or it does not answer this client at all (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
@@ -81,7 +86,6 @@ const unreachable: Kind = {
     ...[EDE.OTHER, EDE.CACHED_ERROR, EDE.NOT_READY, EDE.NOT_AUTHORITATIVE, EDE.NOT_SUPPORTED],
     ...[EDE.NO_REACHABLE_AUTHORITY, EDE.NETWORK_ERROR, EDE.INVALID_DATA, TOO_EARLY],
   ]),
-  fine: 'no failure has an Extended DNS Error',
   whole: false,
   confidence: 0.86,
   why: 'The server could not get an answer itself. No Reachable Authority and Network Error: the name servers of the zone, or the upstream, do not answer it. Not Ready: it has just started and has no data yet. Invalid Data: a zone or a reply cannot be used. Cached Error: it repeats a failure that it has stored. Not Authoritative: the name is not in a zone of this server, and it does not ask others.',
@@ -99,7 +103,6 @@ const staleAnswers: Kind = {
   title: 'A cache answers with expired records, because what it asks does not answer',
   name: 'answers that have expired',
   codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, SYNTHESIZED]),
-  fine: 'no Extended DNS Error says that an answer is old',
   whole: true,
   confidence: 0.85,
   why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answer was right once. Programs connect to the old addresses, and when the stale time is over the names fail.',
@@ -123,7 +126,7 @@ function ruleOf(kind: Kind): Rule {
         .filter(({ failed }) => kind.whole || failed > 0)
         .toSorted((one, other) => other.count - one.count);
       const [first] = reasons;
-      if (first === undefined) return excluded(kind.fine);
+      if (first === undefined) return excluded(shownBy(0, replyFaults.read));
       const names = namesOf(reasons, observed, claims, kind.whole);
       if (names.length === 0) return excluded('the failures that name a reason are explained');
       const failed = names.reduce((sum, each) => sum + failuresOf(observed, each), 0);

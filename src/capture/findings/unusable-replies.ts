@@ -12,6 +12,7 @@ import {
   listed,
   sentence,
   share,
+  shownBy,
   unknown,
   type Finding,
   type Rule,
@@ -28,8 +29,6 @@ interface Kind {
   readonly code: string;
   readonly title: string;
   readonly name: string;
-  /** What `excluded` says. */
-  readonly fine: string;
   /** `came cut`: what follows "N of M replies from S". */
   readonly did: string;
   readonly why: string;
@@ -75,7 +74,6 @@ const cutReplies: Kind = {
   code: 'ND3030',
   title: 'Replies are cut without the TC flag, and clients cannot read them',
   name: 'replies that are cut or damaged',
-  fine: 'every reply has the records that its header counts',
   did: 'end before the last record that their header counts, and TC is not set',
   why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and leaves the header as it was: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC no client knows that it has to ask again over TCP. glibc, musl, Go and c-ares reject such a message.',
   fix: (servers) => [
@@ -92,7 +90,6 @@ const wrongChecksums: Kind = {
   code: 'ND3040',
   title: 'Replies have a wrong UDP checksum, and the kernel drops them',
   name: 'replies with a wrong checksum',
-  fine: 'no reply with a wrong checksum is asked for again',
   did: 'have a UDP checksum that does not fit their bytes',
   why: 'Something changed these packets after their checksum was made and did not correct it: a network card, driver or virtual switch with a broken checksum offload (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The kernel of the client drops such a packet without a word to the program, and the client waits until its time is over. (What a sender leaves to its own network card is not counted.)',
   fix: (servers) => [
@@ -110,7 +107,6 @@ const otherCookies: Kind = {
   code: 'ND3031',
   title: 'Replies carry the cookie of another client, and are thrown away',
   name: 'replies with another client’s cookie',
-  fine: 'cookies of replies are those of their queries',
   did: 'carry a client cookie (RFC 7873) that is not the one in the query',
   why: 'A cookie protects one client and one server from forged replies. A cache or a proxy in between stored the whole reply, with the cookie of the client that asked first, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such a reply and wait until their time is over.',
   fix: (servers) => [
@@ -127,7 +123,6 @@ const foreignRecords: Kind = {
   code: 'ND3032',
   title: 'Replies hold records of another name or type than was asked for',
   name: 'records of another name',
-  fine: 'answers are of the names that were asked for',
   did: 'have no record of the name and type that was asked for, nor a CNAME to one',
   why: 'A rewrite changed the question on its way to the server and did not change the answer back, a proxy mixes up replies, or somebody forges them. Resolvers ignore records of a name that they did not ask for: the program gets no address, although the reply says NOERROR.',
   fix: (servers) => [
@@ -144,7 +139,6 @@ const wrongOrder: Kind = {
   code: 'ND3033',
   title: 'A CNAME record follows the records of its target, and glibc finds no address',
   name: 'aliases in the wrong order',
-  fine: 'aliases precede their targets in every reply',
   did: 'have a CNAME record behind the address records of its target',
   why: 'glibc reads the answer section once, from its beginning, and ignores the addresses of a name before it knows that the question’s name leads there. Go, musl and c-ares differ. A server or a cache that shuffles all records of an answer, and not only addresses among themselves, breaks such names now and then.',
   fix: (servers) => [
@@ -161,7 +155,6 @@ const otherClass: Kind = {
   code: 'ND3034',
   title: 'Replies hold records of another class than was asked for',
   name: 'answers of another class',
-  fine: 'answers have the class of their questions',
   did: 'hold records whose class is not the question’s',
   why: 'A damaged or hand-made DNS server writes another class than IN into its records. Resolvers ignore such records.',
   fix: (servers) => [
@@ -176,7 +169,6 @@ const endlessAliases: Kind = {
   code: 'ND3035',
   title: 'Answers end in a CNAME, with neither an address nor a SOA record',
   name: 'aliases that lead nowhere',
-  fine: 'every alias leads to a record, or the reply says that there is none',
   did: 'end in a CNAME whose target has no record in the reply, and no SOA says that there is none',
   why: 'A stub resolver does not follow aliases itself: the server has to add the records of the target. This server does not know the target’s zone and does not ask for it, or it leaves out the SOA record that says "no such record" (RFC 2308), so that no cache stores the answer. Where no address family has an address, programs report that the name does not resolve; c-ares and systemd-resolved may fail for the other family, too.',
   fix: (servers) => [
@@ -195,7 +187,6 @@ const referrals: Kind = {
   code: 'ND3036',
   title: 'A name server refers its clients to other servers and does not ask these itself',
   name: 'referrals instead of answers',
-  fine: 'no server sends its clients on to another one',
   did: 'have no answer and name the servers of a zone instead',
   why: 'Stub resolvers and forwarders do not follow referrals. The server that they ask is authoritative only, has its recursion turned off, or delegates the zone to servers that it does not ask: a lame delegation. The reply says NOERROR, so that programs and caches take it for "this name has no address".',
   fix: (servers) => [
@@ -212,7 +203,6 @@ const bareReplies: Kind = {
   code: 'ND3037',
   title: 'Names get an empty answer for every address family, without a SOA record',
   name: 'empty answers without a SOA record',
-  fine: 'names that get an empty answer have an address of the other family, or the reply has a SOA record',
   did: 'say NOERROR with no record at all',
   why: 'The server says that the name exists and has no address, for IPv4 and for IPv6, and does not say which zone says so. A filter that answers blocked names with nothing, a broken template or rewrite, or a server that lost its zone looks so. No cache may store it (RFC 2308), and each lookup asks again.',
   fix: (servers) => [
@@ -236,7 +226,6 @@ const oversized: Kind = {
   code: 'ND3038',
   title: 'Replies are larger than their clients accept, and are asked for again',
   name: 'replies beyond the client’s size',
-  fine: 'replies fit the size that their clients offer, or are used all the same',
   did: 'are larger than the size that their query offers (512 bytes without EDNS)',
   why: 'A server has to cut a reply to the size that the query offers and set TC, so that the client asks over TCP. This one sends all of it. Clients with a buffer of that size lose the end of the message, or drop it.',
   fix: (servers) => [
@@ -255,9 +244,10 @@ function ruleOf(fault: ReplyFault, kind: Kind): Rule {
       const { replyFaults } = observed;
       if (replyFaults.read === 0) return unknown('the capture has no whole reply');
       const replies = replyFaults.kinds.get(fault);
-      if (replies === undefined || replies.count < LEAST) return excluded(kind.fine);
-      const isFelt = kind.isFelt(replies, observed);
-      if (isFelt === null) return excluded(kind.fine);
+      const isFelt =
+        replies === undefined || replies.count < LEAST ? null : kind.isFelt(replies, observed);
+      if (replies === undefined || isFelt === null)
+        return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
       if (isFelt) for (const each of replies.names.list) claims.names.add(each.name);
       return told(kind, replies, isFelt, replyFaults.read);
     },
