@@ -5,7 +5,7 @@
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
-import { replyShape, type ReplyFault } from './reply-shape.ts';
+import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
 
 const NAMES_MAX = 2000;
 const SERVERS_MAX = 200;
@@ -77,9 +77,8 @@ export class ReplyFaults {
     const shape = replyShape(exchange);
     if (shape === null) return;
     this.read++;
-    const { fault, reason, reasonText, target, zone, primary } = shape;
-    if (zone !== '' && exchange.answers === 0)
-      this.zones.at(exchange.name, () => ({ name: exchange.name, zone, primary }));
+    const { fault, reason, reasonText, target } = shape;
+    if (shape.soaOwnerAt > 0 && exchange.answers === 0) this.#zone(exchange, shape);
     if (reason >= 0) {
       const made = this.reasons.at(reason, newReason);
       if (made !== null) {
@@ -105,6 +104,12 @@ export class ReplyFaults {
     this.#waiting.clear();
     this.zones.clear();
     for (const each of [...this.kinds.values(), ...this.reasons.list]) each.samples.length = 0;
+  }
+
+  #zone({ name, reply }: SeenExchange, shape: ReplyShape): void {
+    if (this.zones.get(name) !== undefined || this.zones.size >= NAMES_MAX) return;
+    const found = zoneIn(reply!, shape);
+    if (found !== null) this.zones.at(name, () => ({ name, ...found }));
   }
 
   #again(exchange: SeenExchange): void {

@@ -43,10 +43,9 @@ export interface ReplyShape {
   reasonText: string;
   /** The last target of the aliases of the question's name; empty: there is no alias. */
   target: string;
-  /** The owner of the SOA record; empty: there is none. */
-  zone: string;
-  /** The primary name server in it. */
-  primary: string;
+  /** Where the owner of the SOA record is in the reply, and its data; 0: there is none. */
+  soaOwnerAt: number;
+  soaDataAt: number;
 }
 
 /** Aliases that are followed; more are a loop. */
@@ -62,7 +61,7 @@ const REASON_LEAST = 2;
 
 const records = new Records();
 const shape: ReplyShape = {
-  ...{ fault: null, reason: -1, reasonText: '', target: '', zone: '', primary: '' },
+  ...{ fault: null, reason: -1, reasonText: '', target: '', soaOwnerAt: 0, soaDataAt: 0 },
 };
 const utf8 = new TextDecoder();
 
@@ -74,8 +73,11 @@ export function replyShape(exchange: SeenExchange): ReplyShape | null {
   const { reply, logged } = exchange;
   if (reply === null || logged !== undefined || reply.length < exchange.replyBytes) return null;
   if (reply.length < HEADER.SIZE || isCut(exchange.name)) return null;
-  Object.assign(shape, { fault: null, reason: -1, reasonText: '', target: '', zone: '' });
-  shape.primary = '';
+  shape.fault = null;
+  shape.reason = -1;
+  shape.reasonText = '';
+  shape.target = '';
+  shape.soaOwnerAt = 0;
   try {
     shape.fault = exchange.damaged === true ? 'checksum' : faultOf(exchange, reply);
   } catch (error) {
@@ -103,7 +105,10 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
     } else if (section === SECTION.authority) {
       authorities++;
       if (records.type === TYPE.NS) hasNs = true;
-      if (records.type === TYPE.SOA && shape.zone === '') readZone(reply);
+      if (records.type === TYPE.SOA && shape.soaOwnerAt === 0) {
+        shape.soaOwnerAt = records.ownerAt;
+        shape.soaDataAt = records.dataAt;
+      }
     } else if (records.type === TYPE.OPT) isOtherCookie = readOptions(exchange, reply);
   }
   if (left > 0) return isTruncated ? null : 'cut';
@@ -115,7 +120,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
     const fault = chainFault(exchange, reply);
     if (fault !== null) return fault;
   }
-  if (rcode === RCODE.NOERROR && answers === 0 && shape.zone === '')
+  if (rcode === RCODE.NOERROR && answers === 0 && shape.soaOwnerAt === 0)
     return hasNs ? 'referral' : authorities === 0 ? 'bare' : null;
   const most = Math.max(UDP_BYTES, udpSize);
   return protocol === 'udp' && reply.length > most ? 'oversized' : null;
@@ -139,9 +144,17 @@ function isOfQuestion(reply: Uint8Array): boolean {
   return ((reply[ownerAt]! << 8) | reply[ownerAt + 1]!) === QUESTION_POINTER;
 }
 
-function readZone(reply: Uint8Array): void {
-  shape.zone = nameAt(reply, records.ownerAt);
-  shape.primary = nameAt(reply, records.dataAt);
+/** The zone of the SOA record at these places, and the primary name server in it; null: neither can be read. */
+export function zoneIn(
+  reply: Uint8Array,
+  { soaOwnerAt, soaDataAt }: ReplyShape,
+): { readonly zone: string; readonly primary: string } | null {
+  try {
+    return { zone: nameAt(reply, soaOwnerAt), primary: nameAt(reply, soaDataAt) };
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    return null;
+  }
 }
 
 function nameAt(reply: Uint8Array, at: number): string {
@@ -174,7 +187,7 @@ function chainFault({ name, type, rcode }: SeenExchange, reply: Uint8Array): Rep
   if (rcode === RCODE.NXDOMAIN) return 'dangling';
   if (rcode !== RCODE.NOERROR || type === TYPE.CNAME) return null;
   if (!owners.includes(last) || chain.length > ALIASES_MAX)
-    return shape.zone === '' ? 'endless' : null;
+    return shape.soaOwnerAt === 0 ? 'endless' : null;
   return owners.indexOf(last) < owners.lastIndexOf(chain.at(-2)!) ? 'order' : null;
 }
 
