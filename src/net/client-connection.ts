@@ -310,7 +310,7 @@ export abstract class ClientConnection
     const { clock } = this.host;
     const now = clock.now();
     this.#beganAt = now;
-    const used = this.#turn > 0 ? this.consume(chunk, now) : 0;
+    const used = this.consume(chunk, now);
     if (used < chunk.length && !this.closing) {
       this.#rest = restOf(chunk, used, alone);
       this.socket.pause();

@@ -20,8 +20,8 @@ const LONG = 64;
 const SHORT = 16;
 
 /**
- * Milliseconds of work for all connections in one turn, whatever their queries cost. After that, new
- * input waits, too: a thousand connections may have some at once.
+ * Milliseconds of work for all connections in one turn, whatever their queries cost. After that, of
+ * new input only the first query is served at once: a thousand connections may have some.
  */
 const TURN_MS = 10;
 
@@ -50,7 +50,7 @@ export class Turns {
 
   /** How many queries a connection may have served at once for what it has just sent. */
   get allowance(): number {
-    if (this.#spentMs >= TURN_MS) return 0;
+    if (this.#spentMs >= TURN_MS) return 1;
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
