@@ -45,6 +45,8 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   /** Where the packets of the exchanges that findings name go. */
   readonly evidence: string | null;
   readonly explain: string | null;
+  /** Whether causes that are ruled out, and those that cannot be checked, are listed. */
+  readonly ruledOut: boolean;
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
@@ -90,6 +92,10 @@ const table = {
       '--fail-on',
       choice('SEVERITY', ['critical', 'warning', 'info', 'never']),
       'exit code 1 from this on (critical)',
+    ),
+    ruledOut: flag(
+      '--ruled-out',
+      'list the causes that it is not, and those that cannot be checked',
     ),
     explain: one(
       '--explain',
@@ -198,6 +204,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     output: values.output ?? 'text',
     evidence: values.evidence,
     explain: values.explain,
+    ruledOut: values.ruledOut,
     redactKey: redactionKey(values),
     manifests: values.manifests,
     cluster: values.cluster || namesCluster(values),

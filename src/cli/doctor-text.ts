@@ -20,7 +20,8 @@ const PLACES = 5;
 /**
  * @param who of each finding.
  * @param hide replaces names and addresses, if that was asked for.
- * @param well stands where nothing critical was found
+ * @param well is printed where nothing critical was found
+ * @param isLong whether causes without a finding are listed rather than counted
  */
 export function diagnosisText(
   { findings, excluded, unknown }: Diagnosis,
@@ -28,6 +29,7 @@ export function diagnosisText(
   page: Page,
   hide: (text: string) => string,
   well: string,
+  isLong: boolean,
 ): string {
   const { paint } = page;
   const lines: string[] = [];
@@ -76,9 +78,22 @@ export function diagnosisText(
   }
   if (!findings.some(({ severity }) => severity === 'critical'))
     lines.push(...wrap(`${paint.good('✓')} ${well}`, '', page), '');
-  lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page, hide));
-  lines.push(...list('Cannot be told from this', unknown, page, hide));
+  if (isLong) {
+    lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page, hide));
+    lines.push(...list('Cannot be told from this', unknown, page, hide));
+  } else if (excluded.length + unknown.length > 0) {
+    lines.push(...wrap(counted(excluded.length, unknown.length), '', page), '');
+  }
   return `${lines.join('\n')}\n`;
+}
+
+/** One line for the causes without a finding, so that the report ends where a reader at night stops. */
+function counted(excluded: number, unknown: number): string {
+  const causes = (number: number): string => count(number, 'cause', 'causes');
+  const cannot = unknown === 0 ? '' : `${causes(unknown)} cannot be checked with this input`;
+  const not =
+    excluded === 0 ? '' : `It is NOT one of ${causes(excluded)} that this input rules out`;
+  return `${[not, cannot].filter((text) => text !== '').join('; ')}. --ruled-out lists ${not !== '' && cannot !== '' ? 'both' : 'them'}.`;
 }
 
 function list(

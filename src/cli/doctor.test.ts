@@ -35,7 +35,7 @@ before(async () => {
 
 describe('ndots doctor', () => {
   test('a finding has all its parts, and the end says what it is not', async () => {
-    const { code, out } = await run(at('race.pcap'));
+    const { code, out } = await run(at('race.pcap'), '--ruled-out');
     assert.equal(code, 1);
     for (const part of [
       /^✕ ND3001 {2}Of two queries/m,
@@ -222,7 +222,7 @@ describe('ndots doctor', () => {
     const line = (nth: number): string =>
       `[INFO] 10.244.0.9:${40_000 + nth} - ${nth} "A IN www${nth}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
     writeFileSync(at('all-well.log'), Array.from({ length: 40 }, (_, nth) => line(nth)).join(''));
-    const { code, out } = await run(at('all-well.log'));
+    const { code, out } = await run(at('all-well.log'), '--ruled-out');
     assert.equal(code, 0);
     assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*seen in a\s+capture/);
     assert.doesNotMatch(out, /Not DNS/);
@@ -306,7 +306,7 @@ describe('ndots doctor', () => {
 
   test('counters in a text exclude what the kernel does not do', async () => {
     writeFileSync(at('conntrack.txt'), 'cpu=0 found=0 insert_failed=0 drop=0 clash_resolve=93\n');
-    const { out } = await run(at('race.pcap'), at('conntrack.txt'));
+    const { out } = await run(at('race.pcap'), at('conntrack.txt'), '--ruled-out');
     assert.doesNotMatch(out, /^✕ ND3001/m);
     assert.match(out, /the conntrack race: the kernel resolves the race/);
     writeFileSync(at('conntrack.txt'), 'cpu=0 found=0 insert_failed=93 drop=93 clash_resolve=0\n');
@@ -458,6 +458,21 @@ describe('ndots doctor', () => {
     const { code, err } = await run('--explain', 'ND3100');
     assert.equal(code, 3);
     assert.match(err, /Did you mean ND3/);
+  });
+
+  test('causes without a finding take one line, and --ruled-out lists them', async () => {
+    const { out } = await run(at('race.pcap'));
+    const [line = ''] = /^It is NOT[^]*?\n\n/m.exec(out) ?? [];
+    assert.match(
+      line.replaceAll(/\s+/g, ' '),
+      /^It is NOT one of \d+ causes that this input rules out; \d+ causes cannot be checked with this input\. --ruled-out lists both\. $/,
+    );
+    assert.doesNotMatch(out, /an overloaded server: |Cannot be told/);
+    const { not, unknown } = JSON.parse((await run(at('race.pcap'), '-o', 'json')).out) as Record<
+      'not' | 'unknown',
+      readonly unknown[]
+    >;
+    assert.deepEqual(line.match(/\d+/g)?.map(Number), [not.length, unknown.length]);
   });
 
   test('what was cut off excludes nothing, and is no all-clear', async () => {

@@ -216,7 +216,7 @@ function print(
           ...(packets === null ? [] : [captureWell(packets.observed, found)]),
           ...(facts === null ? [] : [clusterWell(facts, found)]),
         ].join(' ');
-  io.out(diagnosisText(found, who, page, hide, well));
+  io.out(diagnosisText(found, who, page, hide, well, options.ruledOut));
   if (packets !== null) io.out(clientsText(packets, page));
   io.out(notReadText(notRead, page));
 }
