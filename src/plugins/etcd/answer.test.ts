@@ -153,4 +153,44 @@ describe('etcd, from memory', () => {
     assert.equal(say(answerer(many, { maxSearch: 4999 }), 'many.shop.test.'), 'SERVFAIL');
     assert.equal(counted.amount, before + 1);
   });
+
+  // The two keys that external-dns writes for a CNAME with its TXT registry.
+  const owned = {
+    '/app/149a1668': { host: 'target.shop.test', text: '"heritage=external-dns"', targetstrip: 1 },
+    '/cname-app/3ee06812': { text: '"heritage=external-dns"', targetstrip: 1 },
+    '/target': { host: '10.0.0.1' },
+    '/target6': { host: '2001:db8::1' },
+  };
+
+  test('a record with a host name and a text is an alias, and its text is answered to TXT', () => {
+    const from = answerer(owned);
+    assert.equal(say(from, 'app.shop.test.'), 'NOERROR, A 10.0.0.1, CNAME target.shop.test.');
+    assert.equal(say(from, 'app.shop.test.', 'AAAA'), 'NOERROR');
+    const text = String.raw`NOERROR, TXT "\"heritage=external-dns\""`;
+    assert.equal(say(from, 'app.shop.test.', 'TXT'), text);
+    assert.equal(say(from, 'cname-app.shop.test.', 'TXT'), text);
+    assert.equal(say(from, 'cname-app.shop.test.'), 'NOERROR');
+  });
+
+  test('a text beside the host name of a record takes away none of its other types', () => {
+    const record = { host: 'target6.shop.test', port: 80, mail: true };
+    const types = ['A', 'AAAA', 'CNAME', 'PTR', 'SRV', 'MX', 'NS'];
+    const answers = (extra: object): readonly string[] => {
+      const keys = {
+        ...owned,
+        '/both': { ...record, ...extra },
+        '/dns/ns': { ...record, ...extra },
+      };
+      const from = answerer(keys);
+      return types.map((type) => say(from, type === 'NS' ? zone : 'both.shop.test.', type));
+    };
+    assert.deepEqual(answers({ text: 'x' }), answers({}));
+    assert.match(answers({ text: 'x' }).join('; '), /AAAA 2001.*CNAME.*PTR.*SRV.*MX.*NS/);
+  });
+
+  test('the text beside an address is not answered, as in CoreDNS', () => {
+    const from = answerer({ '/web': { host: '10.0.0.3', text: 'x' } });
+    assert.equal(say(from, 'web.shop.test.', 'TXT'), 'NOERROR');
+    assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.3');
+  });
 });

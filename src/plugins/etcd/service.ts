@@ -2,7 +2,7 @@
 import { parseAddress } from '../../base/ip.ts';
 import { nameLength, NameError, parseName } from '../../wire/name.ts';
 
-/** What the host of a service is. A name with a text beside it only stands for the text. */
+/** The kind of a service's host. */
 export const HOST = { none: 0, v4: 1, v6: 2, name: 3 } as const;
 
 /** One record of SkyDNS (its `msg.Service`), read. */

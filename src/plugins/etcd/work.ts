@@ -136,7 +136,7 @@ export class Work {
     const kind = type === TYPE.A ? HOST.v4 : HOST.v6;
     for (const one of found) {
       const { service, ttl } = one;
-      if (isAlias(service)) {
+      if (service.kind === HOST.name) {
         const next = this.#follow(name, owner, one, type, before, (target, chain) =>
           this.#addresses(foldName(target), target, type, chain),
         );
@@ -158,13 +158,14 @@ export class Work {
     const seen = new Set<string>();
     for (const one of found) {
       const { service, ttl } = one;
-      if (isAlias(service)) {
+      if (isText(service)) {
+        if (isNew(seen, service.text)) records.push(textRecord(owner, service.text, ttl));
+      } else if (service.kind === HOST.name) {
         const next = this.#follow(name, owner, one, TYPE.TXT, before, (target, chain) =>
           this.#texts(foldName(target), target, chain),
         );
         records.push(...next);
-      } else if (isText(service) && isNew(seen, service.text))
-        records.push(textRecord(owner, service.text, ttl));
+      }
     }
     return records;
   }
@@ -251,7 +252,7 @@ export class Work {
     const answer: AnswerRecord[] = [];
     const additional: AnswerRecord[] = [];
     for (const { service, ttl } of found) {
-      if (!service.hasPort || isText(service)) continue;
+      if (!service.hasPort) continue;
       const { priority, port } = service;
       // Shares of 100, at least 1; the order of the operations decides how they are rounded.
       const share = (100 / sums.get(priority)!) * (service.weight === 0 ? 100 : service.weight);
@@ -278,7 +279,7 @@ export class Work {
     const answer: AnswerRecord[] = [];
     const additional: AnswerRecord[] = [];
     for (const { service, ttl } of found) {
-      if (!service.mail || isText(service)) continue;
+      if (!service.mail) continue;
       const target = targetOf(service);
       if (target === null) continue;
       if (service.kind === HOST.name) {
@@ -314,7 +315,7 @@ export class Work {
     const answer: AnswerRecord[] = [];
     const additional: AnswerRecord[] = [];
     for (const { service, ttl } of found ?? []) {
-      const target = isText(service) ? null : targetOf(service);
+      const target = targetOf(service);
       if (target === null) continue;
       if (targets.isNew(target, '')) answer.push(nameRecord(null, TYPE.NS, target, ttl));
       if (service.kind !== HOST.name) additional.push(addressRecord(target, service.host, ttl));
@@ -327,14 +328,12 @@ function asked(answer: readonly AnswerRecord[] | null): Worked {
   return answer === null ? absent : { exists: true, answer, additional: none };
 }
 
-/** A name for the host, and no text. */
-function isAlias({ kind, text }: SkydnsService): boolean {
-  return kind === HOST.name && text.length === 0;
-}
-
-/** A record whose host is an address is never a text, whatever text it has. */
+/**
+ * True where a TXT query gets the record's own text. As in CoreDNS, the text beside an address is
+ * not answered.
+ */
 function isText({ kind, text }: SkydnsService): boolean {
-  return kind === HOST.none || (kind === HOST.name && text.length > 0);
+  return text.length > 0 && (kind === HOST.none || kind === HOST.name);
 }
 
 /**
