@@ -1,6 +1,7 @@
 /** Rules about `rewrite`. */
 import type { Directive, Token } from '../../corefile/tree.ts';
 import { blockRule, type LintRule } from '../../lint/rule.ts';
+import { TYPE, typeName, typeNumber } from '../../wire/iana.ts';
 
 /**
  * The words of one rule: those on the directive's line, or those of the first line in its braces;
@@ -47,5 +48,32 @@ const unmatchedNames: LintRule = blockRule({
   },
 });
 
+const changedTypes: LintRule = blockRule({
+  code: 'CF60',
+  severity: 'error',
+  summary: 'rewrite of a type, whose answers have records that nobody asked for',
+  find(block, tell) {
+    for (const directive of block.directives('rewrite')) {
+      const [field, from, to] = wordsOf(directive).words;
+      if (field?.text.toLowerCase() !== 'type' || from === undefined || to === undefined) continue;
+      const asked = typeNumber(from.text);
+      const got = typeNumber(to.text);
+      // ANY may be answered with any type, and a CNAME answers all types.
+      if (asked === null || got === null || asked === got) continue;
+      if (asked === TYPE.ANY || got === TYPE.CNAME) continue;
+      const [type, other] = [typeName(asked), typeName(got)];
+      const address = asked === TYPE.AAAA || asked === TYPE.A;
+      tell({
+        at: directive.at,
+        text: `queries for ${type} are answered with ${other} records`,
+        hint: `The question is put back to ${type}, the records are not: clients ignore them, report a malformed reply, or ask again.`,
+        remedy: address
+          ? `Remove the line. To answer ${type} queries with no data: template IN ${type} ZONE with rcode NOERROR and a SOA record (CF07).`
+          : 'Remove the line.',
+      });
+    }
+  },
+});
+
 /** Rules about `rewrite`. */
-export const rewriteRules: readonly LintRule[] = [unmatchedNames];
+export const rewriteRules: readonly LintRule[] = [unmatchedNames, changedTypes];
