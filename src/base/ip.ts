@@ -6,6 +6,12 @@ export function parseAddress(text: string): Uint8Array | null {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
+/** True for 127.0.0.0/8 and ::1. @param address 4 or 16 bytes */
+export function isLoopback(address: Uint8Array): boolean {
+  if (address.length === 4) return address[0] === 127;
+  return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
+}
+
 /**
  * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed.
  * The runtime's function of this name gives the same, but costs each thread 5 ms the first time,

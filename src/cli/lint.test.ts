@@ -57,6 +57,26 @@ async function findings(...words: string[]): Promise<readonly Found[]> {
 const looping =
   '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    forward . 127.0.0.1 {\n        max_concurrent 1000\n    }\n}\n';
 
+test('a resolv.conf that forward names is read, and found to lead back to the server', async () => {
+  const corefile = (name: string): string =>
+    `.:53 {\n    bind 10.0.0.5\n    forward . ${name} {\n        max_concurrent 1000\n    }\n}\n`;
+  const conf = 'nameserver 10.0.0.2\nnameserver 10.0.0.5\n';
+  const loops = async (path: string): Promise<readonly string[]> =>
+    (await findings('--only', 'CF03', path)).map(({ text }) => text);
+  for (const name of ['resolv.conf', './resolv.conf', 'dns/resolv.conf']) {
+    const path = files({ Corefile: corefile(name), [name]: conf });
+    const found = await loops(join(path, 'Corefile'));
+    assert.deepEqual(found.length, 1, name);
+    assert.match(found[0]!, /resolv\.conf names 10\.0\.0\.5, which is this server itself$/);
+    assert.equal((await loops(path)).length, 1, `${name} of a folder is read once`);
+  }
+  const elsewhere = files({ 'resolv.conf': conf });
+  const absolute = files({ Corefile: corefile(join(elsewhere, 'resolv.conf')) });
+  assert.equal((await loops(absolute)).length, 1);
+  const missing = files({ Corefile: corefile('resolv.conf') });
+  assert.deepEqual(await loops(missing), []);
+});
+
 describe('ndots lint prints', () => {
   test('the line, a caret under the word, why and what to do', async () => {
     const path = join(files({ Corefile: looping }), 'Corefile');

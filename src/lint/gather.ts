@@ -2,8 +2,8 @@
  * Reads the files under the given paths: a named file always, in a folder only files that may hold
  * a Corefile or an object.
  */
-import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { isBinary } from '../base/binary-text.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileBytes, readGivenBytes } from '../base/read-file.ts';
@@ -59,7 +59,24 @@ export function gather(paths: readonly string[]): GatheredFiles {
     if (!isFolder(path)) take(path, true);
     else for (const file of filesIn(path, 0, new Set(), passed)) take(file, false);
   }
+  const given = new Set(files.map(({ file }) => resolve(file)));
+  for (const file of files.flatMap(resolvConfsOf)) {
+    if (!given.has(resolve(file)) && existsSync(file)) take(file, false);
+    given.add(resolve(file));
+  }
   return { files, passed };
+}
+
+/**
+ * The resolv.conf files that `forward` names in a Corefile, relative to its directory as the server
+ * reads them. /etc/resolv.conf is left out: every machine has one, and this may not be the server's.
+ */
+function resolvConfsOf({ file, text }: GivenFile): readonly string[] {
+  const named = [...text.matchAll(/^[ \t]*forward[ \t]+\S+[ \t]+([^\n{#]+)/gm)]
+    .flatMap(([, words = '']) => words.trim().split(/\s+/))
+    .filter((word) => /^(?:[^:]*\/)?resolv\.conf$/.test(word) && word !== '/etc/resolv.conf');
+  const folder = dirname(file);
+  return [...new Set(named)].map((word) => (isAbsolute(word) ? word : join(folder, word)));
 }
 
 function isFolder(path: string): boolean {

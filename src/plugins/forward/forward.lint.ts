@@ -1,5 +1,5 @@
 /** Rules about `forward`. */
-import { parseAddress } from '../../base/ip.ts';
+import { isLoopback, parseAddress } from '../../base/ip.ts';
 import { child, text, texts } from '../../base/json-object.ts';
 import type { Directive, Token } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
@@ -10,10 +10,6 @@ import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams
 import { isBefore } from '../../lint/version.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { isWithin } from '../../wire/within-zone.ts';
-
-function isLoopback(ip: Uint8Array): boolean {
-  return ip.length === 4 ? ip[0] === 127 : ip.every((byte, at) => byte === (at === 15 ? 1 : 0));
-}
 
 function isPrivate(ip: Uint8Array): boolean {
   const [a = 0, b = 0] = ip;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, type networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -18,7 +18,9 @@ import {
   type ScriptedNetwork,
 } from '../../../test/kit/upstream.ts';
 import { makeWorld, type World, type WorldParts } from '../../../test/kit/world.ts';
+import { readTo } from './address.ts';
 import { forward } from './forward.ts';
+import { ownUpstreams } from './own-upstreams.ts';
 
 let open: World | null = null;
 const folders: string[] = [];
@@ -500,6 +502,40 @@ describe('where upstreams come from', () => {
     ]);
     await here.clock.advance(10_000);
     assert.equal(odd().length, 1);
+  });
+
+  test('that are this server are reported at the start, and when a file changes', async () => {
+    const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\nnameserver 127.0.0.53\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const own = (): readonly string[] => here.log.filter((line) => line.includes('of this server'));
+    assert.deepEqual(own(), [
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} names 127.0.0.53:53, which is an address of this server: unless another program has it, each query comes back here; name the resolver that is to be asked`,
+    ]);
+    writeFileSync(join(base, 'resolv.conf'), 'nameserver ::1\n');
+    await here.clock.advance(5001);
+    assert.equal(own().length, 2);
+    assert.match(own()[1]!, /names \[::1\]:53, which is an address of this server/);
+  });
+
+  test('are this server where it listens at their address and port, with their transport', () => {
+    const at = (to: string, servers: readonly string[]): boolean => {
+      const read = readTo(to);
+      assert.equal(read.kind, 'address');
+      const { upstream } = read as Extract<typeof read, { kind: 'address' }>;
+      const eth0 = [{ address: '10.0.0.5' }, { address: 'fd00::5' }];
+      const interfaces = { eth0 } as unknown as ReturnType<typeof networkInterfaces>;
+      return ownUpstreams([upstream], servers, () => interfaces).length === 1;
+    };
+    for (const to of ['10.0.0.5', 'fd00::5', '127.0.0.1', '127.0.0.53', '::1', '10.0.0.5:53'])
+      assert.ok(at(to, ['dns://:53']), to);
+    for (const to of ['10.0.0.6', '10.0.0.5:5353', 'tls://10.0.0.5', 'fd00::6'])
+      assert.ok(!at(to, ['dns://:53']), to);
+    assert.ok(at('10.0.0.5', ['dns://10.0.0.6:53', 'dns://10.0.0.5:53']));
+    assert.ok(!at('127.0.0.1', ['dns://10.0.0.5:53']));
+    assert.ok(at('fd00::5', ['dns://[fd00:0::5]:53']));
+    assert.ok(!at('fd00::5', ['dns://0.0.0.0:53']));
+    assert.ok(at('tls://10.0.0.5', ['tls://:853']));
+    assert.ok(!at('10.0.0.5', []));
   });
 
   test('stay open for a while after a reload, but keep nothing else of the configuration before in memory', async () => {

@@ -4,6 +4,7 @@ import { every, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
 import { retireUpstreams } from '../../net/retire-upstreams.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import {
   definePlugin,
@@ -15,6 +16,7 @@ import type { Query } from '../../wire/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../server/contract/ports.ts';
+import { ownUpstreams } from './own-upstreams.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
 import { findUpstreams, realPlaces, type FoundUpstreams } from './places.ts';
 import type { ForwardPolicy } from './policy.ts';
@@ -54,7 +56,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
     const upstreams = await mistakes.of(() => find(line));
     if (upstreams === null) continue;
     found.push(upstreams);
-    tellOdd(upstreams, context);
+    warnAbout(upstreams, context);
   }
   mistakes.throw();
   const workers = new Set<number>();
@@ -75,7 +77,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
       if (![...before.files].some(([path, text]) => textOf(path) !== text)) continue;
       try {
         found[index] = await find(line);
-        tellOdd(found[index], context);
+        warnAbout(found[index], context);
       } catch (error) {
         // A file that is being written, or whose servers are gone: what is known is better than
         // nothing.
@@ -104,8 +106,15 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
   context.onStop(() => timer?.cancel());
 }
 
-/** Tells of files that are no text in part: what is no `nameserver` line is passed over. */
-function tellOdd({ files }: FoundUpstreams, context: ControlContext): void {
+/** Warns about files that are not text in part, and about upstreams that are this server. */
+function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext): void {
+  for (const own of ownUpstreams(upstreams, context.servers)) {
+    const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
+    const said = file === undefined ? '' : `${file} names `;
+    context.log.warning(
+      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} an address of this server: unless another program has it, each query comes back here; name the resolver that is to be asked`,
+    );
+  }
   for (const [path, text] of files) {
     const line = lineThatIsNoText(text);
     if (line > 0)

@@ -1,6 +1,6 @@
 /** The addresses of this server. */
 import { networkInterfaces } from 'node:os';
-import { parseAddress } from '../../base/ip.ts';
+import { isLoopback, parseAddress } from '../../base/ip.ts';
 
 /**
  * The addresses this server answers on, loopback aside: those it is bound to, or all of the
@@ -39,9 +39,4 @@ function machineAddresses(interfaces: () => ReturnType<typeof networkInterfaces>
     .flatMap((addresses) => addresses ?? [])
     .map(({ address }) => parseAddress(address))
     .filter((address) => address !== null);
-}
-
-function isLoopback(address: Uint8Array): boolean {
-  if (address.length === 4) return address[0] === 127;
-  return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
 }

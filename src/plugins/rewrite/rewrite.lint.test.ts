@@ -26,7 +26,12 @@ describe('rewrite type', () => {
   });
 
   test('is right for ANY, to CNAME, to the same type and about names', async () => {
-    for (const line of ['type ANY HINFO', 'type A CNAME', 'type A A', 'name type.example a.example'])
+    for (const line of [
+      'type ANY HINFO',
+      'type A CNAME',
+      'type A A',
+      'name type.example a.example',
+    ])
       assert.deepEqual(await told(`rewrite ${line}`), [], line);
   });
 });

@@ -1,0 +1,49 @@
+/** Upstreams that lead back to the server block that forwards to them. */
+import { networkInterfaces } from 'node:os';
+import { isLoopback, parseAddress, printAddress, splitHostPort } from '../../base/ip.ts';
+import { splitScheme } from '../../corefile/zones.ts';
+import type { ForwardUpstreamSpec } from './address.ts';
+
+/**
+ * Returns the upstreams at which this block listens itself, with the same transport.
+ * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
+ */
+export function ownUpstreams(
+  upstreams: readonly ForwardUpstreamSpec[],
+  servers: readonly string[],
+  interfaces: () => ReturnType<typeof networkInterfaces> = networkInterfaces,
+): readonly ForwardUpstreamSpec[] {
+  const listened = servers.flatMap((server) => {
+    const { scheme, rest } = splitScheme(server);
+    const { host = '', port = null } = splitHostPort(rest) ?? {};
+    return port === null || port === 0 ? [] : [{ scheme, port, address: parseAddress(host) }];
+  });
+  let machine: ReadonlySet<string> | null = null;
+  return upstreams.filter(({ scheme, host, port }) => {
+    const ip = parseAddress(host.replace(/%.*/s, ''));
+    if (ip === null) return false;
+    return listened.some((one) => {
+      if (one.scheme !== scheme || one.port !== port) return false;
+      const { address } = one;
+      if (address !== null && address.some((byte) => byte !== 0))
+        return Buffer.compare(address, ip) === 0;
+      // 0.0.0.0 does not listen for IPv6.
+      if (address?.length === 4 && ip.length === 16) return false;
+      machine ??= machineAddresses(interfaces);
+      return isLoopback(ip) || machine.has(printAddress(ip));
+    });
+  });
+}
+
+function machineAddresses(
+  interfaces: () => ReturnType<typeof networkInterfaces>,
+): ReadonlySet<string> {
+  try {
+    const all = Object.values(interfaces()).flatMap((addresses) => addresses ?? []);
+    const parsed = all.map(({ address }) => parseAddress(address)).filter((ip) => ip !== null);
+    return new Set(parsed.map((ip) => printAddress(ip)));
+  } catch {
+    // Without permission to list interfaces only loopback addresses are known.
+    return new Set();
+  }
+}
