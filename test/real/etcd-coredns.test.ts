@@ -140,7 +140,8 @@ function serviceAt(
   else if (kind < 5) service['host'] = `2001:db8::${random.integer(4)}`;
   else if (kind < 8) service['host'] = `${name(3).join('.')}.skydns.test`;
   else if (kind < 9) service['host'] = pick(['a.ext.test', 'b.ext.test.', 'nope.ext.test']);
-  if (kind === 9 || random.integer(6) === 0)
+  // CoreDNS ignores a host that is a name where there is a text, too.
+  if (kind === 9 || (kind < 5 && random.integer(6) === 0))
     service['text'] = pick(['one', 'two words', 'x'.repeat(300), 'é']);
   if (random.integer(3) === 0) service['port'] = 1 + random.integer(9000);
   if (random.integer(3) === 0) service['priority'] = random.integer(30);
