@@ -2,6 +2,7 @@
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
 import { errorCode } from './error-code.ts';
+import type { LinePrinter } from './log.ts';
 import { whyFailed } from './why-failed.ts';
 import {
   LineReader,
@@ -39,8 +40,12 @@ export interface LineOutput {
  * If the process is killed, what has not been written is lost: the last 25 ms, and what the reader
  * has not accepted yet. What a thread logged before it ended, however it ended, is not lost.
  */
-export function lineOutput(fd: number, ringSize: number = lineRingLimit.default): LineOutput {
-  const output = new RingOutput(fd, ringSize);
+export function lineOutput(
+  fd: number,
+  ringSize: number = lineRingLimit.default,
+  print: LinePrinter = (line) => line,
+): LineOutput {
+  const output = new RingOutput(fd, ringSize, print);
   void output.run();
   return output;
 }
@@ -53,6 +58,8 @@ interface Ring {
 class RingOutput implements LineOutput {
   readonly #fd: number;
   readonly #ringSize: number;
+  /** The format of its own line. */
+  readonly #print: LinePrinter;
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   /** By thread; null: this one. */
   readonly #rings = new Map<number | null, Ring>();
@@ -65,7 +72,8 @@ class RingOutput implements LineOutput {
   /** Whether lines are being collected or written. */
   #busy = false;
 
-  constructor(fd: number, ringSize: number) {
+  constructor(fd: number, ringSize: number, print: LinePrinter) {
+    this.#print = print;
     this.#fd = fd;
     this.#ringSize = ringSize;
     this.#own = new LineWriter(this.#ring(null));
@@ -141,7 +149,7 @@ class RingOutput implements LineOutput {
     this.#told += missing;
     const why = this.#why === '' ? 'they could not be written as fast as they came' : this.#why;
     this.#why = '';
-    this.#own.write(`[WARNING] ${missing} lines of the log are lost: ${why}`);
+    this.#own.write(this.#print(`[WARNING] ${missing} lines of the log are lost: ${why}`));
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts';
 import { sourceStack } from './stack.ts';
 import { visible } from './visible.ts';
 
@@ -8,24 +9,63 @@ export interface Log {
   info(text: string): void;
   warning(text: string): void;
   error(text: string): void;
-  /** A line without a level of its own, e.g. the query log's. */
-  raw(line: string): void;
+  /**
+   * A complete line, e.g. the query log's. One without a level is information.
+   * @param fields values of its own, which only a structured log prints
+   */
+  raw(line: string, fields?: LogFields): void;
+  /** True where fields are printed: each line is a JSON object. */
+  readonly structured: boolean;
 }
+
+/** Named values of a line. */
+export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Prints a complete line, `[LEVEL] plugin/NAME: text`, in another format. */
+export type LinePrinter = (line: string, fields?: LogFields) => string;
+
+/** Prints a line as one JSON object, with the keys of Go's `slog`: time, level, msg, plugin. */
+export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
+  return (line, fields) => {
+    const [, level = 'INFO', plugin, text = ''] = LINE.exec(line)!;
+    const object = {
+      time: new Date(clock.wall()).toISOString(),
+      level: level === 'WARNING' ? 'WARN' : level,
+      msg: text,
+      ...(plugin !== undefined && { plugin }),
+      ...fields,
+    };
+    // The rest of the hidden characters, as JSON escapes them.
+    return visible(JSON.stringify(object));
+  };
+}
+
+const LINE = /^(?:\[(DEBUG|INFO|WARNING|ERROR|FATAL)\] )?(?:plugin\/([\w-]+): )?([^]*)$/;
 
 /**
  * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
  * `debugging()` is true. Texts may quote servers and objects: hidden characters are shown. `raw` is
  * passed unchanged, because the query log builds its line from parts that are escaped already.
+ * @param print the format, if it is not text
  */
-export function makeLog(sink: (line: string) => void, debugging: () => boolean = () => false): Log {
+export function makeLog(
+  sink: (line: string) => void,
+  debugging: () => boolean = () => false,
+  print: LinePrinter | null = null,
+): Log {
+  const write =
+    print === null
+      ? (line: string): void => sink(visible(line))
+      : (line: string): void => sink(print(line));
   return {
     debug: (text) => {
-      if (debugging()) sink(visible(`[DEBUG] ${textOf(text)}`));
+      if (debugging()) write(`[DEBUG] ${textOf(text)}`);
     },
-    info: (text) => sink(visible(`[INFO] ${text}`)),
-    warning: (text) => sink(visible(`[WARNING] ${text}`)),
-    error: (text) => sink(visible(`[ERROR] ${text}`)),
-    raw: sink,
+    info: (text) => write(`[INFO] ${text}`),
+    warning: (text) => write(`[WARNING] ${text}`),
+    error: (text) => write(`[ERROR] ${text}`),
+    raw: print === null ? (line) => sink(line) : (line, fields) => sink(print(line, fields)),
+    structured: print !== null,
   };
 }
 
@@ -37,7 +77,8 @@ export function pluginLog(log: Log, plugin: string): Log {
     info: (text) => log.info(prefix + text),
     warning: (text) => log.warning(prefix + text),
     error: (text) => log.error(prefix + text),
-    raw: (line) => log.raw(line),
+    raw: (line, fields) => log.raw(line, fields),
+    structured: log.structured,
   };
 }
 

@@ -65,7 +65,7 @@ const interfaceName: OptionValue<string> = {
 };
 
 const { conf, dnsPort, pidfile, plugins, quiet, version } = serveTable;
-const { workers, transport, httpConnections, logBuffer, hang } = serveTable;
+const { workers, transport, httpConnections, logBuffer, logFormat, hang } = serveTable;
 
 const table = {
   ...group('Network', {
@@ -161,6 +161,7 @@ const table = {
     transport,
     httpConnections,
     logBuffer,
+    logFormat,
     hang,
   }),
 };

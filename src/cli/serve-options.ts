@@ -20,6 +20,7 @@ export const serveTable: {
   transport: One<'auto' | 'batched' | 'plain'>;
   httpConnections: One<number>;
   logBuffer: One<number>;
+  logFormat: One<'text' | 'json'>;
   hang: One<number>;
 } = {
   conf: one('-conf', file(), 'Corefile to load (default "Corefile"; stdin reads a pipe)'),
@@ -48,6 +49,11 @@ export const serveTable: {
     '-log-buffer',
     integer('KIB', 4, 262_144),
     'lines of the log that may wait to be read, for each thread (default 1024)',
+  ),
+  logFormat: one(
+    '-log-format',
+    choice('FORMAT', ['text', 'json']),
+    'of the log: text, or one JSON object a line (default text)',
   ),
   hang: one(
     '-hang',

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { processorCount } from '../base/processor-count.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
-import { bugText, makeLog, type Log } from '../base/log.ts';
+import { bugText, jsonLines, makeLog, type LinePrinter, type Log } from '../base/log.ts';
 import { isBinary } from '../base/binary-text.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -111,14 +111,16 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   // its turn to end.
   takeLongTurns();
   const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
-  const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
+  const print = options.logFormat === 'json' ? jsonLines(systemClock) : null;
+  const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024, print ?? undefined);
   const log = makeLog(
     (line) => lines.write(line),
     () => server?.debugging ?? false,
+    print,
   );
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const onFatal = (text: string): void => {
-    lines.write(`[FATAL] ${text}`);
+    log.raw(`[FATAL] ${text}`);
     end(EXIT.no);
   };
   let hooks: ServeHooks | null = null;
@@ -133,7 +135,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   // while objects are read.
   onSignals(log, { end, quit, reload });
   process.once('uncaughtException', (error: Error) => {
-    lines.write(`[FATAL] a bug: ${bugText(error)}`);
+    log.raw(`[FATAL] a bug: ${bugText(error)}`);
     quit(EXIT.no);
   });
   let serves: boolean;
@@ -149,7 +151,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (serves) await hooks?.serving(server);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
-    const refused = refuse(error, io);
+    const refused = refuse(error, io, print);
     // Everything has been closed already: this says whether a thread hangs.
     const inOrder = (await server?.quit()) ?? true;
     await hooks?.ended();
@@ -159,10 +161,10 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   if (serves) {
     // Before anything is printed: a program that has read the first line may rely on the file.
     if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
-    if (!options.quiet) for (const line of startLines(server)) lines.write(line);
+    if (!options.quiet) for (const line of startLines(server)) log.raw(line);
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
-    if (greeting !== null) lines.write(greeting);
+    if (greeting !== null) log.raw(greeting);
     tuneRuntime(true);
     settleMemory(systemClock);
     // The node cache sees to it by itself.
@@ -234,6 +236,7 @@ function makeServer(parts: ServeParts): Server {
           transport: transport ?? 'auto',
           termination,
           ring: lines.ringOf(id),
+          logFormat: options.logFormat ?? 'text',
           thrifty: hooks !== null,
           memory,
           ...(processors !== null && { processors }),
@@ -294,14 +297,18 @@ function lostLines({ lost }: LineOutput): MetricSample {
 
 /**
  * A configuration that cannot be served: every problem on standard error, as CoreDNS without a time
- * stamp.
+ * stamp, or in the format of the log.
  */
-function refuse(error: unknown, io: Io): number {
+function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
   const problems = problemsIn(error);
   if (problems === null) throw error;
-  for (const each of problems) io.err(`${each.print()}\n`);
   const warnings = error instanceof Problems ? error.warnings : [];
-  for (const each of warnings) io.err(`[WARNING] ${each.print()}\n`);
+  for (const each of problems)
+    io.err(`${print === null ? each.print() : print(`[ERROR] ${each.print()}`)}\n`);
+  for (const each of warnings) {
+    const line = `[WARNING] ${each.print()}`;
+    io.err(`${print === null ? line : print(line)}\n`);
+  }
   return EXIT.no;
 }
 

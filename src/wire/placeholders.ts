@@ -56,14 +56,47 @@ const placeholders: Readonly<Record<string, Print>> = {
   local: (query) => (query.local === '' ? '-' : bracketed(query.local)),
   duration: (_query, _reply, elapsedMs) => printSeconds(elapsedMs),
   rcode: (_query, reply) => (reply === silence ? '-' : printRcode(reply.rcode)),
-  rsize: (query, reply) =>
-    String(reply === silence ? 0 : reply.bare ? query.questionEnd : reply.size),
+  rsize: (query, reply) => String(replySize(query, reply)),
   '>rflags': (query, reply) => (reply === silence ? '-' : printFlags(query, reply)),
   '>bufsize': (query) => String(query.offered),
   '>do': (query) => (query.dnssecOk ? 'true' : 'false'),
   '>id': (query) => String(query.id),
   '>opcode': (query) => String(query.opcode),
 };
+
+/**
+ * The values of a query and its reply for a structured log. The first ones have the names that
+ * CoreDNS gives them, the others those of the placeholders. No reply: the result code is null.
+ */
+export function queryFields(
+  query: Query,
+  reply: Reply,
+  elapsedMs: number,
+): Readonly<Record<string, string | number | boolean | null>> {
+  const answered = reply !== silence;
+  return {
+    client_ip: printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+    client_port: query.peerPort,
+    qname: query.name,
+    qtype: typeName(query.type),
+    qclass: printClass(query.class),
+    rcode: answered ? printRcode(reply.rcode) : null,
+    duration_seconds: Math.max(0, Math.round(elapsedMs * 1e6)) / 1e9,
+    proto: query.overStream ? 'tcp' : 'udp',
+    id: query.id,
+    opcode: query.opcode,
+    do: query.dnssecOk,
+    bufsize: query.offered,
+    size: query.end - query.start,
+    rsize: replySize(query, reply),
+    rflags: answered ? printFlags(query, reply) : null,
+  };
+}
+
+function replySize(query: Query, reply: Reply): number {
+  if (reply === silence) return 0;
+  return reply.bare ? query.questionEnd : reply.size;
+}
 
 /** Class 255 is printed as a number, as CoreDNS does: its library knows `ANY` only as a type. */
 function printClass(number: number): string {

@@ -11,7 +11,7 @@ import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { classOf, typeOf } from './classes.ts';
-import { commonFormat, compileFormat } from '../../wire/placeholders.ts';
+import { commonFormat, compileFormat, queryFields } from '../../wire/placeholders.ts';
 
 const classNames = ['all', 'success', 'denial', 'error'] as const;
 
@@ -76,7 +76,9 @@ export const log: Plugin = definePlugin({
         query.notes?.set('log/type', type).set('log/class', classOf[type]);
         if (classes.size > 0 && !classes.has(classOf[type])) return reply;
       }
-      lines.raw(`[INFO] ${print(query, reply, clock.now() - begun)}`);
+      const elapsed = clock.now() - begun;
+      const fields = lines.structured ? queryFields(query, reply, elapsed) : undefined;
+      lines.raw(`[INFO] ${print(query, reply, elapsed)}`, fields);
       return reply;
     };
     const ruleFor = (query: Query): LogRule | null => {

@@ -2,7 +2,7 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { useHashKey, type HashKey } from '../../base/hash.ts';
-import { bugText, makeLog } from '../../base/log.ts';
+import { bugText, jsonLines, makeLog } from '../../base/log.ts';
 import {
   collectDropped,
   collectWhileShort,
@@ -47,6 +47,8 @@ export interface WorkerStart {
   readonly gate: TerminationGate;
   /** Where this thread writes its log lines. */
   readonly ring: LineRingMemory;
+  /** Absent: text. */
+  readonly logFormat?: 'text' | 'json';
   /** Shows that this thread's event loop is running. */
   readonly pulse: Pulse;
   /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
@@ -79,6 +81,7 @@ const lines = new LineWriter(ring);
 const log = makeLog(
   (line) => lines.write(line),
   () => plane.debugging,
+  start.logFormat === 'json' ? jsonLines(systemClock) : null,
 );
 const { loadPlugins } = (await import(pluginsModule)) as {
   loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
