@@ -37,8 +37,7 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
 
 /** The targets in words. */
 function targetText({ target }: LintReport): string {
-  // What ndots reads, and a release does not, is an error only for that release.
-  if (target === null) return 'as ndots reads it; --target judges for a release';
+  if (target === null) return 'for ndots; --target coredns judges for CoreDNS';
   return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;
 }
 

@@ -90,7 +90,7 @@ describe('ndots lint prints', () => {
       Each query comes back until memory is used up; with loop the server ends instead.
       Name the resolver that is to be asked.
 
-1 file: 1 error, 0 warnings, 0 notes (as ndots reads it; --target judges for a release)
+1 file: 1 error, 0 warnings, 0 notes (for ndots; --target coredns judges for CoreDNS)
 Why: ndots lint --explain CF03
 `,
     );
@@ -531,7 +531,7 @@ describe('--fix', () => {
     const two = (rest: string): string =>
       `a.example:53 {\n    errors\n    prometheus\n    cache 30\n    forward . 10.0.0.2${rest}\n}\n`;
     const path = join(files({ Corefile: two('') + two('').replace('a.', 'b.') }), 'Corefile');
-    await run(path, '--fix');
+    await run(path, '--fix', '--target', 'coredns');
     const mended = two(' {\n        max_concurrent 1000\n    }');
     assert.equal(readFileSync(path, 'utf8'), mended + mended.replace('a.', 'b.'));
   });
@@ -564,7 +564,7 @@ describe('--fix', () => {
 }
 `;
     const path = join(files({ Corefile: text }), 'Corefile');
-    assert.equal((await run(path, '--fix')).code, 0);
+    assert.equal((await run(path, '--fix', '--target', 'coredns')).code, 0);
     assert.equal(
       readFileSync(path, 'utf8'),
       text
@@ -597,7 +597,7 @@ describe('--fix', () => {
     const path = files({
       Corefile: looping.replace('127.0.0.1', '10.0.0.2').replace(/ \{\n +max.*\n +\}/, ''),
     });
-    const { out } = await run(join(path, 'Corefile'), '--diff');
+    const { out } = await run(join(path, 'Corefile'), '--diff', '--target', 'coredns');
     assert.match(out, /^@@ -3,5 \+3,7 @@$/m);
     const patched = spawnSync('patch', ['-p0', join(path, 'Corefile')], {
       input: out,

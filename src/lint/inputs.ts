@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { asObject, child, children, isObject, text as textAt } from '../base/json-object.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import {
-  isTemplate,
+  hasTemplateKey,
   parseYaml,
   templateAdvice,
   type YamlDocument,
@@ -82,7 +82,7 @@ class Sorting implements Inputs {
       this.#takeYaml(file, text, named);
     else {
       const source = new SourceText({ label: file, file, within: null, text, origins: null });
-      this.corefiles.push({ source, object: null });
+      this.#takeCorefile({ source, object: null });
     }
   }
 
@@ -91,16 +91,28 @@ class Sorting implements Inputs {
     // Folders contain charts and other YAML files, so a file there that is not a manifest is no
     // mistake.
     const lines = text.split('\n');
-    const isChart = isTemplate(lines.filter((line) => !/^\s*#/.test(line)).join('\n'));
+    const isChart =
+      problems.some(({ hint }) => hint === templateAdvice.hint) ||
+      documents.some(({ value }) => hasTemplateKey(value));
     if (named || !isChart) this.problems.push(...problems);
-    if (named && isChart && problems.length === 0) {
-      const place = { file, line: 1, column: 1 };
-      const what = 'this was not through Helm yet';
-      this.problems.push(
-        new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }),
-      );
+    if (isChart) {
+      if (named && problems.length === 0) this.#template({ file, line: 1, column: 1 });
+      return;
     }
     for (const document of documents) this.#takeDocument(document, [], file, lines);
+  }
+
+  #template(place: Place): void {
+    const what = 'this was not through Helm yet';
+    this.problems.push(new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }));
+  }
+
+  /** Takes a Corefile, unless it is a template of one, of which only that is reported. */
+  #takeCorefile(input: CorefileInput): void {
+    const { source } = input;
+    const line = source.text.split('\n').findIndex((each) => /^\s*\{\{/.test(each)) + 1;
+    if (line === 0) this.corefiles.push(input);
+    else this.#template(source.outside({ line, column: 1 }));
   }
 
   #takeDocument(
@@ -166,7 +178,7 @@ class Sorting implements Inputs {
         origins: scalarOrigins(value, object.place(['data', key]), lines),
       });
       if (isFragment) this.fragments.push({ name: key, source, object });
-      else this.corefiles.push({ source, object });
+      else this.#takeCorefile({ source, object });
     }
   }
 

@@ -11,7 +11,7 @@ import type { Aim, Fix, LintRule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
 import type { LintObject, LintedCorefile, Subject } from './subject.ts';
 import { Suppressions } from './suppressions.ts';
-import { targetOfImage, type LintTarget } from './target.ts';
+import { isOfCore, targetOfChart, targetOfImage, type LintTarget } from './target.ts';
 import { containersOf } from './workload.ts';
 
 /** The input and the options of a run. */
@@ -65,8 +65,9 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new FindingCollector(sources, texts);
-  for (const [index, rule] of rules.entries()) {
-    progress?.(() => `rule ${rule.code}, ${index + 1} of ${rules.length}`);
+  const fitting = rules.filter(({ ofCore }) => ofCore !== true || isOfCore(target));
+  for (const [index, rule] of fitting.entries()) {
+    progress?.(() => `rule ${rule.code}, ${index + 1} of ${fitting.length}`);
     rule.find(subject, (told) => collector.add(rule, told));
   }
   if (parts.live !== undefined) progress?.(() => 'asking the network');
@@ -84,7 +85,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   for (const { file, why } of given.passed)
     collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
   const { known = rules } = parts;
-  const tried = new Set(rules.map(({ code }) => code));
+  const tried = new Set(fitting.map(({ code }) => code));
   const suppressions = new Suppressions(texts, new Set(known.map(({ code }) => code)), tried);
   const kept = collector.findings.filter((finding) => !suppressions.covers(finding));
   const misuses = suppressions.misuses((code) => nearestCode(code, rules));
@@ -182,7 +183,7 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
 }
 
 /**
- * The release that the images say. One of node-cache says nothing of the Corefiles of other servers,
+ * The release that the images say, else the chart that is installed. One of node-cache says nothing of the Corefiles of other servers,
  * which may have what it lacks.
  */
 function targetIn(
@@ -195,9 +196,34 @@ function targetIn(
     const images = [charted, ...containersOf(object).map((each) => each.image)];
     return images.map(targetOfImage).filter((target) => target !== null);
   });
+  if (targets.length === 0)
+    return (
+      objects
+        .map(chartOf)
+        .map(targetOfChart)
+        .find((each) => each !== null) ?? null
+    );
   const ofServer = targets.find(({ kind }) => kind !== 'node-cache') ?? null;
   if (corefiles.some(({ role }) => role === 'server')) return ofServer;
   return targets.find(({ kind }) => kind === 'node-cache') ?? ofServer;
+}
+
+/** The chart that an object of another program installs or configures; empty: none. */
+function chartOf({ kind, name, value }: LintObject): string {
+  const spec = child(value, 'spec');
+  switch (kind) {
+    case 'HelmChart':
+      return text(spec, 'chart');
+    // One of k3s and RKE2 has the name of the HelmChart that it configures.
+    case 'HelmChartConfig':
+      return name;
+    case 'HelmRelease':
+      return text(child(child(spec, 'chart'), 'spec'), 'chart');
+    case 'Application':
+      return text(child(spec, 'source'), 'chart');
+    default:
+      return '';
+  }
 }
 
 function byPlace(a: LintFinding, b: LintFinding): number {

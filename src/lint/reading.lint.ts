@@ -5,6 +5,7 @@
 import type { Problem } from '../base/problem.ts';
 import type { LintRule, Told } from './rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
+import { isOfCore } from './target.ts';
 
 /** The rules of problems that have one of their own; other errors are CF43, other warnings CF44. */
 const rulesByProblem: Readonly<Record<string, string>> = {
@@ -15,6 +16,7 @@ const rulesByProblem: Readonly<Record<string, string>> = {
   'zone-repeated': 'CF02',
   'zone-overlap': 'CF02',
   'forward-tls-name': 'CF22',
+  'forward-tls-authority': 'CF22',
   'corefile-syntax': 'CF34',
   'corefile-brace': 'CF34',
   'brace-behind-words': 'CF34',
@@ -106,10 +108,11 @@ export const readingRules: readonly LintRule[] = [
   readingRule(
     {
       code: 'CF22',
-      severity: 'error',
+      severity: 'warning',
       summary: 'forward to tls:// without a name that the certificate must have',
     },
-    () => ({ severity: 'error' }),
+    // The owner of a CA writes the address into the certificate where upstreams need it.
+    ({ code }) => (code === 'forward-tls-authority' ? { severity: 'note' } : {}),
   ),
   readingRule(
     {
@@ -119,8 +122,7 @@ export const readingRules: readonly LintRule[] = [
     },
     (problem, isWarning, { target }) => {
       // CoreDNS refuses it behind most properties.
-      if (problem.code === 'brace-behind-words' && target !== null && target.kind !== 'ndots')
-        return {};
+      if (problem.code === 'brace-behind-words' && isOfCore(target)) return {};
       if (problem.code === 'import-nothing' && hooks.test(problem.message)) return null;
       // A Corefile in a ConfigMap may import files that exist only in the pod.
       if (problem.message.includes('is not at hand')) return null;
@@ -130,8 +132,7 @@ export const readingRules: readonly LintRule[] = [
   readingRule({ code: 'CF38', severity: 'error', summary: 'zonal together with noendpoints' }, all),
   readingRule(
     { code: 'CF43', severity: 'error', summary: 'a line that the server refuses' },
-    ({ code }, _isWarning, { target }) =>
-      notServed.has(code) && target !== null && target.kind !== 'ndots' ? null : {},
+    ({ code }, _isWarning, { target }) => (notServed.has(code) && isOfCore(target) ? null : {}),
   ),
   readingRule(
     {

@@ -15,7 +15,7 @@ import {
 import type { LintRule, Tell } from './rule.ts';
 import { addressOf, isResolvConf, targetsOf } from './upstreams.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
-import type { LintTarget } from './target.ts';
+import { isOfCore, type LintTarget } from './target.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
 /** Plugins that are not part of CoreDNS, and the alternative for each. */
@@ -46,7 +46,7 @@ function tellReading(
 ): void {
   for (const { told, problem, isWarning } of readingFindings(corefile)) {
     const word = /Unknown directive '([^']+)'/.exec(problem.message)?.[1] ?? '';
-    const ofCore = target !== null && target.kind !== 'ndots';
+    const ofCore = isOfCore(target);
     if (word === '' && isWarning && ofCore) continue; // The table of releases knows better.
     if (word !== '' && Object.hasOwn(coreDirectives, word)) {
       if (ofCore && lives(coreDirectives[word]!, target.version)) continue;
@@ -75,7 +75,7 @@ function judge(
   { target }: Subject,
   tell: Tell,
 ): void {
-  if (target === null || target.kind === 'ndots') return;
+  if (!isOfCore(target)) return;
   const { at } = directive;
   const word = at.text;
   const lifetime = coreDirectives[word];
@@ -121,7 +121,7 @@ function judgeUpstreams(
   target: Exclude<LintTarget, { kind: 'ndots' }>,
   tell: Tell,
 ): void {
-  if (!isBefore(target.version, readVersion(hostUpstreamsSince))) return;
+  if (target.version === null || !isBefore(target.version, readVersion(hostUpstreamsSince))) return;
   for (const to of targetsOf(directive))
     if (addressOf(to) === null && !isResolvConf(to) && HOST.test(to.text) && /[a-z]/i.test(to.text))
       tell({
@@ -166,15 +166,17 @@ function judgeProperties(
 }
 
 function nameOf({ kind, label, version }: Exclude<LintTarget, { kind: 'ndots' }>): string {
+  if (version === null) return kind === 'coredns' ? 'CoreDNS' : label;
   const [own = ''] = label.split('@').slice(1);
   const core = `CoreDNS ${version.join('.')}`;
   return kind === 'coredns' ? core : `node-cache ${own} (${core})`;
 }
 
-function lives([since, until]: Lifetime, version: Version): boolean {
+function lives([since, until]: Lifetime, version: Version | null): boolean {
   return (
-    !isBefore(version, readVersion(since)) &&
-    (until === undefined || !isBefore(readVersion(until), version))
+    version === null ||
+    (!isBefore(version, readVersion(since)) &&
+      (until === undefined || !isBefore(readVersion(until), version)))
   );
 }
 

@@ -56,11 +56,13 @@ export interface LintRule {
    * or objects in relation to others.
    */
   readonly kinds?: readonly string[];
+  /** Whether it reports a defect of CoreDNS, which counts only where CoreDNS is the target. */
+  readonly ofCore?: true;
   /** Examines all of the input. */
   find(subject: Subject, tell: Tell): void;
 }
 
-type Head = Pick<LintRule, 'code' | 'severity' | 'summary'>;
+type Head = Pick<LintRule, 'code' | 'severity' | 'summary' | 'ofCore'>;
 
 /** A rule that examines the server blocks one by one, those that could be parsed. */
 export function blockRule(

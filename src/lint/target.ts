@@ -11,38 +11,56 @@ export type LintTarget =
   | { readonly kind: 'ndots' }
   | {
       readonly kind: 'coredns' | 'node-cache';
-      readonly version: Version;
+      /** Null: unknown, as for an image without a tag. No rule about single releases applies. */
+      readonly version: Version | null;
       /** As a person wrote it. */
       readonly label: string;
     };
 
-/** Parses `ndots`, `coredns@1.11.3` or `node-cache@1.26.4`. @throws Problem (`usage`) */
+/**
+ * Parses `ndots`, `coredns@1.11.3`, `node-cache@1.26.4`, or one of them without a version.
+ * @throws Problem (`usage`)
+ */
 export function parseTarget(text: string): LintTarget {
   if (text === 'ndots') return { kind: 'ndots' };
-  const [, kind, version] = /^(coredns|node-cache)@v?(\d+(?:\.\d+){1,2})$/.exec(text) ?? [];
-  if (kind === undefined || version === undefined) {
+  const [, kind, version] = /^(coredns|node-cache)(?:@v?(\d+(?:\.\d+){1,2}))?$/.exec(text) ?? [];
+  if (kind === undefined) {
     throw new Problem({
       code: 'usage',
       text: `--target takes ndots, coredns@VERSION or node-cache@VERSION, not "${text}"`,
       remedy: 'As in: --target coredns@1.11.3',
     });
   }
-  return targetOf(kind as 'coredns' | 'node-cache', readVersion(version));
+  return targetOf(
+    kind as 'coredns' | 'node-cache',
+    version === undefined ? null : readVersion(version),
+  );
 }
 
-/**
- * The target that a container image runs; null if it is another program, or if its tag is not a
- * version.
- */
+/** The target that a container image runs; null if it is another program. */
 export function targetOfImage(image: string): LintTarget | null {
   if (/(?:^|\/)ndots(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
-  const [, path = '', tag = ''] = /^([^@]*):v?(\d+\.\d+\.\d+)/.exec(image) ?? [];
-  if (path === '') return null;
-  if (path.endsWith('node-cache')) return targetOf('node-cache', readVersion(tag));
-  return path.endsWith('coredns') ? targetOf('coredns', readVersion(tag)) : null;
+  const [, path = '', tag = ''] = /^([^@]*?)(?::([^/:@]*))?(?:@.*)?$/.exec(image) ?? [];
+  const [, digits] = /^v?(\d+\.\d+\.\d+)/.exec(tag) ?? [];
+  const version = digits === undefined ? null : readVersion(digits);
+  if (path.endsWith('node-cache')) return targetOf('node-cache', version);
+  return path.endsWith('coredns') ? targetOf('coredns', version) : null;
 }
 
-function targetOf(kind: 'coredns' | 'node-cache', version: Version): LintTarget {
+/** The target that a chart installs; null if it is another chart. */
+export function targetOfChart(chart: string): LintTarget | null {
+  return /(?:^|\/|rke2-)coredns(?:-v?\d[^/]*)?$/.test(chart) ? targetOf('coredns', null) : null;
+}
+
+/** Whether the defects of CoreDNS count: an option, an image or a chart says that CoreDNS runs. */
+export function isOfCore(
+  target: LintTarget | null,
+): target is Exclude<LintTarget, { kind: 'ndots' }> {
+  return target !== null && target.kind !== 'ndots';
+}
+
+function targetOf(kind: 'coredns' | 'node-cache', version: Version | null): LintTarget {
+  if (version === null) return { kind, label: kind, version };
   const label = `${kind}@${version.join('.')}`;
   return { kind, label, version: kind === 'coredns' ? version : coreOf(version) };
 }
@@ -57,13 +75,13 @@ function coreOf(version: Version): Version {
 
 /** The newest release that is known, if the target claims a newer one; else null. */
 export function newestBefore(target: LintTarget | null): string | null {
-  if (target === null || target.kind === 'ndots') return null;
+  if (!isOfCore(target) || target.version === null) return null;
   const newest = target.kind === 'coredns' ? newestCore : nodeCacheReleases.at(-1)![0];
   const given = readVersion(target.label.slice(target.label.indexOf('@') + 1));
   return isBefore(newest, given) ? newest.join('.') : null;
 }
 
-/** The CoreDNS release of the target; null if there is none, or if it is ndots. */
+/** The CoreDNS release of the target; null if it is unknown, or if it is ndots. */
 export function coreVersionOf(target: LintTarget | null): Version | null {
-  return target === null || target.kind === 'ndots' ? null : target.version;
+  return isOfCore(target) ? target.version : null;
 }

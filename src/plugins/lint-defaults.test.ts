@@ -27,28 +27,38 @@ describe('nothing but what is true is found in the Corefile of', () => {
   test('CoreDNS’s deployment repository: nothing', async () =>
     assert.deepEqual(await found('deployment'), []));
 
-  test('EKS: its forward has no max_concurrent', async () =>
-    assert.deepEqual(await found('eks'), ['warning CF10 at 12']));
-
-  test('k3s: the same, and health has no lameduck', async () =>
-    assert.deepEqual(await found('k3s'), ['warning CF18 at 3', 'warning CF10 at 20']));
-
-  test('AKS: the same, and cache keeps denials of the cluster for 30 s', async () =>
-    assert.deepEqual(await found('aks'), ['warning CF10 at 13', 'note CF15 at 14']));
-
-  test('the Helm chart: the same', async () =>
-    assert.deepEqual(await found('helm-chart'), ['warning CF10 at 13', 'note CF15 at 14']));
-
-  test('OpenShift: no max_concurrent, and no loop before its resolv.conf', async () =>
-    assert.deepEqual(await found('openshift'), ['warning CF10 at 4', 'warning CF04 at 31']));
-
-  test('node-local-dns: no max_concurrent', async () =>
-    assert.deepEqual(await found('node-local-dns'), ['warning CF10 at 10']));
+  const withCore: readonly [file: string, what: string, ...ndots: string[]][] = [
+    ['eks', 'EKS: its forward has no max_concurrent'],
+    ['k3s', 'k3s: the same, and health has no lameduck', 'warning CF18 at 3'],
+    ['aks', 'AKS: the same, and cache keeps denials of the cluster for 30 s', 'note CF15 at 14'],
+    ['helm-chart', 'the Helm chart: the same', 'note CF15 at 14'],
+    [
+      'openshift',
+      'OpenShift: no max_concurrent, and no loop before its resolv.conf',
+      'warning CF04 at 31',
+    ],
+    ['node-local-dns', 'node-local-dns: no max_concurrent'],
+  ];
+  const unbounded: Readonly<Record<string, number>> = {
+    eks: 12,
+    k3s: 20,
+    aks: 13,
+    'helm-chart': 13,
+    openshift: 4,
+    'node-local-dns': 10,
+  };
+  for (const [file, what, ...ndots] of withCore)
+    test(what, async () => {
+      const core = [`warning CF10 at ${unbounded[file]}`, ...ndots];
+      assert.deepEqual((await found(file, 'coredns')).toSorted(), core.toSorted());
+      assert.deepEqual(await found(file), ndots);
+    });
 
   test('the manifest of CoreDNS as an add-on, with its variables: the notes of a default', async () =>
     assert.deepEqual(await found('manifests/coredns-addon.yaml'), [
       'note CF15 at 24',
       'note CF40 at 35',
+      'warning CF59 at 51',
     ]));
 
   test('the manifest of node-local-dns, with its variables', async () =>

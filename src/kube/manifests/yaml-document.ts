@@ -160,7 +160,7 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
 /** The advice for a file of a Helm chart that has not been rendered. */
 export const templateAdvice = {
   hint: 'this is a template of a Helm chart: it has {{ … }} in it',
-  remedy: 'serve what it makes: helm template CHART > FILE.yaml',
+  remedy: 'render it first: helm template CHART > FILE.yaml',
 } as const;
 
 /**
@@ -169,6 +169,24 @@ export const templateAdvice = {
  */
 export function isTemplate(content: string): boolean {
   return /\{\{-?\s*[.$a-z(]/.test(content);
+}
+
+/**
+ * Whether braces of Go templates stand where a value begins, which YAML reads as a mapping within a
+ * key. Those within quotes and blocks of text are text: of alerts, or of values that a chart
+ * renders itself.
+ */
+export function hasTemplateKey(value: unknown): boolean {
+  const seen = new Set<unknown>();
+  const left = [value];
+  for (let each = left.pop(); left.length > 0 || each !== undefined; each = left.pop()) {
+    if (typeof each !== 'object' || each === null || seen.has(each)) continue;
+    seen.add(each);
+    if (!Array.isArray(each) && Object.keys(each).some((key) => /^\{ *['"]?[-.$a-z(]/i.test(key)))
+      return true;
+    left.push(...Object.values(each).filter((inner) => inner !== undefined));
+  }
+  return false;
 }
 
 /**

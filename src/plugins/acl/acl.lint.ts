@@ -5,6 +5,7 @@ import { isBefore } from '../../lint/version.ts';
 
 const bypassed: LintRule = blockRule({
   code: 'CF27',
+  ofCore: true,
   severity: 'warning',
   summary: 'acl that other plugins let queries get past, in older releases of CoreDNS',
   find(block, tell, { target }) {

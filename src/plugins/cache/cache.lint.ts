@@ -11,6 +11,7 @@ type CacheSyntax = typeof syntax;
 
 const poisonedStale: LintRule = blockRule({
   code: 'CF14',
+  ofCore: true,
   severity: 'warning',
   summary: 'serve_stale keeps SERVFAIL before CoreDNS 1.14.4',
   find(block, tell, { target }) {

@@ -159,7 +159,7 @@ const loops: LintRule = blockRule({
 
 const mixed: LintRule = blockRule({
   code: 'CF09',
-  severity: 'error',
+  severity: 'warning',
   summary: 'private and public upstreams side by side, used in turns',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
@@ -185,10 +185,10 @@ const mixed: LintRule = blockRule({
 
 const unbounded: LintRule = corefileRule({
   code: 'CF10',
+  ofCore: true,
   severity: 'warning',
   summary: 'forward without max_concurrent, or with a very low one',
-  find({ blocks }, tell, { target }) {
-    if (target?.kind === 'ndots') return;
+  find({ blocks }, tell) {
     const all = blocks.flatMap((block) => block.directives('forward'));
     const without = all.filter((directive) => lineOf(directive, 'max_concurrent') === null);
     const [first] = without;
@@ -313,6 +313,7 @@ const neverDown: LintRule = blockRule({
 
 const noFailover: LintRule = blockRule({
   code: 'CF29',
+  ofCore: true,
   severity: 'warning',
   summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later need',
   find(block, tell, { target }) {

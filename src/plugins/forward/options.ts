@@ -18,6 +18,7 @@ import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.t
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import { choice, integer, ip, word } from '../../corefile/values.ts';
 import { printTo, type ForwardDestination } from './address.ts';
+import { isCertified } from './certified.ts';
 import {
   count,
   healthCheck,
@@ -263,6 +264,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
     preferUdp,
     to: places,
     tlsServerName,
+    tls: files,
   } = said;
   const warnings: Problem[] = [];
   const old = (text: string, remedy: string): void => {
@@ -284,7 +286,8 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
     (place) =>
       place.kind === 'address' &&
       place.upstream.scheme === 'tls' &&
-      place.upstream.serverName === '',
+      place.upstream.serverName === '' &&
+      !isCertified(place.upstream.host),
   );
   if (blind && tlsServerName === null) {
     warnings.push(
@@ -293,7 +296,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
         at,
         'the certificates of tls:// upstreams are checked against their IP address',
         {
-          code: 'forward-tls-name',
+          code: (files?.authority ?? '') !== '' ? 'forward-tls-authority' : 'forward-tls-name',
           remedy:
             'Add tls_servername NAME, or write tls://IP%NAME, unless the certificates name the addresses.',
         },

@@ -44,6 +44,7 @@ const takesAll: LintRule = blockRule({
 
 const leakingTypes: LintRule = blockRule({
   code: 'CF30',
+  ofCore: true,
   severity: 'warning',
   summary: 'hosts with fallthrough in CoreDNS 1.14.5 and 1.14.6',
   find(block, tell, { target }) {

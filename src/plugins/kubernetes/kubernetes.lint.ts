@@ -32,10 +32,10 @@ const BYTES_FOR_PODS = 250 * 2 ** 20;
 
 const podMemory: LintRule = blockRule({
   code: 'CF12',
+  ofCore: true,
   severity: 'warning',
   summary: 'pods verified with the memory limit of a server that watches no pods',
-  find(block, tell, { objects, target }) {
-    if (target?.kind === 'ndots') return;
+  find(block, tell, { objects }) {
     const [use] = block.uses<Kubernetes>('kubernetes');
     if (use?.given.pods !== 'verified') return;
     for (const object of objects) {

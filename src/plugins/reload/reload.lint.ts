@@ -44,10 +44,11 @@ function addresses({ blocks }: LintedCorefile): ReadonlyMap<string, ReadonlySet<
 
 const movedPorts: LintRule = corefileRule({
   code: 'CF20',
+  ofCore: true,
   severity: 'warning',
   summary: 'another address for health, ready or prometheus, to be taken by reload',
-  find(corefile, tell, { running, target }) {
-    if (running === null || target?.kind === 'ndots') return;
+  find(corefile, tell, { running }) {
+    if (running === null) return;
     if (!running.blocks.some((block) => block.has('reload'))) return;
     const before = addresses(running);
     for (const block of corefile.blocks) {
