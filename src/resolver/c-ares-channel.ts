@@ -71,6 +71,8 @@ export class Channel implements CaresChannel {
   /** When something was read last, and whether all that came in this moment was read together. */
   #readAt = -Infinity;
   #together = true;
+  /** Steps that wait for the rest of what was read together. */
+  #deferred = 0;
   readonly #timeouts: TimeoutTimer;
   readonly #cache: CaresCache;
   readonly #setup: ChannelSetup;
@@ -283,8 +285,12 @@ export class Channel implements CaresChannel {
 
   /** Runs a step now, or, in releases that defer it, after the rest of what was read together. */
   #later(deferred: boolean, run: () => void): void {
-    if (deferred && this.#together) this.#context.network.clock.after(0, run);
-    else run();
+    if (!(deferred && this.#together)) return run();
+    this.#deferred++;
+    this.#context.network.clock.after(0, () => {
+      this.#deferred--;
+      run();
+    });
   }
 
   #detach(question: CaresQuestion): void {
@@ -311,10 +317,13 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Closes connections without questions, but only after the caller had time to ask the next ones.
+   * Closes connections without questions, but only after all deferred steps have run and the caller
+   * had time to ask the next questions.
    */
   #sweepLater(): void {
-    this.#context.network.clock.after(0, () => this.rest());
+    this.#context.network.clock.after(0, () => {
+      if (this.#deferred === 0) this.rest();
+    });
   }
 
   rest(): void {
