@@ -11,6 +11,7 @@ import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { modelStory, playStory } from '../lab/play.ts';
 import { firstProcess } from '../lab/standing.ts';
 import { isAsTold, type StoryOutcome, type Story } from '../lab/story.ts';
+import { endProcess } from '../linux/end-process.ts';
 import { EXIT, type Io } from './command.ts';
 import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
@@ -179,7 +180,7 @@ async function playOutside(
 
 /** What the first process of a lab does. */
 export async function performInside(story: Story, run: RunOptions, io: Io): Promise<number> {
-  let letGo = (): void => process.exit(EXIT.interrupted);
+  let letGo = (): void => endProcess(EXIT.interrupted);
   process.on('SIGINT', () => letGo());
   furnish();
   const outcome = await playStory(story, {

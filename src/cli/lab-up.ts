@@ -11,6 +11,7 @@ import { INTERNET, usualCorefile, usualNodeResolvConf } from '../lab/defaults.ts
 import { wordsBehind } from '../lab/files.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine } from '../lab/machine.ts';
+import { endProcess } from '../linux/end-process.ts';
 import { startProgram } from '../linux/programs.ts';
 import {
   firstProcess,
@@ -188,7 +189,7 @@ function endWithStarter(): void {
   let stands = false;
   process.stdin.on('data', () => (stands = true));
   process.stdin.on('close', () => {
-    if (!stands) process.exit(EXIT.failed);
+    if (!stands) endProcess(EXIT.failed);
   });
 }
 

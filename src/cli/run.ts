@@ -5,6 +5,7 @@ import { nearest, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { shortened } from '../base/shortened.ts';
 import { whyFailed } from '../base/why-failed.ts';
+import { endProcess } from '../linux/end-process.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
 import { harmless } from './terminal.ts';
@@ -177,14 +178,14 @@ const io: Io = {
 // A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell
 // gives a program that SIGPIPE has ended.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(141);
+  if (error.code === 'EPIPE') endProcess(141);
   // The disk is full, or the stream was closed. A server goes on without its log.
   if (outlivesOutput()) return;
   const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
   process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);
-  process.exit(EXIT.failed);
+  endProcess(EXIT.failed);
 });
-process.stderr.on('error', () => process.exit(EXIT.failed));
+process.stderr.on('error', () => endProcess(EXIT.failed));
 
 // Timers of the clock and idle connections do not keep the process alive. Without this timer a verb
 // that waits for nothing else would end in its middle.
@@ -198,4 +199,4 @@ if (process.stdout.writableLength > 0)
 if (process.stderr.writableLength > 0)
   await new Promise((resolve) => process.stderr.write('', resolve));
 await new Promise(setImmediate);
-process.exit(code);
+endProcess(code);

@@ -17,6 +17,7 @@ import { unblockUserSignal } from '../linux/blocked-signals.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
 import { allowedProcessors, keepOff, type Processors } from '../linux/affinity.ts';
 import { takeLongTurns } from '../linux/long-turns.ts';
+import { endProcess } from '../linux/end-process.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
@@ -281,7 +282,7 @@ async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise
   const read = await lines.flushed(FLUSH_MS);
   // A line that is not read occupies a thread of the pool, for which the exit would wait, too.
   if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
-  process.exit(code);
+  endProcess(code);
 }
 
 /** Lines of the log that were lost, for a scrape. */

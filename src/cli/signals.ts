@@ -15,5 +15,6 @@ if (process.pid === 1)
     ['SIGTERM', 15],
   ] as const)
     process.on(signal, () => {
-      if (process.listenerCount(signal) === 1) process.exit(128 + number);
+      if (process.listenerCount(signal) === 1)
+        void import('../linux/end-process.ts').then(({ endProcess }) => endProcess(128 + number));
     });

@@ -3,6 +3,7 @@ import { getSystemErrorName } from 'node:util';
 
 import type * as Koffi from 'koffi';
 
+import { endProcessWith } from './end-process.ts';
 import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
 import { loadKoffi } from './koffi.ts';
 import { unterminated } from './termination-gate.ts';
@@ -101,6 +102,12 @@ function load(): Libc {
     lib.func(name, 'int', [...args]) as never;
   const setHandler = lib.func('signal', 'uintptr_t', ['int', 'uintptr_t']);
   const exit = lib.symbol('_exit') as bigint;
+  const _exit: Libc['_exit'] = declare('_exit', ['int']);
+  const fcntl: FileControl = declare('fcntl', ['int', 'int', 'int']);
+  endProcessWith((code) => {
+    for (const fd of STANDARD_STREAMS) makeBlocking(fcntl, fd);
+    _exit(code);
+  });
   return {
     socket: declare('socket', ['int', 'int', 'int']),
     bind: declare('bind', ['int', 'uintptr_t', 'uint32']),
@@ -122,7 +129,7 @@ function load(): Libc {
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     syscall: declare('syscall', ['long', 'long', 'uintptr_t', 'long']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
-    _exit: declare('_exit', ['int']),
+    _exit,
     signalDescriptor: (signal) => unterminated(() => signalDescriptor(koffi, lib, signal)),
     interfaceIndex: declare('if_nametoindex', ['str']),
     errno: () => koffi.errno(),
@@ -136,6 +143,22 @@ function load(): Libc {
     madvise: declare('madvise', ['uintptr_t', 'uintptr_t', 'int']),
     wakeOn: wakeups(koffi, lib),
   };
+}
+
+type FileControl = (fd: number, command: number, value: number) => number;
+
+const STANDARD_STREAMS = [0, 1, 2] as const;
+const F_GETFL = 3;
+const F_SETFL = 4;
+const O_NONBLOCK = 0x800;
+
+/**
+ * The runtime makes pipes non-blocking and undoes that only in an exit handler. The program that
+ * writes to the same pipe next, in `(ndots version; cat file) | less`, expects it to block.
+ */
+function makeBlocking(fcntl: FileControl, fd: number): void {
+  const flags = fcntl(fd, F_GETFL, 0);
+  if (flags > 0 && (flags & O_NONBLOCK) !== 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
 /**

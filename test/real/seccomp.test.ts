@@ -30,6 +30,30 @@ describe('seccomp profiles', () => {
     });
 });
 
+describe('a verb under a seccomp profile', { skip: noFilters() ?? false }, () => {
+  for (const name of readdirSync('deploy/seccomp'))
+    test(`${name}: it ends, even if fsync is refused`, (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const profile = readFileSync(join('deploy/seccomp', name), 'utf8');
+      assert.match(profile, /"fsync",/);
+      const narrower = join(folder, name);
+      writeFileSync(narrower, profile.replace(/"fsync",/, ''));
+      for (let run = 0; run < 3; run++) {
+        const words = under('serve', process.execPath, resolve('src/cli/main.ts'), 'version');
+        words[2] = narrower;
+        const { status, stdout, stderr } = spawnSync(words[0]!, words.slice(1), {
+          encoding: 'utf8',
+          timeout: 60_000,
+          killSignal: 'SIGKILL',
+        });
+        assert.match(stdout, /UDP: batched/);
+        assert.equal(stderr, '');
+        assert.equal(status, 0);
+      }
+    });
+});
+
 describe('ndots serve under its seccomp profile', { skip: noFilters() ?? false }, () => {
   test('answers by all transports, loads another Corefile, replaces a worker that fails, and ends in order', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
