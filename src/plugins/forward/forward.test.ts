@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, type networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +9,11 @@ import { setImmediate } from 'node:timers/promises';
 import { problemsIn } from '../../base/problem.ts';
 import { collectMemory } from '../../base/settle-memory.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { FLAG, OPTION, RCODE, TYPE } from '../../wire/iana.ts';
-import type { Message } from '../../wire/message.ts';
+import { FLAG, OPTION, RCODE, TYPE, typeName } from '../../wire/iana.ts';
+import { readMessage, writeMessage, type Message, type Question } from '../../wire/message.ts';
+import { parseName } from '../../wire/name.ts';
+import { kindOf } from '../../wire/record/table.ts';
+import { Words } from '../../wire/words.ts';
 import { printRecord } from '../../wire/print.ts';
 import { plugins as allPlugins } from '../../../test/kit/plugins.ts';
 import {
@@ -19,7 +24,9 @@ import {
 } from '../../../test/kit/upstream.ts';
 import { makeWorld, type World, type WorldParts } from '../../../test/kit/world.ts';
 import { readTo } from './address.ts';
-import { forward } from './forward.ts';
+import { forward, makeForward } from './forward.ts';
+import type { HostLookup } from './host-addresses.ts';
+import { realPlaces, type PlacesWorld } from './places.ts';
 import { ownUpstreams } from './own-upstreams.ts';
 
 let open: World | null = null;
@@ -653,6 +660,146 @@ describe('where upstreams come from', () => {
       await refusal('. { forward . tls://10.0.0.1 { tls no.crt no.key } }'),
       /could not load TLS file no.crt/,
     );
+  });
+});
+
+describe('upstreams by host name', () => {
+  type LookUp = PlacesWorld['lookUp'];
+  /** A world whose names have what `zone` says, until a test changes it. */
+  const hosts = async (
+    corefile: string,
+    lookUp: LookUp,
+  ): Promise<World & { readonly network: ScriptedNetwork }> =>
+    world(corefile, () => up, { plugins: [makeForward({ readFile: () => null, lookUp })] });
+  const found = (addresses: readonly string[], ttlMs: number | null = null): HostLookup => ({
+    addresses,
+    ttlMs,
+    whole: true,
+  });
+  const ask = async (here: World & { readonly network: ScriptedNetwork }): Promise<string[]> => {
+    const before = here.network.asked.length;
+    for (let i = 0; i < 12; i++) await here.ask(`${i}.example.org. A`);
+    return [...new Set(served(here).slice(before))].toSorted();
+  };
+
+  test('are looked up again, and queries go to the new addresses', async () => {
+    let now = found(['10.0.0.1']);
+    const here = await hosts('. { forward . dns.example }', () => Promise.resolve(now));
+    assert.deepEqual(await ask(here), ['10.0.0.1:53']);
+    now = found(['10.0.0.2', '2001:db8::2']);
+    await here.clock.advance(29_000);
+    assert.deepEqual(await ask(here), ['10.0.0.1:53']);
+    await here.clock.advance(2000);
+    assert.deepEqual(await ask(here), ['10.0.0.2:53', '[2001:db8::2]:53']);
+    const changes = here.log.filter((line) => line.includes('changed'));
+    assert.deepEqual(changes, [
+      '[INFO] plugin/forward: upstreams of dns.example changed: 10.0.0.1:53 → 10.0.0.2:53, [2001:db8::2]:53',
+    ]);
+    // Servers rotate addresses: that is no change.
+    now = found(['2001:db8::2', '10.0.0.2']);
+    await here.clock.advance(120_000);
+    assert.equal(here.log.filter((line) => line.includes('changed')).length, 1);
+    assert.match(here.metrics(), /ndots_forward_host_addresses\{host="dns.example"\} 2/);
+  });
+
+  test('keep their addresses while lookups fail, find nothing or miss a family, with one warning', async () => {
+    const failures: (() => Promise<HostLookup>)[] = [
+      () => Promise.reject(new Error('ESERVFAIL')),
+      () => Promise.resolve(found([])),
+      () => Promise.resolve({ addresses: ['2001:db8::1'], ttlMs: 1000, whole: false }),
+    ];
+    for (const failure of failures) {
+      let lookUp = (): Promise<HostLookup> => Promise.resolve(found(['10.0.0.1', '2001:db8::1']));
+      const here = await hosts('. { forward . dns.example }', () => lookUp());
+      lookUp = failure;
+      await here.clock.advance(100_000);
+      assert.deepEqual(await ask(here), ['10.0.0.1:53', '[2001:db8::1]:53']);
+      const warnings = here.log.filter((line) => line.includes('stay in use'));
+      assert.equal(warnings.length, 1, warnings.join('\n'));
+      assert.match(
+        warnings[0]!,
+        /looking up the upstream dns\.example failed: .*; its addresses stay in use \(10\.0\.0\.1, 2001:db8::1\)/,
+      );
+      assert.match(here.metrics(), /lookups_total\{host="dns.example",result="failed"\} 3/);
+      lookUp = () => Promise.resolve(found(['10.0.0.3']));
+      await here.clock.advance(31_000);
+      assert.deepEqual(await ask(here), ['10.0.0.3:53']);
+      await here.close();
+    }
+  });
+
+  test('are looked up when the TTL has passed, within resolve_interval and resolve_hold', async () => {
+    const lookups = async (lines: string, ttlMs: number | null): Promise<number> => {
+      let count = 0;
+      const lookUp = (): Promise<HostLookup> => {
+        count++;
+        return Promise.resolve(found(['10.0.0.1'], ttlMs));
+      };
+      const here = await hosts(`. { forward . dns.example { ${lines} } }`, lookUp);
+      await here.clock.advance(3_600_500);
+      await here.close();
+      return count - 1;
+    };
+    assert.equal(await lookups('resolve_interval 30s', null), 120);
+    assert.equal(await lookups('resolve_interval 30s', 100_000), 36);
+    assert.equal(await lookups('resolve_interval 30s', 1000), 120);
+    assert.equal(await lookups('resolve_interval 30s', 86_400_000), 12);
+    assert.equal(await lookups('resolve_hold 10m', 86_400_000), 6);
+    assert.equal(await lookups('resolve_interval 0s', 1000), 0);
+  });
+
+  test('that cannot be looked up at the start are a mistake with its place', async () => {
+    const failed = hosts('. { forward . dns.example }', () =>
+      Promise.reject(new Error('ETIMEOUT')),
+    );
+    await assert.rejects(failed, /not an IP address or file: "dns.example"/);
+    await assert.rejects(
+      hosts('. { forward . dns.example }', () => Promise.resolve(found([]))),
+      /not an IP address or file: "dns.example"/,
+    );
+  });
+
+  test('are never looked up through this server itself', async () => {
+    const own: boolean[] = [];
+    await hosts(
+      '. { forward . dns.example { resolver 10.0.0.53 127.0.0.1 127.0.0.1:5353 } }',
+      (_name, servers, isOwn) => {
+        own.push(...servers.map(isOwn));
+        return Promise.resolve(found(['10.0.0.1']));
+      },
+    );
+    assert.deepEqual(own, [false, true, false]);
+    await assert.rejects(
+      realPlaces.lookUp('dns.example', ['10.0.0.53'], () => true),
+      /every resolver is this server itself/,
+    );
+  });
+
+  test('have the addresses and the TTL of a real name server, asked for the name as it is written', async () => {
+    const named: string[] = [];
+    const server = createSocket('udp4');
+    server.on('message', (bytes, from) => {
+      const query = readMessage(bytes);
+      const [{ name, type }] = query.question as [Question];
+      named.push(`${name} ${typeName(type)}`);
+      const records = [1, 2].map((last) => ({
+        name,
+        type,
+        class: 1,
+        ttl: 40 + last,
+        data: kindOf(TYPE.A)!.parse(new Words([`10.0.0.${last}`], parseName('.'))),
+      }));
+      const answer = type === TYPE.A ? records : [];
+      const reply = { ...query, flags: FLAG.QR | FLAG.RA, answer, additional: [], edns: null };
+      server.send(writeMessage(reply), from.port, from.address);
+    });
+    server.bind(0, '127.0.0.1');
+    await once(server, 'listening');
+    const at = `127.0.0.1:${server.address().port}`;
+    const answer = await realPlaces.lookUp('dns', [at], () => false);
+    server.close();
+    assert.deepEqual(answer, { addresses: ['10.0.0.1', '10.0.0.2'], ttlMs: 41_000, whole: true });
+    assert.deepEqual(named.toSorted(), ['dns. A', 'dns. AAAA']);
   });
 });
 

@@ -13,17 +13,18 @@ import {
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
 import type { Query } from '../../wire/query.ts';
-import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
+import { printUpstream, readTo, type ForwardUpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
+import { HostAddresses } from './host-addresses.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../server/contract/ports.ts';
 import { ownUpstreams } from './own-upstreams.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
-import { findUpstreams, realPlaces, type FoundUpstreams } from './places.ts';
+import { findUpstreams, realPlaces, type FoundUpstreams, type PlacesWorld } from './places.ts';
 import type { ForwardPolicy } from './policy.ts';
 import { ForwardMetrics } from './counters.ts';
 import { ForwardTarget } from './target.ts';
 
-/** How often files with nameservers are looked at. */
+/** How often files with nameservers are looked at, and host names that are due. */
 const POLL_MS = 1000;
 
 /**
@@ -35,20 +36,47 @@ interface PublishedUpstreams {
   readonly workers: number;
 }
 
-/** Sends queries to other DNS servers (reference: section 6; see forward.md). */
-export const forward: Plugin = definePlugin({
-  syntax,
-  plan(_, plan) {
-    plan.anyClass = true;
-  },
-  control,
-  setup,
-});
+/** Makes the plugin with other files and resolvers, for tests. */
+export function makeForward(world: PlacesWorld): Plugin {
+  return definePlugin({
+    syntax,
+    plan(_, plan) {
+      plan.anyClass = true;
+    },
+    control: (lines, context) => control(lines, context, world),
+    setup,
+  });
+}
 
-async function control(lines: readonly ForwardSaid[], context: ControlContext): Promise<void> {
-  const parts = { ...realPlaces, path: (file: string) => context.path(file) };
+/** Sends queries to other DNS servers (reference: section 6; see forward.md). */
+export const forward: Plugin = makeForward(realPlaces);
+
+async function control(
+  lines: readonly ForwardSaid[],
+  context: ControlContext,
+  world: PlacesWorld,
+): Promise<void> {
+  const isOwn = (server: string): boolean => {
+    const read = readTo(server);
+    return read.kind === 'address' && ownUpstreams([read.upstream], context.servers).length > 0;
+  };
+  const hosts = lines.map(
+    ({ resolveIntervalMs, resolveHoldMs }) =>
+      new HostAddresses({
+        lookUp: (name, servers) => world.lookUp(name, servers, isOwn),
+        clock: context.clock,
+        metrics: context.metrics,
+        intervalMs: resolveIntervalMs,
+        holdMs: resolveHoldMs,
+        warn: (text) => context.log.warning(text),
+      }),
+  );
   const find = (line: ForwardSaid): Promise<FoundUpstreams> =>
-    findUpstreams(line.to, line.resolver, line.at, parts);
+    findUpstreams(line.to, line.resolver, line.at, {
+      readFile: world.readFile,
+      resolve: hosts[lines.indexOf(line)]!.resolve,
+      path: (file) => context.path(file),
+    });
   const found: FoundUpstreams[] = [];
   const mistakes = new Mistakes();
   for (const line of lines) {
@@ -70,14 +98,16 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
     workers.add(worker);
     context.publish(state());
   });
-  if (found.every(({ files }) => files.size === 0)) return;
+  if (found.every(({ files }, at) => files.size === 0 && !hosts[at]!.refreshes)) return;
+  let stopped = false;
   const poll = async (): Promise<void> => {
     for (const [index, line] of lines.entries()) {
       const before = found[index]!;
-      if (![...before.files].some(([path, text]) => textOf(path) !== text)) continue;
+      const isSame = ([path, text]: [string, string]): boolean => textOf(path, world) === text;
+      const fileChanged = ![...before.files].every(isSame);
+      if (!fileChanged && !hosts[index]!.due) continue;
       try {
         found[index] = await find(line);
-        warnAbout(found[index], context);
       } catch (error) {
         // A file that is being written, or whose servers are gone: what is known is better than
         // nothing.
@@ -92,18 +122,29 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
       const [was, is] = [before, found[index]].map(({ upstreams }) =>
         upstreams.map(printUpstream).join(', '),
       );
+      if (stopped) return;
+      if (fileChanged || was !== is) warnAbout(found[index], context);
       if (was === is) continue;
       context.log.info(
-        `upstreams of ${[...found[index].files.keys()].join(', ')} changed: ${was} → ${is}`,
+        `upstreams of ${[...found[index].files.keys(), ...hosts[index]!.names].join(', ')} changed: ${was} → ${is}`,
       );
       context.publish(state());
     }
   };
   let timer: Timer | null = null;
+  // A lookup may take longer than the time between two polls.
+  let polling = false;
   context.onStart(() => {
-    timer = every(context.clock, POLL_MS, () => void poll());
+    timer = every(context.clock, POLL_MS, () => {
+      if (polling) return;
+      polling = true;
+      void poll().finally(() => (polling = false));
+    });
   });
-  context.onStop(() => timer?.cancel());
+  context.onStop(() => {
+    stopped = true;
+    timer?.cancel();
+  });
 }
 
 /** Warns about files that are not text in part, and about upstreams that are this server. */
@@ -132,9 +173,9 @@ function warnOnce(context: ControlContext, text: string): void {
   context.log.warning(text);
 }
 
-function textOf(path: string): string | null {
+function textOf(path: string, world: PlacesWorld): string | null {
   try {
-    return realPlaces.readFile(path);
+    return world.readFile(path);
   } catch {
     return null;
   }

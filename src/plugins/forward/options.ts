@@ -90,6 +90,8 @@ const properties: {
   failover: PropertySchema<readonly number[]>;
   failfast: PropertySchema<boolean>;
   resolver: PropertySchema<readonly string[]>;
+  resolveIntervalMs: PropertySchema<number>;
+  resolveHoldMs: PropertySchema<number>;
   source: PropertySchema<string | null>;
   dohMethod: PropertySchema<'GET' | 'POST'>;
   maxPps: PropertySchema<number | null>;
@@ -178,7 +180,15 @@ const properties: {
   }),
   resolver: list('resolver', resolver, {
     lastLineCounts: true,
-    help: 'servers that look up host names among TO when the configuration is loaded',
+    help: "servers that look up host names among TO; none: the system's resolver",
+  }),
+  resolveIntervalMs: setting('resolve_interval', time('resolve_interval'), {
+    default: 30_000,
+    help: 'the least time between two lookups of a host name among TO; 0: they are looked up once, when the configuration is loaded',
+  }),
+  resolveHoldMs: setting('resolve_hold', time('resolve_hold'), {
+    default: 300_000,
+    help: 'the longest time that the TTL of its records delays the next lookup of a host name',
   }),
   source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),
   dohMethod: chained(

@@ -6,6 +6,7 @@ import { Mistakes, Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { printUpstream, type ForwardDestination, type ForwardUpstreamSpec } from './address.ts';
+import type { HostLookup } from './host-addresses.ts';
 import { upstreamsLimit } from './options.ts';
 
 /** What finding upstreams needs of the world. */
@@ -139,24 +140,74 @@ function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
   });
 }
 
+/** The files and resolvers of the machine. */
+export interface PlacesWorld {
+  readonly readFile: PlacesParts['readFile'];
+  /**
+   * Looks up a host name as an absolute name: search domains do not apply.
+   * @param isOwn whether a name server is this server, which is not asked
+   */
+  readonly lookUp: (
+    name: string,
+    servers: readonly string[],
+    isOwn: (server: string) => boolean,
+  ) => Promise<HostLookup>;
+}
+
 /** The machine's files and resolvers. */
-export const realPlaces: Omit<PlacesParts, 'path'> = {
-  readFile(path) {
-    try {
-      return readFileText(path, FILE_MAX.small);
-    } catch (error) {
-      if (isGone(error) || errorCode(error) === 'EISDIR') return null;
-      throw error;
+export const realPlaces: PlacesWorld = {
+  readFile: readIfThere,
+  async lookUp(name, servers, isOwn) {
+    const ofSystem = servers.length === 0;
+    if (ofSystem && isInHosts(name)) return whole(await lookup(name, { all: true }));
+    const named = ofSystem ? readNameservers(readIfThere(RESOLV_CONF) ?? '') : servers;
+    const others = named.filter((server) => !isOwn(server));
+    if (named.length > 0 && others.length === 0) {
+      const where = ofSystem ? `every name server of ${RESOLV_CONF}` : 'every resolver';
+      throw new Error(`${where} is this server itself`);
     }
-  },
-  async resolve(name, servers) {
-    if (servers.length === 0)
-      return (await lookup(name, { all: true })).map(({ address }) => address);
+    if (ofSystem && others.length === named.length)
+      return whole(await lookup(`${name.replace(/\.$/, '')}.`, { all: true }));
     const resolver = new Resolver({ timeout: 2000, tries: 2 });
-    resolver.setServers(servers);
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const found = [v4, v6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
-    if (found.length === 0 && v4.status === 'rejected') throw v4.reason;
-    return found;
+    resolver.setServers(others);
+    const ttl = { ttl: true } as const;
+    const results = await Promise.allSettled([
+      resolver.resolve4(name, ttl),
+      resolver.resolve6(name, ttl),
+    ]);
+    const found = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const failures = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    if (found.length === 0 && failures.length > 0) throw failures[0];
+    return {
+      addresses: found.map(({ address }) => address),
+      ttlMs: 1000 * Math.min(...found.map((one) => one.ttl)),
+      whole: failures.every((each) => noSuchRecord.has(errorCode(each))),
+    };
   },
 };
+
+const RESOLV_CONF = '/etc/resolv.conf';
+const noSuchRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND']);
+
+function whole(found: readonly { readonly address: string }[]): HostLookup {
+  return { addresses: found.map(({ address }) => address), ttlMs: null, whole: true };
+}
+
+/** Names of this file have no dot at their end, so they are looked up as they are written. */
+function isInHosts(name: string): boolean {
+  const wanted = name.toLowerCase();
+  return (readIfThere('/etc/hosts') ?? '')
+    .split('\n')
+    .some((line) =>
+      line.replace(/#.*/s, '').trim().toLowerCase().split(/\s+/).slice(1).includes(wanted),
+    );
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    if (isGone(error) || errorCode(error) === 'EISDIR') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+/** The addresses of upstreams that are named by a host name, looked up again at run time. */
+import type { Clock } from '../../base/clock.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
+
+/** The result of one lookup. */
+export interface HostLookup {
+  readonly addresses: readonly string[];
+  /** The least TTL of the records; null: the system's resolver does not report one. */
+  readonly ttlMs: number | null;
+  /** False: one address family failed, so addresses may be missing. */
+  readonly whole: boolean;
+}
+
+/** How host names of one forward line are looked up. */
+export interface HostAddressesParts {
+  readonly lookUp: (name: string, servers: readonly string[]) => Promise<HostLookup>;
+  readonly clock: Clock;
+  readonly metrics: Registry;
+  /** The least time between two lookups of a name; 0: names are looked up once. */
+  readonly intervalMs: number;
+  /** The longest time that a TTL delays the next lookup. */
+  readonly holdMs: number;
+  readonly warn: (text: string) => void;
+}
+
+interface KnownHost {
+  readonly addresses: readonly string[];
+  readonly dueAt: number;
+}
+
+/**
+ * Remembers the addresses of host names. When a lookup fails or finds nothing, the addresses before
+ * it stay in use.
+ */
+export class HostAddresses {
+  readonly #parts: HostAddressesParts;
+  readonly #known = new Map<string, KnownHost>();
+  readonly #failing = new Set<string>();
+  #lookups: Family<readonly ['host', 'result'], Counter> | null = null;
+  #addresses: Family<readonly ['host'], Gauge> | null = null;
+
+  constructor(parts: HostAddressesParts) {
+    this.#parts = parts;
+  }
+
+  /** The host names so far. */
+  get names(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
+  /** Whether names are looked up again at all. */
+  get refreshes(): boolean {
+    return this.#parts.intervalMs > 0 && this.#known.size > 0;
+  }
+
+  /** Whether a name is to be looked up again now. */
+  get due(): boolean {
+    const now = this.#parts.clock.now();
+    return this.refreshes && [...this.#known.values()].some(({ dueAt }) => dueAt <= now);
+  }
+
+  /**
+   * The addresses of a name.
+   * @throws what the lookup throws, if there are no addresses of an earlier one
+   */
+  readonly resolve = async (
+    name: string,
+    servers: readonly string[],
+  ): Promise<readonly string[]> => {
+    const { clock, intervalMs, holdMs, lookUp } = this.#parts;
+    const before = this.#known.get(name);
+    if (before !== undefined && (intervalMs === 0 || clock.now() < before.dueAt))
+      return before.addresses;
+    let found: HostLookup | null = null;
+    let why = 'it has no address';
+    try {
+      found = await lookUp(name, servers);
+      if (!found.whole) why = 'one address family could not be looked up';
+    } catch (error) {
+      if (before === undefined) throw error;
+      why = whyFailed(error);
+    }
+    const usable =
+      found !== null && found.addresses.length > 0 && (found.whole || before === undefined);
+    if (before === undefined && !usable) return [];
+    this.#count(name, usable);
+    if (!usable) {
+      if (!this.#failing.has(name))
+        this.#parts.warn(
+          `looking up the upstream ${name} failed: ${why}; its addresses stay in use (${before!.addresses.join(', ')})`,
+        );
+      this.#failing.add(name);
+    } else this.#failing.delete(name);
+    const addresses = usable ? sameOr(before?.addresses, found!.addresses) : before!.addresses;
+    const wait = Math.max(intervalMs, Math.min(holdMs, usable ? (found!.ttlMs ?? 0) : 0));
+    this.#known.set(name, { addresses, dueAt: clock.now() + wait });
+    this.#addresses!.with(name).set(addresses.length);
+    return addresses;
+  };
+
+  #count(name: string, usable: boolean): void {
+    const { metrics } = this.#parts;
+    this.#lookups ??= metrics.counter(
+      'ndots_forward_host_lookups_total',
+      'Lookups of upstreams that are named by a host name; after a failed one their addresses stay in use.',
+      ['host', 'result'],
+    );
+    this.#addresses ??= metrics.gauge(
+      'ndots_forward_host_addresses',
+      'Addresses in use of an upstream that is named by a host name.',
+      ['host'],
+    );
+    this.#lookups.with(name, usable ? 'ok' : 'failed').add(1);
+  }
+}
+
+/** The addresses before, if they are the same in another order: servers rotate them. */
+function sameOr(
+  before: readonly string[] | undefined,
+  found: readonly string[],
+): readonly string[] {
+  if (before?.length !== found.length) return found;
+  const known = new Set(before);
+  return found.every((address) => known.has(address)) ? before : found;
+}
