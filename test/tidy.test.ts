@@ -440,7 +440,33 @@ function isKnownHost(host: string, file: string): boolean {
   );
 }
 
+/** A measured time: CPU time, or how long something took. */
+const measuredTime =
+  /\b(?:cpuUsage|threadCpuUsage|hrtime)\b|\b(?:performance|Date)\.now\(\) - |- (?:performance|Date)\.now\(\)/;
+
+test('no plain test measures time: test/kit/growth.ts compares costs, and bench/ has the figures', () => {
+  const found = globSync('{src,test,tools,bench}/**/*.test.ts')
+    .filter((file) => !/\.(?:long|cluster)\.test\.ts$/.test(file) && file !== 'test/tidy.test.ts')
+    .flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .flatMap((line, at) => (measuredTime.test(line) ? [`${file}:${at + 1}: ${line}`] : [])),
+    );
+  assert.deepEqual(found, []);
+});
+
 describe('the rules of the house see', () => {
+  for (const text of [
+    'assert.ok(performance.now() - begun < 2000);',
+    'const ms = Date.now() - begun;',
+    'const { user } = process.cpuUsage(before);',
+    'assert.ok(end - performance.now() > 5);',
+  ])
+    test(`a measured time in ${text}`, () => assert.match(text, measuredTime));
+
+  test('no measured time in a limit of waiting', () =>
+    assert.doesNotMatch('while (performance.now() < end) await pause(5);', measuredTime));
+
   const loads = (text: string): string[] => foreignLoads(sourceFacts(text));
 
   for (const text of [

@@ -89,14 +89,11 @@ describe('the output of lines', () => {
     const { write, take } = pipe(t);
     const output = lineOutput(write, 64 * 1024);
     const line = 'x'.repeat(999);
-    let slowest = 0;
+    // Nobody reads until all is written: a write that waited for a reader would never return.
     for (let i = 0; i < 1000; i++) {
-      const begun = performance.now();
       output.write(line);
-      slowest = Math.max(slowest, performance.now() - begun);
       if (i % 100 === 0) await pause(30);
     }
-    assert.ok(slowest < 100, `${slowest} ms`);
     // A pipe holds 64 KiB, the ring as much.
     const { lost } = output;
     assert.ok(lost > 800 && lost < 1000, `${lost}`);

@@ -300,9 +300,7 @@ describe('a cluster that is hostile, or large', () => {
         objects.get('pods')!.push(...more);
       },
     });
-    const began = performance.now();
     const { findings, cluster: about } = await cluster.examine();
-    const took = performance.now() - began;
     assert.deepEqual(
       findings.filter(({ severity }) => severity === 'critical'),
       [],
@@ -312,8 +310,8 @@ describe('a cluster that is hostile, or large', () => {
       about.lacking.map(({ so }) => so),
       ['kinds of clients with settings of their own behind the first 500'],
     );
-    assert.ok(took < 20_000, `${took} ms`);
-    assert.ok(cluster.api.requests('list', 'pods').length >= 10);
+    const pages = cluster.api.requests('list', 'pods').length;
+    assert.ok(pages >= 10 && pages <= 50, `${pages} requests`);
   });
 
   test('an API server that sends garbage, or hangs up', async () => {

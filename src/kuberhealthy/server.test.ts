@@ -258,10 +258,8 @@ describe('Kuberhealthy’s pages', () => {
         return new Promise((resolve) => socket.on('close', resolve));
       }),
     );
-    const begun = performance.now();
     assert.equal((await get('/healthz')).status, 200);
     await Promise.all(ended);
-    assert.ok(performance.now() - begun < 10_000);
     assert.equal(seen.length, before);
   });
 });

@@ -24,16 +24,23 @@ test('a quantile is that of the sorted times, within a sixty-fourth and a micros
   );
 });
 
-test('every time lies between two bounds', () => {
+test('every time is counted between the two bounds that it lies between, within two buckets', () => {
   fc.assert(
     fc.property(times, (all) => {
       const latencies = new Latencies();
       for (const ms of all) latencies.add(ms);
-      const counts = latencies.between([1, 10, 100]);
+      const bounds = [1, 10, 100];
+      const counts = latencies.between(bounds);
       assert.equal(
         counts.reduce((sum, count) => sum + count, 0),
         all.length,
       );
+      for (const [at, bound] of bounds.entries()) {
+        const below = counts.slice(0, at + 1).reduce((sum, count) => sum + count, 0);
+        const surely = all.filter((ms) => ms < bound * (1 - 2 / 64)).length;
+        const perhaps = all.filter((ms) => ms <= bound * (1 + 2 / 64)).length;
+        assert.ok(below >= surely && below <= perhaps, `${below} up to ${bound} ms`);
+      }
       assert.equal(latencies.max, Math.max(...all));
     }),
   );

@@ -340,9 +340,10 @@ describe('the intake', () => {
     await intake.quiet(10_000);
     const outlet = new Slate();
     ask(outlet, 'outside.example.');
-    const begun = performance.now();
+    let isEarly = true;
+    setTimeout(() => (isEarly = false), 20);
     await intake.quiet(30);
-    assert.ok(performance.now() - begun >= 25);
+    assert.equal(isEarly, false);
     const quiet = intake.quiet(10_000);
     answer(() => failure(2, 'test'));
     await quiet;

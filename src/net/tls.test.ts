@@ -196,9 +196,7 @@ describe('DNS over TLS', () => {
 
   test('a handshake has a time limit', async (t) => {
     const listener = await start(t, answerOne, { readTimeoutMs: 200 });
-    const begun = performance.now();
     await closed(raw(t, listener));
-    assert.ok(performance.now() - begun < 2000);
     assert.equal(listener.counters.timedOut.value, 1);
   });
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { test } from 'node:test';
-import { order } from './order.ts';
+import { loadPlugins, order } from './order.ts';
 
 /** The plugin folders whose modules are loaded when these directives are. */
 function loadedFor(names: readonly string[]): readonly string[] {
@@ -23,7 +24,24 @@ test('plugins that no Corefile names are not loaded', () => {
     assert.deepEqual(loadedFor(names), names.toSorted());
 });
 
-test('every directive has one place in the chain', () => {
+test('every plugin has one place in the chain, under its own name', async () => {
   const names = order.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
+  const folders = globSync('src/plugins/*/*.ts').flatMap(
+    (file) => /plugins\/(\w+)\/\1\.ts$/.exec(file)?.[1] ?? [],
+  );
+  assert.deepEqual(
+    // `unserved` has the directives that are read and do nothing.
+    folders.filter((name) => name !== 'unserved' && !names.includes(name)),
+    [],
+  );
+  for (const { name, load } of order) assert.equal((await load()).name, name);
+});
+
+test('plugins are loaded in the order of the chain, whatever the order of the directives', async () => {
+  const shuffled = order.map(({ name }) => name).toReversed();
+  assert.deepEqual(
+    (await loadPlugins(new Set(shuffled))).map(({ name }) => name),
+    order.map(({ name }) => name),
+  );
 });

@@ -33,10 +33,9 @@ test('several queries at once to a port at which nobody listens fail at once, as
   const [port] = await freePorts(1);
   const network = systemProbeNetwork(secureRandom, () => assert.fail());
   const terms = { protocol: 'udp', sourcePort: 0, timeoutMs: 20_000, tries: 2 } as const;
-  const begun = performance.now();
   const asked = [TYPE.A, TYPE.AAAA].map((type) => ({ name: 'a.example.', type, edns: null }));
   const found = await network.ask({ host: '127.0.0.1', port: port! }, asked, terms);
-  assert.ok(performance.now() - begun < 5000);
+  // A query that waited for its time would have this as its failure instead.
   for (const { failure } of found) assert.equal(failure, `nobody listens at 127.0.0.1:${port}`);
 });
 
@@ -110,17 +109,15 @@ describe('the questions of a check go from one socket, and', () => {
     await once(server, 'listening');
     t.after(() => server.close());
     const at = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
-    const begun = performance.now();
     const [asked] = await network.ask(at, questions, {
       ...terms,
       protocol: 'tcp',
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
     });
     assert.match(
       asked!.failure!,
       /^127\.0\.0\.1:\d+ sent 65 messages that answer nothing it was asked$/,
     );
-    assert.ok(performance.now() - begun < 4000);
     assert.ok(sent < 20_000, `${sent} messages sent`);
   });
 });

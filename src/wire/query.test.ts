@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { costsAtMost } from '../../test/kit/growth.ts';
 import { parseHex } from './encoding.ts';
 import { FLAG, HEADER, TYPE } from './iana.ts';
 import { writeMessage, type Message } from './message.ts';
@@ -148,7 +149,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     assert.equal(triage(bytes), 'formerr');
   });
 
-  test('a record that comes with a query takes time by its length and no more, whatever is in it', () => {
+  test('a record that comes with a query takes time by its length and no more, whatever is in it', async () => {
     const fills = [
       [0],
       [1, 0],
@@ -158,29 +159,23 @@ describe('what becomes of a message before any plugin sees it', () => {
       [0xc0, HEADER.SIZE],
       [0xff],
     ];
-    /** The least time of several tries in which it is read fifty times, milliseconds. */
-    const timeOf = (type: number, fill: readonly number[], length: number): number => {
+    const reading = (type: number, fill: readonly number[], length: number): (() => void) => {
       const head = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 97, 0, 0, 1, 0, 1, 0];
       const fixed = [type >> 8, type & 0xff, 0, 1, 0, 0, 0, 0, length >> 8, length & 0xff];
       const data = Buffer.alloc(length, Buffer.from(fill));
       const bytes = Uint8Array.of(...head, ...fixed, ...data);
       const query = new Query();
-      let least = Infinity;
-      for (let turn = 0; turn < 5; turn++) {
-        const begun = performance.now();
+      return () => {
         for (let times = 0; times < 50; times++) query.read(bytes, 0, bytes.length);
-        least = Math.min(least, performance.now() - begun);
-      }
-      return least;
+      };
     };
-    // What takes next to no time says nothing about how it grows.
-    const least = 20 * timeOf(TYPE.A, [0], 4);
     for (const { type, name } of recordKinds) {
       for (const fill of fills) {
         // Four times as long: 4 times the time, and 16 times where each byte is looked at for each
         // other.
-        const ratio = timeOf(type, fill, 4000) / Math.max(timeOf(type, fill, 1000), least);
-        assert.ok(ratio < 10, `${name} of ${fill.join(' ')}: ${ratio.toFixed(1)} times`);
+        await costsAtMost(10, reading(type, fill, 4000), reading(type, fill, 1000)).catch(
+          (error: Error) => assert.fail(`${name} of ${fill.join(' ')}: ${error.message}`),
+        );
       }
     }
   });

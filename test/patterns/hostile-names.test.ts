@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { leastCpuUs } from '../kit/growth.ts';
 import { problemsIn } from '../../src/base/problem.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { makeWorld, type World } from '../kit/world.ts';
@@ -85,16 +86,9 @@ async function outcome(world: World, question: string): Promise<string> {
   return `${text}\n${world.log.join('\n')}`;
 }
 
-/** Microseconds for a query about a name of that length: the least of some, each another name, since others may be at work. */
+/** Microseconds of CPU time for a query about a name of that length: the least of some, each another name. */
 async function cost(world: World, length: number, type: string): Promise<number> {
-  let least = Infinity;
-  for (let round = 0; round < 5; round++) {
-    const question = `${nameOf(length, round)} ${type}`;
-    const began = process.hrtime.bigint();
-    await world.ask(question);
-    least = Math.min(least, Math.round(Number(process.hrtime.bigint() - began) / 1000));
-  }
-  return least;
+  return leastCpuUs(5, (round) => world.ask(`${nameOf(length, round)} ${type}`));
 }
 
 describe('names made for the patterns of a Corefile', () => {

@@ -111,7 +111,7 @@ describe('dnstap of a running server', { skip: skip ?? false }, () => {
     );
     for (const message of messages) {
       assert.deepEqual([message.identity, message.version, message.family], ['ns1', 'v1', 4]);
-      assert.ok(Math.abs(message.queryMs! - begun) < 10_000);
+      assert.ok(message.queryMs! >= begun - 1000 && message.queryMs! <= Date.now() + 1000);
       const asks = message.type === TAP.CLIENT_QUERY || message.type === TAP.FORWARDER_QUERY;
       const bytes = asks ? message.queryMessage : message.responseMessage;
       assert.equal(readMessage(bytes!).question[0]!.name, 'www.example.org.');

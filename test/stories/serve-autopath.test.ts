@@ -93,7 +93,8 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     const end = performance.now() + 25_000;
     const wrong: string[] = [];
     let rounds = 0;
-    while (performance.now() < end) {
+    // On a busy machine a round takes seconds.
+    while (performance.now() < end || rounds < 20) {
       // Who comes first after a record ended changes from round to round.
       const clients = rounds % 2 === 0 ? [testing7, sre] : [sre, testing7];
       for (const client of clients) {
@@ -106,7 +107,6 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
     assert.deepEqual(wrong, []);
-    assert.ok(rounds > 20, `${rounds} rounds`);
   });
 
   test('when the address passes to a pod of another namespace, that pod is completed and the old namespace no more', async () => {

@@ -372,10 +372,8 @@ describe('dnstap over TLS', () => {
     );
     const sink = new DnstapReader(connectTls({ host: '127.0.0.1', port, ca: testCertificate }));
     await until(() => sink.controls.includes(CONTROL.START), 'a sink');
-    const begun = performance.now();
     await into.close();
     await until(() => silent.every((socket) => socket.closed), 'all to go');
-    assert.ok(performance.now() - begun < 3500, 'the end waited for them');
   });
 
   test('a certificate that has been renewed is used after a reload', async (t) => {

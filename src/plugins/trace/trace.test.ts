@@ -198,11 +198,12 @@ describe('a worker’s spans', () => {
     error: null,
   });
 
-  test('sizes that are larger than any backlog has to be are taken, as CoreDNS takes them', async () => {
+  test('sizes beyond the bounds refuse no Corefile, and queries are answered', async () => {
     const sizes = 'zipkin_max_backlog_size 5000000\n zipkin_max_batch_size 20000';
     const world = await makeWorld(
       `. {\n trace localhost:9411 {\n every 0\n ${sizes}\n }\n whoami\n}`,
     );
+    assert.equal((await world.ask('a.example. A')).rcode, 0);
     await world.close();
   });
 
