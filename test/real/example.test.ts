@@ -128,16 +128,18 @@ describe('the example cluster', { skip }, () => {
     const wanted: readonly (readonly [start: string, prints: RegExp | null, code?: number])[] = [
       ['npm ci && npm start', null],
       ['npm ci && npm test', null],
-      // A Corefile of the reader's own: test/real/serve.test.ts.
-      ['npx ndots serve -conf Corefile', null],
+      // Serves until it is ended, as `npm start` does, the Corefile of this very server.
+      ['npx ndots serve -conf examples/Corefile', null],
       // Changes the network: test/real/node-cache.test.ts and lab.test.ts play it in namespaces.
       ['npx ndots node-cache ', null],
       ['sudo npx ndots lab run ', null],
-      // Files and traffic of the reader's own: src/cli/diff.test.ts, test/real/capture.test.ts, src/cli/doctor.test.ts.
-      ['npx ndots diff ', null],
-      ['npx ndots capture ', null],
-      ['npx ndots doctor ', null],
-      // Needs a cluster: src/cli/trace-pod.test.ts.
+      ['npx ndots diff ', /^ {2}\+ {3}shop\.test\. 5 A 10\.3\.0\.116$/m, 1],
+      // Traffic of this machine: test/real/capture.test.ts.
+      ['npx ndots capture -i any ', null],
+      ['npx ndots capture examples/', / A large\.example\.com\. .*truncated /],
+      ['npx ndots doctor examples/', /^✕ ND3011 /m, 1],
+      // Need a cluster: src/cli/doctor-cluster.test.ts, src/cli/trace-pod.test.ts.
+      ['npx ndots doctor cluster', null],
       ['npx ndots trace redis.cache --from deploy/web', null],
       ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],
       ['npx ndots trace backend.critical-app ', /^✓ found 10\.3\.0\.116 /m],
@@ -158,6 +160,25 @@ describe('the example cluster', { skip }, () => {
       assert.ok(
         lines.some((line) => line.startsWith(begins)),
         `not in the README: ${begins}`,
+      );
+  });
+
+  test('each file in the commands of the README, the examples and the cluster page is committed', (t) => {
+    const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
+    if (status !== 0) return t.skip('this is no checkout of git');
+    const committed = stdout.split('\0');
+    const words = [
+      'README.md',
+      'examples/README.md',
+      'examples/captures/README.md',
+      'docs/try-in-a-cluster.md',
+    ].flatMap((page) => shellLines(page).flatMap((line) => line.replace(/#.*/, '').split(/\s+/)));
+    const paths = words.filter((word) => /^(?:examples|deploy(?!\/web$)|docs|test)\//.test(word));
+    assert.ok(paths.length >= 12, paths.join());
+    for (const path of paths)
+      assert.ok(
+        committed.some((file) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`)),
+        path,
       );
   });
 
@@ -236,8 +257,8 @@ test(
     assert.equal(ask(), '10.3.0.116');
     const file = join(folder, 'cluster/critical-app.yaml');
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll('10.3.0.116', '10.3.0.117'));
-    const begin = performance.now();
+    const end = performance.now() + 60_000;
     while (ask() !== '10.3.0.117')
-      assert.ok(performance.now() - begin < 2000, 'the old answer is still there after 2 s');
+      assert.ok(performance.now() < end, 'the old answer is still there after a minute');
   },
 );
