@@ -1,11 +1,13 @@
 /** The linter: reads its input, runs the rules, and removes suppressed findings. */
 import { child, text } from '../base/json-object.ts';
 import { nearest, type Place, type Problem } from '../base/problem.ts';
+import type { Directive } from '../corefile/tree.ts';
 import { readEdits } from './edits.ts';
 import type { Edit, LintFinding, LintSeverity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { GatheredFiles, GivenFile } from './gather.ts';
 import { sortInputs, type Inputs } from './inputs.ts';
+import { readingRules } from './reading.lint.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, LintRule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
@@ -54,7 +56,7 @@ export interface LintReport {
 export async function lint(parts: LintParts): Promise<LintReport> {
   const { given, plugins, rules, progress } = parts;
   const inputs = sortInputs(given.files, progress);
-  const { corefiles, sources } = await readCorefiles(inputs, plugins);
+  const { corefiles, sources, broken } = await readCorefiles(inputs, plugins);
   const target = parts.target ?? targetIn(inputs.objects, corefiles);
   const subject: Subject = {
     corefiles,
@@ -65,10 +67,14 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new FindingCollector(sources, texts);
+  for (const { problem } of broken) collector.problem(braceRule, problem);
+  const refused = new RefusedLines(corefiles);
   const fitting = rules.filter(({ ofCore }) => ofCore !== true || isOfCore(target));
   for (const [index, rule] of fitting.entries()) {
     progress?.(() => `rule ${rule.code}, ${index + 1} of ${fitting.length}`);
-    rule.find(subject, (told) => collector.add(rule, told));
+    rule.find(subject, (told) => {
+      if (!refused.has(rule, told)) collector.add(rule, told);
+    });
   }
   if (parts.live !== undefined) progress?.(() => 'asking the network');
   for (const [rule, told] of (await parts.live?.(subject)) ?? []) collector.add(rule, told);
@@ -94,6 +100,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     [
       ...inputs.objects.filter(({ kind }) => judged.has(kind)),
       ...corefiles,
+      ...broken,
       // A resolv.conf is judged only beside a Corefile, or by rules that query the network.
       ...(corefiles.length > 0 || parts.live !== undefined ? inputs.resolvConfs : []),
     ].map(({ file }) => file),
@@ -226,10 +233,16 @@ function chartOf({ kind, name, value }: LintObject): string {
   }
 }
 
+/** Whether it says that the text does not parse, which explains what else is found. */
+function isStructure({ code, severity }: LintFinding): boolean {
+  return code === braceRule.code && severity === 'error';
+}
+
 function byPlace(a: LintFinding, b: LintFinding): number {
   const rank = (finding: LintFinding): number => severities.indexOf(finding.severity);
   return (
     (a.spot.file < b.spot.file ? -1 : a.spot.file > b.spot.file ? 1 : 0) ||
+    Number(isStructure(b)) - Number(isStructure(a)) ||
     a.spot.line - b.spot.line ||
     a.spot.column - b.spot.column ||
     rank(a) - rank(b) ||
@@ -303,12 +316,15 @@ class FindingCollector {
   }
 
   /** Reports a part of the input that could not be read. */
-  unreadable(
-    problem: Pick<Problem, 'message' | 'place'> & Partial<Pick<Problem, 'hint' | 'remedy'>>,
-  ): void {
+  unreadable(problem: ProblemLike): void {
+    this.problem(unreadableRule, problem);
+  }
+
+  /** Reports a problem as the finding of a rule. */
+  problem(rule: Pick<LintRule, 'code' | 'severity'>, problem: ProblemLike): void {
     const at: Place = problem.place ?? { file: '', line: 1, column: 0 };
     const { hint = null, remedy = null } = problem;
-    this.add(unreadableRule, { at, text: problem.message, hint, remedy });
+    this.add(rule, { at, text: problem.message, hint, remedy });
   }
 
   /** The line to show: that of the file, except for a quoted text of many lines. */
@@ -323,6 +339,54 @@ class FindingCollector {
     if (written !== null) return { excerpt: written, caret: place.column };
     return { excerpt: text?.replace(/\r$/, '') ?? null, caret: outer.column };
   }
+}
+
+type ProblemLike = Pick<Problem, 'message' | 'place'> & Partial<Pick<Problem, 'hint' | 'remedy'>>;
+
+/** The rule of braces that do not match. */
+const braceRule: { readonly code: string; readonly severity: LintSeverity } = {
+  code: 'CF34',
+  severity: 'error',
+};
+
+/** The rules that report what the parser refuses. */
+const readingCodes: ReadonlySet<string> = new Set([
+  ...readingRules.map(({ code }) => code),
+  'CF01',
+]);
+
+/**
+ * The lines of directives that the server refuses. Other rules take them for what they seem to lack
+ * because of the mistake, so they judge them once it is corrected.
+ */
+class RefusedLines {
+  readonly #lines = new Set<string>();
+
+  constructor(corefiles: readonly LintedCorefile[]) {
+    for (const { blocks, problems } of corefiles) {
+      const wrong = new Set(problems.flatMap(({ place }) => (place ? keyOf(place) : [])));
+      if (wrong.size === 0) continue;
+      for (const directive of blocks.flatMap(({ block }) => block.directives)) {
+        const own = linesOf(directive).map(keyOf);
+        if (own.some((key) => wrong.has(key))) for (const key of own) this.#lines.add(key);
+      }
+    }
+  }
+
+  has({ code }: Pick<LintRule, 'code'>, { at }: Told): boolean {
+    if (this.#lines.size === 0 || 'object' in at || readingCodes.has(code)) return false;
+    return this.#lines.has(keyOf(aimedAt(at).place));
+  }
+}
+
+function keyOf({ file, line }: Pick<Place, 'file' | 'line'>): string {
+  return `${file}:${line}`;
+}
+
+/** The places of the words that begin the lines of a directive. */
+function linesOf({ at, block }: Pick<Directive, 'at' | 'block'>): readonly Place[] {
+  const inner = (block ?? []).flatMap((line) => linesOf({ at: line.name, block: line.block }));
+  return [at.place, ...inner];
 }
 
 /** The rule of unreadable parts of the input; it has a page like any other rule. */

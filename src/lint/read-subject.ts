@@ -11,6 +11,7 @@ import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
 import { namesIn } from '../server/contract/configuration.ts';
 import { keyProblem } from '../server/contract/endpoints.ts';
 import type { Plugin } from '../server/contract/plugin.ts';
+import { braceFault } from './braces.ts';
 import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
@@ -27,6 +28,14 @@ export interface KnownPlugins {
 export interface ReadCorefiles {
   readonly corefiles: readonly LintedCorefile[];
   readonly sources: ReadonlyMap<string, SourceText>;
+  /** Of Corefiles whose structure is a guess, the probable mistake in place of all else. */
+  readonly broken: readonly BrokenCorefile[];
+}
+
+/** A Corefile whose braces do not match. */
+export interface BrokenCorefile {
+  readonly file: string;
+  readonly problem: Problem;
 }
 
 /** Parses all Corefiles. Fragments that none of them imports are parsed by themselves. */
@@ -38,10 +47,47 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   const parsed = [...whole, ...parts];
   const names = new Set(parsed.flatMap(({ output }) => [...namesIn(output.corefile)]));
   const loaded = await plugins.load(names);
+  const understood = parsed.map((each) => {
+    const corefile = understand(each, loaded, reader.sources);
+    return { corefile, problem: brokenBy(corefile, each.input.source, plugins) };
+  });
   return {
-    corefiles: parsed.map((each) => understand(each, loaded, reader.sources)),
+    corefiles: understood.flatMap(({ corefile, problem }) => (problem === null ? corefile : [])),
     sources: reader.sources,
+    broken: understood.flatMap(({ corefile: { file }, problem }) =>
+      problem === null ? [] : { file, problem },
+    ),
   };
+}
+
+/**
+ * The probable mistake in the braces of a Corefile that is refused; null: it has none, or can be
+ * read as it is.
+ */
+function brokenBy(
+  { problems, fragment }: LintedCorefile,
+  { label, text }: SourceText,
+  { directives }: KnownPlugins,
+): Problem | null {
+  if (fragment) return null;
+  const lines = text.split('\n');
+  const misplaced = problems.flatMap(({ code, place }) => {
+    const [, name = ''] = /^\s*(\S+)/.exec(lines[(place?.line ?? 0) - 1] ?? '') ?? [];
+    const counts = code === 'property-unknown' && place?.file === label;
+    return counts && directives.includes(name) ? { line: place.line, name } : [];
+  });
+  const fault = braceFault(label, text, misplaced[0] ?? null);
+  // Without problems a } at the end may be missing, which the server adds.
+  if (fault === null || (problems.length === 0 && !fault.loses)) return null;
+  const { line, column, hint, remedy } = fault;
+  const place: Place = { file: label, line, column };
+  return new Problem({
+    code: 'corefile-brace',
+    text: fault.text,
+    place,
+    remedy,
+    ...(hint !== null && { hint }),
+  });
 }
 
 interface Parsed {

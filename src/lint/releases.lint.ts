@@ -1,5 +1,5 @@
 /** CF01: directives and properties that the target does not have. */
-import { nearest } from '../base/problem.ts';
+import { nearest, type Place } from '../base/problem.ts';
 import type { Directive } from '../corefile/tree.ts';
 import { readingFindings } from './reading.lint.ts';
 import {
@@ -30,11 +30,20 @@ export function releaseRule(external: External): LintRule {
     find(subject, tell) {
       for (const corefile of subject.corefiles) {
         tellReading(corefile, external, subject, tell);
+        // What ndots does not know either is reported once.
+        const unknown = new Set(corefile.problems.map(({ place }) => keyOf(place)));
+        const once: Tell = (told) => {
+          if (!('place' in told.at) || !unknown.has(keyOf(told.at.place))) tell(told);
+        };
         for (const { block } of corefile.blocks)
-          for (const directive of block.directives) judge(directive, corefile, subject, tell);
+          for (const directive of block.directives) judge(directive, corefile, subject, once);
       }
     },
   };
+}
+
+function keyOf(place: Place | null): string {
+  return place === null ? '' : `${place.file}:${place.line}:${place.column}`;
 }
 
 /** Reports unknown directives, and those with an outdated name. */

@@ -93,6 +93,14 @@ export class LintedBlock {
     return this.block.directives.some((each) => each.name === name);
   }
 
+  /** Whether it listens on loopback alone, so that only programs of the same host ask it. */
+  get isLocal(): boolean {
+    const binds = this.directives('bind').flatMap(({ args }) => args);
+    return (
+      binds.length > 0 && binds.every(({ text }) => /^(?:127\.[\d.]+|::1|lo|localhost)$/.test(text))
+    );
+  }
+
   /** All uses of a directive as they were written. */
   directives(name: string): readonly Directive[] {
     return this.block.directives.filter((each) => each.name === name);

@@ -39,7 +39,7 @@ export function parseTarget(text: string): LintTarget {
 
 /** The target that a container image runs; null if it is another program. */
 export function targetOfImage(image: string): LintTarget | null {
-  if (/(?:^|\/)ndots(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
+  if (/(?:^|\/)ndots(?:-[\w.-]+)?(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
   const [, path = '', tag = ''] = /^([^@]*?)(?::([^/:@]*))?(?:@.*)?$/.exec(image) ?? [];
   const [, digits] = /^v?(\d+\.\d+\.\d+)/.exec(tag) ?? [];
   const version = digits === undefined ? null : readVersion(digits);

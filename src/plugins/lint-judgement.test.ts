@@ -144,3 +144,235 @@ test('a comment about a defect of CoreDNS is not unused where ndots is the targe
   );
   assert.deepEqual(await found({ files: { Corefile: text } }, true), []);
 });
+
+describe('one mistake is one finding', () => {
+  const health = (...lines: readonly string[]): LintTexts => ({
+    files: { Corefile: corefile('health {', ...lines.map((line) => `    ${line}`), '}', 'ready') },
+  });
+
+  for (const [line, expected] of [
+    ['lameduck 5', 'error CF43 7'],
+    ['lameduck', 'error CF43 7'],
+    ['lameduck 5 seconds', 'error CF43 7'],
+    ['lameduk 5s', 'error CF01 7'],
+    ['lameduck 2s', 'warning CF18 7'],
+  ] as const)
+    test(`health with ${line}`, async () =>
+      assert.deepEqual(await found(health(line)), [expected]));
+
+  test('a forward that is refused is not judged by the lines it should have', async () => {
+    const text = corefile('forward . 10.0.0.2 {', '    max_concurent 1000', '}');
+    assert.deepEqual(await found({ files: { Corefile: text }, target: 'coredns' }), [
+      'error CF01 7',
+    ]);
+  });
+
+  test('a line beside it is judged as before', async () => {
+    const text = corefile('health {', '    lameduck 5', '}', 'bufsize 4096');
+    assert.deepEqual(await found({ files: { Corefile: text } }, true), [
+      'error CF43 7',
+      'warning CF32 9',
+    ]);
+  });
+});
+
+describe('braces that do not match are the first finding, where one is missing', () => {
+  const first = async (text: string, file = 'Corefile'): Promise<string> => {
+    const { findings } = await lintTexts({ files: { [file]: text } });
+    const [one, two] = findings;
+    assert.ok(one?.severity === 'warning' || two === undefined, `${two?.code} ${two?.text}`);
+    return `${one?.code} ${one?.spot.line} ${one?.text}; ${one?.hint}`;
+  };
+
+  test('the } of a directive, in an indented file', async () => {
+    assert.equal(
+      await first(
+        '.:53 {\n    errors\n    kubernetes cluster.local {\n        pods insecure\n    forward . 10.0.0.2\n    cache 30\n}\n',
+      ),
+      "CF34 5 the } of 'kubernetes' (Corefile:3) is missing before this line; 'forward' is indented like 'kubernetes'",
+    );
+  });
+
+  test('the } of a directive before the one of its block', async () => {
+    assert.equal(
+      await first(
+        '.:53 {\n    errors\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n}\na.example:53 {\n    whoami\n}\n',
+      ),
+      "CF34 5 the } of 'forward' (Corefile:3) is missing before this line; This } is indented less than 'forward'",
+    );
+  });
+
+  test('the } of a block before the next block', async () => {
+    assert.equal(
+      await first(
+        'a.example:53 {\n    errors\n    whoami\n\nb.example:53 {\n    errors\n    whoami\n}\n',
+      ),
+      "CF34 5 the } of 'a.example:53' (Corefile:1) is missing before this line; 'b.example:53' is indented like 'a.example:53'",
+    );
+  });
+
+  test('the last } of a file', async () => {
+    assert.equal(
+      await first('.:53 {\n    errors\n    whoami\n'),
+      "CF34 3 the } of '.:53' (Corefile:1) is missing at the end of the file; null",
+    );
+  });
+
+  test('the } of a directive, in a file without indentation', async () => {
+    assert.equal(
+      await first(
+        '.:53 {\nerrors\nhealth {\nlameduck 5s\nready\nforward . 10.0.0.2\ncache 30\n}\n',
+      ),
+      "CF34 5 the } of 'health' (Corefile:3) is missing before this line; 'ready' is a directive",
+    );
+  });
+
+  test('the { of a directive', async () => {
+    assert.equal(
+      await first(
+        '.:53 {\n    errors\n    forward . 10.0.0.2\n        max_concurrent 1000\n    }\n    cache 30\n}\n',
+      ),
+      "CF34 3 the { of 'forward' is missing at the end of this line; The next line is indented more, and the } at Corefile:5 closes '.:53'",
+    );
+  });
+
+  test('a surplus }', async () => {
+    assert.equal(
+      await first('.:53 {\n    errors\n    cache 30\n    }\n    forward . 10.0.0.2\n}\n'),
+      "CF34 4 this } closes '.:53' (Corefile:1) too early; It is indented more than '.:53', and the } at Corefile:6 then closes nothing",
+    );
+  });
+
+  test('within a ConfigMap the line is that of the file', async () => {
+    const text =
+      'kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n    .:53 {\n        errors\n        cache 30 {\n            success 100\n        whoami\n    }\n';
+    assert.match(
+      await first(text, 'map.yaml'),
+      /^CF34 9 the } of 'cache' \(map\.yaml:7\) is missing/,
+    );
+  });
+});
+
+describe('health and ready', () => {
+  const deployment = (...probes: readonly string[]): string =>
+    `apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: coredns }\nspec:\n  replicas: 2\n  template:\n    spec:\n      dnsPolicy: Default\n      priorityClassName: system-cluster-critical\n      affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } }\n      containers:\n        - name: dns\n          image: ndots:0.1.0\n${probes.map((probe) => `          ${probe}\n`).join('')}`;
+  const ready =
+    'readinessProbe: { httpGet: { path: /ready, port: 8181 }, periodSeconds: 2, failureThreshold: 1 }';
+  const live = 'livenessProbe: { httpGet: { path: /health, port: 8080 } }';
+  const kubernetes = 'kubernetes cluster.local';
+  const healthy = ['health {', '    lameduck 5s', '}'];
+
+  test('a probe that asks a plugin which is missing: an error', async () => {
+    const pods = deployment(ready, live);
+    const judged = (...lines: readonly string[]) =>
+      found({ files: { Corefile: corefile(kubernetes, ...lines), 'pods.yaml': pods } }, true);
+    assert.deepEqual(await judged(...healthy, 'ready'), []);
+    assert.deepEqual(await judged('ready'), ['error CF17 15']);
+    assert.deepEqual(await judged(...healthy), ['error CF17 14']);
+  });
+
+  test('a liveness or startup probe at another port than health answers: an error', async () => {
+    const pods = deployment(
+      ready,
+      'startupProbe: { httpGet: { path: /health, port: 8081 } }',
+      'livenessProbe: { httpGet: { path: /health, port: 8080 } }',
+    );
+    const files = { Corefile: corefile(kubernetes, ...healthy, 'ready'), 'pods.yaml': pods };
+    assert.deepEqual(await found({ files }), ['error CF17 15']);
+  });
+
+  test('a probe by the name of a port that the container has', async () => {
+    const pods = deployment(
+      'ports: [{ name: ready, containerPort: 8181 }, { name: live, containerPort: 9090 }]',
+      ready.replace('8181', 'ready'),
+      live.replace('8080', 'live'),
+    );
+    const files = { Corefile: corefile(kubernetes, ...healthy, 'ready'), 'pods.yaml': pods };
+    assert.deepEqual(await found({ files }), ['error CF17 16']);
+  });
+
+  test('a probe that runs a command, or asks another path, needs no plugin', async () => {
+    const pods = deployment(
+      'readinessProbe: { exec: { command: [true] } }',
+      'livenessProbe: { tcpSocket: { port: 53 } }',
+    );
+    const files = { Corefile: corefile(kubernetes), 'pods.yaml': pods };
+    assert.deepEqual(await found({ files }), []);
+  });
+
+  test('an import that is not in the input may have the plugin: a warning', async () => {
+    const map = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${corefile(kubernetes, 'import /etc/coredns/custom/*.override', ...healthy).replaceAll(/^/gm, '    ')}\n`;
+    const files = { 'map.yaml': map, 'pods.yaml': deployment(ready, live) };
+    assert.deepEqual(await found({ files }), ['warning CF17 14']);
+  });
+
+  test('a bare Corefile for a cluster without them: a note for each', async () => {
+    const all = (...lines: readonly string[]) =>
+      found({ files: { Corefile: corefile(...lines) } }, true);
+    assert.deepEqual(await all(kubernetes), ['note CF17 1', 'note CF17 1']);
+    assert.deepEqual(await all(kubernetes, 'ready'), ['note CF17 1']);
+    assert.deepEqual(await all(kubernetes, ...healthy, 'ready'), []);
+    assert.deepEqual(await all('whoami'), []);
+  });
+
+  test('health of node-cache, whose liveness probe asks it', async () => {
+    const pods = `apiVersion: apps/v1\nkind: DaemonSet\nmetadata: { name: node-local-dns }\nspec:\n  template:\n    spec:\n      hostNetwork: true\n      dnsPolicy: Default\n      priorityClassName: system-node-critical\n      containers:\n        - name: node-cache\n          image: ndots-node-cache:0.1.0\n          livenessProbe: { httpGet: { host: 169.254.20.10, path: /health, port: 8080 } }\n`;
+    const cache = (line: string): string =>
+      `.:53 {\n    errors\n    cache 30\n    loop\n    prometheus :9253\n    bind 169.254.20.10\n    forward . 10.96.0.10 {\n        force_tcp\n    }\n${line}}\n`;
+    const judged = (line: string) => found({ files: { Corefile: cache(line), 'pods.yaml': pods } });
+    assert.deepEqual(await judged(''), ['error CF17 13']);
+    assert.deepEqual(await judged('    health 169.254.20.10:8080\n'), []);
+  });
+});
+
+describe('lines that somebody may need are not removed by --fix', () => {
+  for (const line of ['log', 'log . {\n        class all\n    }'])
+    test(`${line.slice(0, 5)}: plan and doctor read the queries`, async () => {
+      const { findings } = await lintTexts({ files: { Corefile: corefile(line, 'whoami') } });
+      assert.deepEqual(
+        findings.map(({ code, severity, edits }) => [code, severity, edits]),
+        [['CF31', 'note', []]],
+      );
+      assert.match(findings[0]!.hint ?? '', /ndots plan/);
+    });
+
+  for (const [line, code] of [
+    ['max_fails 0', 'CF28'],
+    ['force_tcp', 'CF21'],
+  ] as const)
+    test(`${line} is advice`, async () => {
+      const text = corefile('forward . 169.254.169.253 {', `    ${line}`, '}');
+      const { findings } = await lintTexts({ files: { Corefile: text } });
+      assert.deepEqual(
+        findings.map((each) => [each.code, each.edits]),
+        [[code, []]],
+      );
+    });
+
+  test('a second health at the same address is advice', async () => {
+    const text = corefile('health {', '    lameduck 5s', '}', 'whoami');
+    const { findings } = await lintTexts({
+      files: { Corefile: text + text.replace('.:53', 'a.example:53') },
+    });
+    assert.deepEqual(
+      findings.filter(({ code }) => code === 'CF17').map(({ edits }) => edits),
+      [[]],
+    );
+  });
+});
+
+describe('loops and rollouts', () => {
+  test('a server on loopback at another port than 53 cannot be reached through resolv.conf', async () => {
+    const text = (port: number): string =>
+      `.:${port} {\n    bind 127.0.0.1\n    errors\n    cache 30\n    prometheus\n    forward . /etc/resolv.conf\n}\n`;
+    assert.deepEqual(await found({ files: { Corefile: text(53) } }), ['warning CF04 6']);
+    assert.deepEqual(await found({ files: { Corefile: text(1053) } }), []);
+  });
+
+  test('a server on loopback has no nodes that send it queries after its end', async () => {
+    const text = (address: string): string =>
+      corefile(`bind ${address}`, 'health {', '    lameduck 0s', '}', 'whoami');
+    assert.deepEqual(await found({ files: { Corefile: text('127.0.0.1 ::1') } }), []);
+    assert.deepEqual(await found({ files: { Corefile: text('10.0.0.1') } }), ['warning CF18 8']);
+  });
+});

@@ -124,7 +124,7 @@ function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): v
       path: spec['dnsPolicy'] === undefined ? [...path, 'containers'] : [...path, 'dnsPolicy'],
     },
     text: `the resolv.conf of ${object.name} names cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
-    hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+    hint: 'Each query comes back again and again; with loop the server ends at its start instead.',
     remedy: 'Write dnsPolicy: Default',
   });
 }

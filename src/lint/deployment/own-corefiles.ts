@@ -2,7 +2,7 @@
 import { dirname, relative, sep } from 'node:path';
 import { child, children, text } from '../../base/json-object.ts';
 import { podSpecOf } from '../workload.ts';
-import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
+import type { CorefileRole, LintObject, LintedCorefile, Subject } from '../subject.ts';
 
 /**
  * The Corefiles of servers that an object may run: those of the ConfigMaps that it mounts, where
@@ -12,9 +12,10 @@ import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 export function ownCorefiles(
   object: Pick<LintObject, 'file'> & Partial<LintObject>,
   { corefiles }: Pick<Subject, 'corefiles'>,
+  role: CorefileRole = 'server',
 ): readonly LintedCorefile[] {
   const { file } = object;
-  const servers = corefiles.filter(({ fragment, role }) => !fragment && role === 'server');
+  const servers = corefiles.filter((each) => !each.fragment && each.role === role);
   const mounted = mountedMaps(object);
   const own = servers.filter(
     ({ object: map }) =>

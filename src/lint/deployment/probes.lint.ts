@@ -2,7 +2,7 @@
 import type { Place } from '../../base/problem.ts';
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
-import { child, text, type JsonObject } from '../../base/json-object.ts';
+import { child, children, text, type JsonObject } from '../../base/json-object.ts';
 import {
   failsWithin,
   quickReadiness,
@@ -24,8 +24,10 @@ const probes: LintRule = {
     for (const object of subject.objects) {
       if (object.kind === 'HelmValues') helmProbes(object, subject, tell);
       const server = dnsServerIn(object);
-      if (server?.role === 'server') podProbes(object, subject, tell);
+      if (server?.role === 'server') readiness(object, tell);
+      if (server !== null) askedPlugins(object, subject, tell);
     }
+    bareCorefiles(subject, tell);
     for (const { blocks } of subject.corefiles) {
       const seen = new Map<string, Place>();
       for (const { at, args } of blocks.flatMap((block) => block.directives('health'))) {
@@ -39,18 +41,16 @@ const probes: LintRule = {
           severity: 'note',
           hint: `It is there since ${first.file}:${first.line}; health is the same for the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',
-          fix: { kind: 'remove', token: at },
         });
       }
     }
   },
 };
 
-function podProbes(object: LintObject, subject: Subject, tell: Tell): void {
+function readiness(object: LintObject, tell: Tell): void {
   const { container } = dnsServerIn(object)!;
   const { value, path } = container;
-  const probe = child(value, 'readinessProbe');
-  const get = child(probe, 'httpGet');
+  const get = child(child(value, 'readinessProbe'), 'httpGet');
   if (value['readinessProbe'] === undefined) {
     tell({
       at: { object, path: [...path, 'name'] },
@@ -67,52 +67,101 @@ function podProbes(object: LintObject, subject: Subject, tell: Tell): void {
       text: 'readiness asks /health, which is OK before the services are known, and during lameduck',
       remedy: 'Ask the plugin ready: path /ready, port 8181.',
     });
-    return;
   }
-  if (text(get, 'path') !== '/ready') return;
-  needsPlugin(
-    'ready',
-    8181,
-    'readinessProbe',
-    { object, path: [...path, 'readinessProbe'], get },
-    subject,
-    tell,
-  );
+}
+
+/** The paths of plugins that probes ask, and their usual ports. */
+const answering: Readonly<Record<string, { readonly plugin: string; readonly usual: number }>> = {
+  '/ready': { plugin: 'ready', usual: 8181 },
+  '/health': { plugin: 'health', usual: 8080 },
+};
+
+/** Probes that ask a plugin that the Corefile does not have, or at another port. */
+function askedPlugins(object: LintObject, subject: Subject, tell: Tell): void {
+  const { container, role } = dnsServerIn(object)!;
+  for (const name of ['readinessProbe', 'livenessProbe', 'startupProbe']) {
+    const get = child(child(container.value, name), 'httpGet');
+    const asked = answering[text(get, 'path')];
+    if (asked === undefined) continue;
+    const path = [...container.path, name];
+    for (const corefile of ownCorefiles(object, subject, role))
+      needsPlugin(
+        asked,
+        corefile,
+        { name, object, path, port: portOf(get, container.value) },
+        tell,
+      );
+  }
+}
+
+/** The port of a probe, which may be the name of one of the container's. */
+function portOf(get: JsonObject, container: JsonObject): unknown {
+  const { port } = get;
+  const named = children(container, 'ports').find((each) => text(each, 'name') === port);
+  return named === undefined ? port : named['containerPort'];
 }
 
 interface HttpProbe {
+  readonly name: string;
   readonly object: LintObject;
   readonly path: DocumentPath;
-  readonly get: JsonObject;
+  readonly port: unknown;
 }
 
 function needsPlugin(
-  plugin: string,
-  usual: number,
-  name: string,
-  { object, path, get }: HttpProbe,
-  subject: Subject,
+  { plugin, usual }: { readonly plugin: string; readonly usual: number },
+  corefile: LintedCorefile,
+  { name, object, path, port }: HttpProbe,
   tell: Tell,
 ): void {
-  for (const corefile of ownCorefiles(object, subject)) {
-    const uses = corefile.blocks.flatMap((block) => block.directives(plugin));
-    if (uses.length === 0) {
-      tell({
-        at: { object, path },
-        text: `${name} asks the plugin ${plugin}, which ${corefile.file} does not have`,
-        hint: 'The probe fails: no pod becomes ready.',
-        remedy: `Add ${plugin} to the server block of the root zone.`,
-      });
-      continue;
-    }
-    const ports = uses.map(({ args }) => Number(/:(\d+)$/.exec(args[0]?.text ?? '')?.[1] ?? usual));
-    const port = get['port'];
-    if (typeof port !== 'number' || ports.includes(port)) continue;
+  const uses = corefile.blocks.flatMap((block) => block.directives(plugin));
+  if (uses.length === 0) {
+    const imports = [...corefile.problems, ...corefile.warnings].some(({ code }) =>
+      code.startsWith('import-'),
+    );
     tell({
-      at: { object, path: [...path, 'httpGet', 'port'] },
-      text: `${name} asks port ${port}, and ${plugin} answers at ${ports.join(', ')}`,
-      remedy: 'Give both the same port.',
+      at: { object, path },
+      text: `${name} asks the plugin ${plugin}, which ${corefile.file} does not have`,
+      severity: imports ? 'warning' : 'error',
+      hint: `${name === 'readinessProbe' ? 'The probe fails: no pod becomes ready.' : 'The probe fails: kubelet restarts every pod again and again.'}${imports ? ' What the Corefile imports is not in the input, and may have it.' : ''}`,
+      remedy: `Add ${plugin} to the server block of the root zone.`,
     });
+    return;
+  }
+  const ports = uses.map(({ args }) => Number(/:(\d+)$/.exec(args[0]?.text ?? '')?.[1] ?? usual));
+  if (typeof port !== 'number' || ports.includes(port)) return;
+  tell({
+    at: { object, path: [...path, 'httpGet', 'port'] },
+    text: `${name} asks port ${port}, and ${plugin} answers at ${ports.join(', ')}`,
+    remedy: 'Give both the same port.',
+  });
+}
+
+/** What the probes of a pod usually ask, in Corefiles whose pods are not in the input. */
+function bareCorefiles(subject: Subject, tell: Tell): void {
+  const owned = new Set(
+    subject.objects.flatMap((object) => {
+      const server = dnsServerIn(object);
+      return server === null ? [] : ownCorefiles(object, subject, server.role);
+    }),
+  );
+  for (const corefile of subject.corefiles) {
+    const { role, fragment, object, blocks } = corefile;
+    if (fragment || owned.has(corefile) || object?.kind === 'HelmValues') continue;
+    const block = blocks.find((each) => role === 'node-cache' || each.has('kubernetes'));
+    if (block === undefined) continue;
+    for (const plugin of role === 'node-cache' ? ['health'] : ['health', 'ready'])
+      if (!blocks.some((each) => each.has(plugin)))
+        tell({
+          at: block.block,
+          text: `no server block has ${plugin}`,
+          severity: 'note',
+          hint:
+            plugin === 'ready'
+              ? 'A readiness probe of /ready fails. Without one, pods get queries before they know the services.'
+              : 'A liveness probe of /health fails, and there is no lameduck: rollouts lose queries.',
+          remedy: plugin === 'ready' ? 'Add: ready' : 'Add: health { lameduck 5s }',
+        });
   }
 }
 
@@ -146,7 +195,9 @@ const lameduck: LintRule = corefileRule({
     // A node cache serves only its own node: no other node has to remove it from its rules.
     if (corefile.role === 'node-cache') return;
     const grace = graceSeconds(corefile, subject);
-    for (const directive of corefile.blocks.flatMap((block) => block.directives('health'))) {
+    // No other node sends queries to a server that listens on loopback alone.
+    const remote = corefile.blocks.filter((block) => !block.isLocal);
+    for (const directive of remote.flatMap((block) => block.directives('health'))) {
       const line = lineOf(directive, 'lameduck');
       const ms = line === null ? 0 : (parseDuration(line.args[0]?.text ?? '') ?? 0);
       if (ms < PROPAGATION_MS) {

@@ -79,7 +79,8 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   );
 }
 
-const CIRCLE = 'Each query comes back until memory is used up; with loop the server ends instead.';
+const CIRCLE =
+  'Each query comes back again and again; with loop the server ends at its start instead.';
 
 /** Says what of this server an address is; null: it leads elsewhere. */
 function waysBack(
@@ -249,8 +250,7 @@ const forcedTcp: LintRule = blockRule({
         at: line.name,
         text: `every query to ${to.text} goes over TCP`,
         hint: 'Resolvers of clouds limit TCP connections, and some listen on UDP only: all names of the zone fail together.',
-        remedy: 'Take force_tcp away here; towards the cluster’s own DNS it is right.',
-        fix: { kind: 'remove', token: line.name },
+        remedy: 'Remove force_tcp here, unless the resolver is known to take it.',
       });
     }
   },
@@ -304,8 +304,7 @@ const neverDown: LintRule = blockRule({
         text: 'max_fails 0 says that an upstream is always up',
         hint: 'Queries keep going to one that is dead, and wait for it each time.',
         remedy:
-          'Take the line away: with 2, the default, a dead upstream is left out until it answers probes.',
-        fix: { kind: 'remove', token: line.name },
+          'Remove the line, unless the upstream is one address with many servers behind it: with 2, the default, a dead upstream is left out until it answers probes.',
       });
     }
   },
@@ -362,14 +361,16 @@ const removedLoop: LintRule = corefileRule({
 
 function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
   if (block.has('loop')) return;
+  // resolv.conf cannot name a port, and no Service leads to loopback.
+  if (block.isLocal && block.block.keys.every(({ port }) => port !== 53)) return;
   for (const directive of block.directives('forward')) {
     const to = targetsOf(directive).find(({ text: word }) => word.startsWith('/'));
     if (to === undefined) continue;
     tell({
       at: to,
       text: `a forwarding loop through ${to.text} would not be noticed: the block has no loop`,
-      hint: 'Without loop a forwarding loop does not end the server at its start: it eats its memory, and then that of the node.',
-      remedy: 'Add loop; if the server then ends, it is resolv.conf that has to be mended.',
+      hint: 'The server starts all the same, and each query that enters the loop goes round until memory or CPU is used up.',
+      remedy: 'Add loop. If the server then ends at its start, correct resolv.conf.',
       fix: { kind: 'above', token: directive.at, text: 'loop' },
     });
     return;

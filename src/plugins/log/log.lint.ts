@@ -13,11 +13,9 @@ const tellsTooMuch: LintRule = blockRule({
       tell({
         at: classes?.name ?? directive.at,
         text: 'a line is written for every query',
-        hint: 'At thousands of queries per second the log costs more than the answers, and somebody stores it.',
-        remedy: 'Write log { class error } (or denial), and all only while you look for something.',
-        ...(classes === null
-          ? { fix: { kind: 'property', directive, text: 'class error' } as const }
-          : {}),
+        hint: 'At thousands of queries per second the log costs more than the answers. ndots plan and ndots doctor read these lines.',
+        remedy:
+          'Keep it while you collect queries or look for something; otherwise write log { class error }.',
       });
     }
     const { fragment } = block.corefile;

@@ -1,0 +1,188 @@
+/**
+ * Finds the brace that is missing or surplus in a Corefile whose braces do not match. The parser
+ * sees it only where the text ends; the indentation shows where its writer meant it.
+ */
+
+/** The probable mistake, in lines and columns of the text. */
+export interface BraceFault {
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+  readonly hint: string | null;
+  readonly remedy: string;
+  /** Whether a block ends too early: what follows is lost, even if the parser accepts it. */
+  readonly loses: boolean;
+}
+
+/** A line in braces that begins with the name of a directive, which no property has. */
+export interface Misplaced {
+  readonly line: number;
+  readonly name: string;
+}
+
+interface Line {
+  readonly number: number;
+  /** `Corefile:3`. */
+  readonly place: string;
+  readonly indent: number;
+  /** The first word. */
+  readonly word: string;
+  readonly opens: boolean;
+  /** Whether a } follows other words. */
+  readonly closes: boolean;
+}
+
+interface Open extends Line {
+  /** Whether the lines within are indented more than this one. */
+  indented: boolean | null;
+}
+
+/** A closing brace that is indented more than the line that opened. */
+interface Suspect {
+  readonly brace: Line;
+  readonly opener: Line;
+}
+
+/** The probable mistake; null: as many braces close as open, or quotes hide what does. */
+export function braceFault(
+  file: string,
+  text: string,
+  misplaced: Misplaced | null,
+): BraceFault | null {
+  const lines = readLines(file, text);
+  if (lines === null) return null;
+  const stack: Open[] = [];
+  const candidates: BraceFault[] = [];
+  let suspect: Suspect | null = null;
+  for (const line of lines) {
+    const top = stack.at(-1);
+    if (line.word === '}') {
+      if (top === undefined) return surplus(lines, line, suspect);
+      stack.pop();
+      if (line.indent < top.indent)
+        candidates.push(missing(top, line, `This } is indented less than '${top.word}'`));
+      if (line.indent > top.indent) suspect ??= { brace: line, opener: top };
+      continue;
+    }
+    if (top !== undefined) {
+      top.indented ??= line.indent > top.indent;
+      if (top.indented && line.indent <= top.indent) {
+        const how = line.indent === top.indent ? 'like' : 'less than';
+        candidates.push(missing(top, line, `'${line.word}' is indented ${how} '${top.word}'`));
+      }
+    }
+    if (line.opens) stack.push({ ...line, indented: null });
+    if (line.closes && stack.pop() === undefined) return surplus(lines, line, suspect);
+  }
+  const open = stack.at(-1);
+  if (open === undefined) return null;
+  const balanced = candidates.find(({ line }) => isBalanced(lines, line));
+  const [first = null] = balanced === undefined ? candidates : [balanced];
+  if (first !== null) return first;
+  const wrong = lines.find(({ number }) => number === misplaced?.line);
+  const owner = wrong === undefined ? null : openAt(lines, wrong);
+  if (wrong !== undefined && owner !== null)
+    return missing(owner, wrong, `'${wrong.word}' is a directive`);
+  const last = lines.at(-1)!;
+  return {
+    line: last.number,
+    column: last.indent + 1,
+    text: `the } of '${open.word}' (${open.place}) is missing at the end of the file`,
+    hint: null,
+    remedy: 'Add a line with }.',
+    loses: false,
+  };
+}
+
+/** The words that matter of each line that is not blank; null if a quote spans lines. */
+function readLines(file: string, text: string): readonly Line[] | null {
+  const lines: Line[] = [];
+  for (const [index, raw] of text.split('\n').entries()) {
+    const bare = raw
+      .replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+      .replace(/(^|\s)#.*/, '')
+      .trimEnd();
+    if ((bare.split('"').length - 1) % 2 === 1) return null;
+    const [word] = /\S+/.exec(bare) ?? [];
+    if (word === undefined) continue;
+    const indent = bare.search(/\S/);
+    const words = bare.trim().split(/\s+/);
+    const braces = words.filter((each) => each === '{' || each === '}');
+    const isPair = braces.length > 1;
+    const opens = !isPair && words.at(-1) === '{';
+    const closes = !isPair && braces[0] === '}' && word !== '}';
+    lines.push({ number: index + 1, place: `${file}:${index + 1}`, indent, word, opens, closes });
+  }
+  return lines;
+}
+
+function missing(opener: Line, before: Line, hint: string): BraceFault {
+  return {
+    line: before.number,
+    column: before.indent + 1,
+    text: `the } of '${opener.word}' (${opener.place}) is missing before this line`,
+    hint,
+    remedy: 'Add a line with } above this one.',
+    loses: false,
+  };
+}
+
+/** The mistake behind a `}` that closes nothing. */
+function surplus(lines: readonly Line[], end: Line, suspect: Suspect | null): BraceFault {
+  const remedy = 'Remove this }.';
+  if (suspect === null)
+    return {
+      line: end.number,
+      column: end.indent + 1,
+      text: 'this } closes nothing',
+      hint: 'Perhaps a } above is one too many, and a block ends earlier than it looks.',
+      remedy,
+      loses: false,
+    };
+  const { brace, opener } = suspect;
+  const at = lines.indexOf(brace);
+  const owner = lines.findLastIndex(
+    ({ indent, word }, index) => index < at && indent === brace.indent && word !== '}',
+  );
+  const line = lines[owner];
+  if (line !== undefined && !line.opens && lines[owner + 1]!.indent > line.indent)
+    return {
+      line: line.number,
+      column: line.indent + 1,
+      text: `the { of '${line.word}' is missing at the end of this line`,
+      hint: `The next line is indented more, and the } at ${brace.place} closes '${opener.word}'`,
+      remedy: 'Add { at the end of this line.',
+      loses: true,
+    };
+  return {
+    line: brace.number,
+    column: brace.indent + 1,
+    text: `this } closes '${opener.word}' (${opener.place}) too early`,
+    hint: `It is indented more than '${opener.word}', and the } at ${end.place} then closes nothing`,
+    remedy,
+    loses: true,
+  };
+}
+
+/** Whether braces match if one closes before this line. */
+function isBalanced(lines: readonly Line[], before: number): boolean {
+  let depth = 0;
+  for (const { number, word, opens, closes } of lines) {
+    if (number === before) depth--;
+    if (word === '}' || closes) depth--;
+    if (depth < 0) return false;
+    if (opens) depth++;
+  }
+  return depth === 0;
+}
+
+/** The line whose brace is open at this line. */
+function openAt(lines: readonly Line[], at: Line): Line | null {
+  const stack: Line[] = [];
+  for (const line of lines) {
+    if (line === at) break;
+    if (line.word === '}') stack.pop();
+    if (line.opens) stack.push(line);
+  }
+  return stack.at(-1) ?? null;
+}
