@@ -136,7 +136,7 @@ describe('a query goes to the block with the longest zone', () => {
 });
 
 describe('rules and the pages of plugins', () => {
-  const examples = globSync('src/plugins/*/*.md')
+  const examples = ['README.md', ...globSync(['src/plugins/*/*.md', 'docs/*.md', 'deploy/*.md'])]
     .toSorted()
     .flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/^```corefile\n([^]*?)^```$/gm)].map(
@@ -144,13 +144,15 @@ describe('rules and the pages of plugins', () => {
       ),
     );
 
-  test('no example of a page is an error', async () => {
+  test('no example of a page is an error or a warning', async () => {
     assert.ok(examples.length > 100);
     const wrong: string[] = [];
     for (const { file, body } of examples) {
-      const { findings } = await lintTexts({ files: { Corefile: body }, target: 'ndots' });
+      const { findings } = await lintTexts({ files: { Corefile: body }, live: false });
+      // An example shows the plugin of its page, and need not have a cache.
       for (const { severity, code, text } of findings)
-        if (severity === 'error') wrong.push(`${basename(file)}: ${code} ${text}`);
+        if (severity !== 'note' && code !== 'CF50')
+          wrong.push(`${basename(file)}: ${code} ${text}`);
     }
     assert.deepEqual(wrong, []);
   });

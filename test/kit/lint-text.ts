@@ -12,10 +12,12 @@ export interface LintTexts {
   readonly files: Readonly<Record<string, string>>;
   readonly target?: string;
   readonly running?: string;
+  /** Whether to ask the upstreams; default true. */
+  readonly live?: boolean;
 }
 
 /** What the linter says of these texts. */
-export function lintTexts({ files, target, running }: LintTexts): Promise<LintReport> {
+export function lintTexts({ files, target, running, live = true }: LintTexts): Promise<LintReport> {
   return lint({
     given: {
       files: Object.entries(files).map(([file, text]) => ({ file, text, named: true })),
@@ -23,7 +25,7 @@ export function lintTexts({ files, target, running }: LintTexts): Promise<LintRe
     },
     plugins: { directives: directiveNames, external, load: loadPlugins },
     rules: [...rules, ...liveRules],
-    live: (subject) => askLive(liveRules, subject, exampleWorld),
+    ...(live && { live: (subject) => askLive(liveRules, subject, exampleWorld) }),
     target: target === undefined ? null : parseTarget(target),
     running: running === undefined ? null : { file: 'running', text: running, named: true },
   });
