@@ -47,7 +47,8 @@ function shownAs({ address, name, workload }: NamedAddress): string {
 }
 
 const words: Readonly<Partial<Record<Kind, string>>> = {
-  tool: 'a tool (dig, nslookup) or a forwarder',
+  tool: 'a tool (dig, host, nslookup)',
+  forwarder: 'a forwarder (dnsmasq, Unbound, CoreDNS)',
 };
 
 /** `glibc 98 %`, `glibc or c-ares 84 %`, `not told apart: too few lookups`. */

@@ -5,8 +5,8 @@
 import type { Trait } from './lookup-traits.ts';
 
 /** Kinds of resolvers that are told apart. */
-export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
-/** One of them; a `tool` asks one question at a time: nslookup, dig, a forwarder. */
+export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
+/** One of them; a `tool` asks one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
 
 /** In percent: how many of a resolver's lookups that can show the trait do. */
@@ -27,6 +27,8 @@ const glibc: Shares = {
   'EDNS of 1232 without cookie': 1,
   'EDNS with cookie': 0.5,
   'capitals by chance': 0.5,
+  'asks for AD': 0.5,
+  'asks for DNSSEC': 0.5,
   'all servers at once': 0.3,
   'again after 2.5 s': 1,
   'again after 5 s': 60,
@@ -56,6 +58,8 @@ const musl: Shares = {
   'EDNS of 1232 without cookie': 0.5,
   'EDNS with cookie': 0.5,
   'capitals by chance': 0.5,
+  'asks for AD': 0.3,
+  'asks for DNSSEC': 0.3,
   'all servers at once': 10,
   'again after 2.5 s': 50,
   'again after 5 s': 3,
@@ -85,6 +89,8 @@ const go: Shares = {
   'EDNS of 1232 without cookie': 97,
   'EDNS with cookie': 0.5,
   'capitals by chance': 0.5,
+  'asks for AD': 0.3,
+  'asks for DNSSEC': 0.3,
   'all servers at once': 0.3,
   'again after 2.5 s': 1,
   'again after 5 s': 60,
@@ -114,6 +120,8 @@ const cares: Shares = {
   'EDNS of 1232 without cookie': 0.5,
   'EDNS with cookie': 0.5,
   'capitals by chance': 0.5,
+  'asks for AD': 0.3,
+  'asks for DNSSEC': 0.3,
   'all servers at once': 0.3,
   'again after 2.5 s': 4,
   'again after 5 s': 10,
@@ -143,6 +151,8 @@ const evdns: Shares = {
   'EDNS of 1232 without cookie': 1,
   'EDNS with cookie': 0.5,
   'capitals by chance': 97,
+  'asks for AD': 0.3,
+  'asks for DNSSEC': 0.3,
   'all servers at once': 0.3,
   'again after 2.5 s': 1,
   'again after 5 s': 50,
@@ -172,6 +182,8 @@ const tool: Shares = {
   'EDNS of 1232 without cookie': 8,
   'EDNS with cookie': 25,
   'capitals by chance': 0.5,
+  'asks for AD': 10,
+  'asks for DNSSEC': 10,
   'all servers at once': 0.3,
   'again after 2.5 s': 10,
   'again after 5 s': 50,
@@ -188,6 +200,37 @@ const tool: Shares = {
 
 /** Of who wants one family. */
 const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
+/** Programs for one question each: a socket and an id of its own for every query. */
+const oneShot = {
+  'pair in one go': 2,
+  'pair from one port': 1,
+  'A before AAAA': 97,
+  'ids of a pair close together': 4,
+  'IP ids go on from port to port': 1.5,
+  'one port for the whole walk': 0.5,
+  'both families': 15,
+  'families walk by themselves': 98,
+  'the port of the lookup before': 0.5,
+  'ids that count up': 0.5,
+};
+/**
+ * Name servers that pass on what several kinds of clients ask, a pair as it comes: each query has
+ * an id that they draw.
+ */
+const passingOn: Shares = {
+  ...go,
+  'pair in one go': 90,
+  'pair to one server': 85,
+  'A before AAAA': 60,
+  'no EDNS': 65,
+  'EDNS of 1232 without cookie': 30,
+  'EDNS with cookie': 5,
+  'again after 2.5 s': 10,
+  'SERVFAIL repeated at once, twice': 20,
+  'both families': 85,
+  'families walk by themselves': 8,
+  'a single label as it stands': 20,
+};
 /** Of Go that is told to send none. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
@@ -195,6 +238,8 @@ const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 const newSocket = { 'again from the same port': 45 };
 /** Of Go with single-request: one question after the other. */
 const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
+/** Of glibc and Go with trust-ad, and of CoreDNS with cache. */
+const trustingAd = { 'asks for AD': 97 };
 /** Of glibc with edns0, and of several programs behind one address of which some send EDNS. */
 const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
 const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
@@ -384,6 +429,103 @@ const usualClasses: readonly AskingClass[] = [
       'ids that count up': 1,
     },
   },
+  // dig, and delv.
+  ...[
+    { 'asks for AD': 97, 'asks for DNSSEC': 3 },
+    { 'asks for AD': 50, 'asks for DNSSEC': 97 },
+  ].map((flags) => ({
+    kind: 'tool' as const,
+    prior: 1.5,
+    shares: {
+      ...tool,
+      ...oneShot,
+      ...flags,
+      'no EDNS': 1,
+      'EDNS of 1232 without cookie': 2,
+      'EDNS with cookie': 97,
+    },
+  })),
+  // host and nslookup.
+  {
+    kind: 'tool',
+    prior: 0.6,
+    shares: {
+      ...tool,
+      ...oneShot,
+      'no EDNS': 99,
+      'EDNS of 1232 without cookie': 0.5,
+      'EDNS with cookie': 0.5,
+      'asks for AD': 0.5,
+      'asks for DNSSEC': 0.5,
+    },
+  },
+  // Unbound: a socket for each query.
+  {
+    kind: 'forwarder',
+    prior: 1,
+    shares: {
+      ...passingOn,
+      'no EDNS': 0.5,
+      'EDNS of 1232 without cookie': 97,
+      'EDNS with cookie': 1,
+      'asks for DNSSEC': 97,
+    },
+  },
+  // BIND, the same with cookies.
+  {
+    kind: 'forwarder',
+    prior: 1,
+    shares: {
+      ...passingOn,
+      'no EDNS': 1,
+      'EDNS of 1232 without cookie': 3,
+      'EDNS with cookie': 96,
+      'asks for DNSSEC': 97,
+    },
+  },
+  // dnsmasq: a socket for each query, which is not connected.
+  {
+    kind: 'forwarder',
+    prior: 1,
+    shares: { ...passingOn, 'IP ids go on from port to port': 96 },
+  },
+  // CoreDNS: sockets in turn, which stay open; few of them where few ask. With cache it sets AD.
+  ...[
+    {
+      'pair from one port': 5,
+      'one port for the whole walk': 93,
+      'the port of the lookup before': 85,
+    },
+    {
+      'pair in one go': 80,
+      'pair from one port': 8,
+      'one port for the whole walk': 45,
+      'the port of the lookup before': 60,
+      'both families': 65,
+      'families walk by themselves': 15,
+    },
+  ].map((sockets) => ({
+    kind: 'forwarder' as const,
+    prior: 0.7,
+    shares: { ...passingOn, ...sockets },
+  })),
+  // dnsdist: one socket for all, with ids that count up, their bytes swapped or not.
+  ...[
+    { 'ids that count up': 95, 'ids of a pair close together': 3 },
+    { 'ids that count up': 1, 'ids of a pair close together': 95 },
+  ].map((ids) => ({
+    kind: 'forwarder' as const,
+    prior: 0.5,
+    shares: {
+      ...passingOn,
+      ...ids,
+      'ids of a pair of one clock': 93,
+      'ids of a pair of one moment': 93,
+      'pair from one port': 95,
+      'one port for the whole walk': 97,
+      'the port of the lookup before': 95,
+    },
+  })),
   // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket
   // has another port for each lookup.
   {
@@ -482,6 +624,8 @@ export const classes: readonly AskingClass[] = [
   ...([
     [oneByOne, 0.05, ['go']],
     [withEdns, 0.05, ['glibc']],
+    [trustingAd, 0.05, ['glibc', 'go']],
+    [trustingAd, 0.5, ['forwarder']],
     [withCookies, 0.5, ['c-ares']],
     [halfWithEdns, 0.02, ['go', 'c-ares']],
     [farAway, 0.03, ['glibc', 'musl', 'go', 'c-ares', 'evdns']],

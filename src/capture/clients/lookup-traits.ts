@@ -27,6 +27,8 @@ export const traitNames = [
   'EDNS of 1232 without cookie',
   'EDNS with cookie',
   'capitals by chance',
+  'asks for AD',
+  'asks for DNSSEC',
   'all servers at once',
   'again after 2.5 s',
   'again after 5 s',
@@ -50,6 +52,13 @@ export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'clie
 /** Traits that a lookup shows (true) or shows the absence of (false). */
 export type Traits = ReadonlyMap<Trait, boolean>;
 
+/** The second byte of a message's flags, and AD and CD in it (RFC 4035 section 3.2). */
+const FLAGS_AT = 3;
+const AD = 0x20;
+const CD = 0x10;
+/** Where the question begins, and the byte of an OPT with DO (RFC 6891 section 6.1.3). */
+const QUESTION_AT = 12;
+const DO_AT = 7;
 const AT_ONCE_MS = 8;
 /** What leaves sooner after the other did not wait for its reply, however quick that was. */
 const NO_WAIT_MS = 0.3;
@@ -106,8 +115,9 @@ export function traitsOf(lookup: SeenLookup): Traits {
   ofWalk(groups, isShort, vote);
   ofRepeats(exchanges, vote);
   for (const each of exchanges) {
-    const { capitals, query, name } = each;
+    const { capitals, query, name, logged } = each;
     ofEdns(each, vote);
+    if (logged === undefined) ofFlags(each, vote);
     // A few letters may be what the person typed; by chance half of them are capitals.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
     if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
@@ -138,6 +148,19 @@ function ofEdns(exchange: SeenExchange, vote: Vote): void {
   const options = queryBytes - WITHOUT_OPTIONS - name.length;
   if (options > 0) vote('EDNS of 1232 without cookie', false);
   vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
+}
+
+/** AD, and CD or DO, which resolvers of programs leave alone. The capture may cut off the OPT. */
+function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
+  if (query.length <= FLAGS_AT) return;
+  vote('asks for AD', (query[FLAGS_AT]! & AD) !== 0);
+  if ((query[FLAGS_AT]! & CD) !== 0) return vote('asks for DNSSEC', true);
+  if (udpSize === 0) return vote('asks for DNSSEC', false);
+  let at = QUESTION_AT;
+  while (at < query.length && query[at]! > 0) at += query[at]! + 1;
+  const opt = at + 5;
+  if (opt + DO_AT >= query.length || query[opt] !== 0 || query[opt + 2] !== TYPE.OPT) return;
+  vote('asks for DNSSEC', (query[opt + DO_AT]! & 0x80) !== 0);
 }
 
 /** Whether an option of so many bytes may be a cookie (RFC 7873 section 4). */

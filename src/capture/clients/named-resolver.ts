@@ -16,7 +16,7 @@ export interface NamedResolver {
 
 /** A client that answers queries in the same capture: CoreDNS, dnsmasq, a stub on the node. */
 export const forwarder: NamedResolver = {
-  kinds: ['tool'],
+  kinds: ['forwarder'],
   confidence: null,
   lookups: 0,
   why: 'a name server, which asks for its clients',
@@ -33,11 +33,15 @@ export function resolverOf({ best, untimed }: Recognition, asked: number): Named
     const why = untimed ? 'the log has no times' : unseen;
     return { kinds: [], confidence: null, lookups: 0, why };
   }
-  const { among, sure, lookups } = best;
+  const { among, sure, lookups, several } = best;
   if (among.length > 0) return { kinds: among, confidence: sure, lookups, why: '' };
+  if (several.length > 0) {
+    const programs = several
+      .map((kind) => (kind === 'tool' || kind === 'forwarder' ? `a ${kind}` : kind))
+      .join(' and ');
+    return { kinds: [], confidence: null, lookups, why: `several programs, like ${programs}` };
+  }
   const why =
-    lookups < FEW
-      ? 'too few lookups'
-      : 'it asks like no resolver that is known, or like several at once';
+    lookups < FEW ? 'too few lookups' : 'it asks like no known resolver, or like several at once';
   return { kinds: [], confidence: null, lookups, why };
 }

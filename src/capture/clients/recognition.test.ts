@@ -409,3 +409,41 @@ test('who is like no resolver that is known is not taken for one with confidence
   const best = recognised([...queries, ...pairs(stems, 12, '192.0.2.1')]);
   assert.ok(best?.kind === 'tool' || best!.confidence < 0.7, `${best?.kind} ${best?.confidence}`);
 });
+
+test('glibc and Go with trust-ad set AD, and are glibc and Go', () => {
+  const asked: readonly (readonly [Kind, readonly MeasuredQuery[]])[] = [
+    [
+      'glibc',
+      walks5(
+        (at) => [
+          ['A', 1 + at, 0],
+          ['AAAA', 1 + at, 0.04],
+        ],
+        (at) => clockId(at >> 1, at & 1),
+      ),
+    ],
+    [
+      'go',
+      walks5((at) => [
+        ['AAAA', 1 + 2 * at, 0],
+        ['A', 2 + 2 * at, 0.05],
+      ]).map(([ms, protocol, server, port, id, name, type, , by, answer]): MeasuredQuery => [
+        ...([ms, protocol, server, port, id, name, type] as const),
+        ...(['edns 1232', by, answer] as const),
+      ]),
+    ],
+  ];
+  for (const [kind, queries] of asked) {
+    const recognition = new Recognition();
+    const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+    for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12)) {
+      // Behind the headers of IPv4 and UDP, the second byte of the flags.
+      bytes[20 + 8 + 3]! |= 0x20;
+      reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+    }
+    reading.end();
+    const { best } = recognition;
+    assert.equal(best?.kind, kind);
+    assert.ok(best.confidence > 0.7, `${kind} ${best.confidence}`);
+  }
+});

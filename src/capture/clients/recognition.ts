@@ -22,6 +22,8 @@ export interface Recognised {
   readonly among: readonly Kind[];
   /** How sure it is that it is one of `among`, 0 to 1. */
   readonly sure: number;
+  /** Kinds of programs that share the address; empty: it looks like one program. */
+  readonly several: readonly Kind[];
 }
 
 /** From this on a kind is named. */
@@ -37,6 +39,29 @@ const ALIKE = 0.08;
 /** How common resolvers of other kinds are, and what each number costs that is fitted to them. */
 const UNKNOWN = 0.02;
 const FITTED = 0.5;
+/**
+ * Traits that one program shows in nearly all of its lookups or in nearly none. Where they differ,
+ * the lookups with one and those without are compared as if two programs had sent them.
+ */
+const splitBy: readonly Trait[] = [
+  'no EDNS',
+  'EDNS with cookie',
+  'asks for AD',
+  'asks for DNSSEC',
+  'pair from one port',
+  'pair in one go',
+  'ids of a pair close together',
+  'ids of a pair of one clock',
+  'one port for the whole walk',
+  'families walk by themselves',
+];
+/** Each of two programs has at least so many of the lookups, and that share of them. */
+const PART = { lookups: 3, share: 0.2 };
+/** How much likelier two programs must be than one (a Bayes factor of 8 000, as a logarithm). */
+const SPLIT = 9;
+/** A kind that several programs share is no surer than this. */
+const SEVERAL_AT_MOST = 0.5;
+
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
@@ -45,20 +70,21 @@ const noPorts: readonly number[] = [];
 
 /** Collects traits of one client. */
 export class Recognition {
-  /**
-   * By trait, in the order of their names: lookups that show it, and lookups that show its absence.
-   */
-  #counts = noCounts;
-  #lookups = 0;
+  readonly #counts = new Counts();
+  /** For each trait of `splitBy`, the counts of the lookups that show it. */
+  #parts: readonly Counts[] = [];
   #ports = noPorts;
   /** The last query over UDP. */
   #last: SentPacket | null = null;
+
+  /** Undefined: lookups were added since it was computed; many rules ask. */
+  #best: Recognised | null | undefined;
 
   /** Whether there were lookups that do not count, as nothing tells when they were. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
-    if (this.#lookups >= LOOKUPS_MAX) return;
+    if (this.#counts.lookups >= LOOKUPS_MAX) return;
     // Half of what resolvers are known by is when they send.
     if (lookup.exchanges[0]!.logged === 'without times') {
       this.untimed = true;
@@ -67,20 +93,24 @@ export class Recognition {
     const traits = traitsOf(lookup);
     // What shows nothing but a single question is no evidence of a resolver.
     if (traits.size === 0) return;
-    this.#lookups++;
-    for (const [trait, present] of traits) this.#count(trait, present);
+    const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
     const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
     const ports = datagrams.map(({ client }) => client.port);
     if (this.#ports.length > 0 && ports.length > 0)
-      this.#count(
+      seen.push([
         'the port of the lookup before',
         ports.some((port) => this.#ports.includes(port)),
-      );
+      ]);
     this.#ports = ports;
     const [first] = datagrams;
     const goesOn =
       this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
-    if (goesOn !== null) this.#count('IP ids go on from port to port', goesOn);
+    if (goesOn !== null) seen.push(['IP ids go on from port to port', goesOn]);
+    this.#best = undefined;
+    this.#counts.add(seen);
+    if (this.#parts.length === 0) this.#parts = splitBy.map(() => new Counts());
+    for (const [at, trait] of splitBy.entries())
+      if (traits.get(trait) === true) this.#parts[at]!.add(seen);
     const last = datagrams.at(-1);
     // Not the exchange itself, which has the bytes of many others with it.
     if (last !== undefined) {
@@ -91,8 +121,14 @@ export class Recognition {
 
   /** Null: nothing was seen. */
   get best(): Recognised | null {
-    if (this.#lookups === 0) return null;
-    const scores = this.#scores;
+    if (this.#best === undefined) this.#best = this.#recognise();
+    return this.#best;
+  }
+
+  #recognise(): Recognised | null {
+    const { lookups } = this.#counts;
+    if (lookups === 0) return null;
+    const scores = this.#counts.scores();
     const most = Math.max(...scores);
     const weights = kinds.map((kind) =>
       scores.reduce(
@@ -100,28 +136,78 @@ export class Recognition {
         0,
       ),
     );
-    const total = weights.reduce((sum, weight) => sum + weight, Math.exp(this.#unlike - most));
+    const total = weights.reduce(
+      (sum, weight) => sum + weight,
+      Math.exp(this.#counts.unlike() - most),
+    );
     const best = Math.max(...weights);
     const kind = kinds[weights.indexOf(best)]!;
-    // What is like none of them is a tool, if it is like anything.
-    const rest = kind === 'tool' ? total - weights.reduce((sum, weight) => sum + weight, 0) : 0;
     const isAlike = kind === 'glibc' || kind === 'c-ares';
     const both = weights[kinds.indexOf('glibc')]! + weights[kinds.indexOf('c-ares')]!;
+    const confidence = best / total;
+    const either = (isAlike ? both : best) / total;
+    const several = this.#several(most);
+    if (several.length > 0)
+      return {
+        kind,
+        confidence: Math.min(SEVERAL_AT_MOST, confidence),
+        either: Math.min(SEVERAL_AT_MOST, either),
+        lookups,
+        among: [],
+        sure: 0,
+        several,
+      };
     return {
-      kind,
-      confidence: (best + rest) / total,
-      either: (isAlike ? both : best + rest) / total,
-      lookups: this.#lookups,
-      ...among(
-        kinds.map((each, at) => [each, (weights[at]! + (each === kind ? rest : 0)) / total]),
-      ),
+      ...{ kind, confidence, either, lookups, several },
+      ...among(kinds.map((each, at) => [each, weights[at]! / total])),
     };
   }
 
-  #count(trait: Trait, present: boolean): void {
+  /**
+   * The kinds of two programs, if they explain the lookups far better than one does.
+   * @param one how well the likeliest class explains all of them
+   */
+  #several(one: number): readonly Kind[] {
+    const least = Math.max(PART.lookups, PART.share * this.#counts.lookups);
+    let most = one + SPLIT;
+    let found: readonly Kind[] = [];
+    for (const part of this.#parts) {
+      const rest = this.#counts.lookups - part.lookups;
+      if (part.lookups < least || rest < least) continue;
+      const pair = [part, this.#counts.without(part)].map((counts) => {
+        const scores = counts.scores();
+        const score = Math.max(...scores);
+        return { score, kind: classes[scores.indexOf(score)]!.kind };
+      });
+      const score = pair[0]!.score + pair[1]!.score;
+      if (score <= most || pair[0]!.kind === pair[1]!.kind) continue;
+      most = score;
+      found = pair.map(({ kind }) => kind);
+    }
+    return found;
+  }
+}
+
+/** How many lookups show each trait, and how many show its absence. */
+class Counts {
+  lookups = 0;
+  /** By trait, in the order of their names. */
+  #counts = noCounts;
+
+  add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
     // Clients are many, and of most nothing is seen that tells.
     if (this.#counts === noCounts) this.#counts = new Uint8Array(2 * traitNames.length);
-    this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+    this.lookups++;
+    for (const [trait, present] of traits)
+      this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+  }
+
+  /** The counts of the lookups that are not in a part of these. */
+  without(part: Counts): Counts {
+    const rest = new Counts();
+    rest.lookups = this.lookups - part.lookups;
+    rest.#counts = this.#counts.map((count, at) => count - (part.#counts[at] ?? 0));
+    return rest;
   }
 
   /** Traits of which something is known. */
@@ -137,7 +223,7 @@ export class Recognition {
    * as many numbers that were fitted (Schwarz, 1978). Without it the least unlikely kind would be
    * certain, however unlike it the client is.
    */
-  get #unlike(): number {
+  unlike(): number {
     let score = Math.log(UNKNOWN);
     for (const [, present, absent] of this.#known) {
       const all = present + absent;
@@ -150,7 +236,7 @@ export class Recognition {
   }
 
   /** The logarithm of how likely each of `classes` is. */
-  get #scores(): Float64Array {
+  scores(): Float64Array {
     const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
