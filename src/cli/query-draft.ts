@@ -32,6 +32,8 @@ export interface QueryOptions extends ColourOptions {
   readonly bufferSize: number | null;
   readonly timeoutMs: number;
   readonly tries: number;
+  /** A transfer with more records than that is ended. */
+  readonly maxRecords: number;
   /** Stay with the truncated answer. */
   readonly ignoreTruncation: boolean;
   readonly output: 'dig' | 'short' | 'json';
@@ -98,6 +100,9 @@ const everything: PrintedParts = {
   class: true,
 };
 
+/** A server that never ends a transfer is left after minutes; larger zones are rare. */
+const RECORDS_MAX = 100_000_000;
+
 /** A query of which nothing has been read yet: the defaults. */
 export const fresh: Draft = {
   name: null,
@@ -116,6 +121,7 @@ export const fresh: Draft = {
   bufferSize: 1232,
   timeoutMs: 5000,
   tries: 3,
+  maxRecords: RECORDS_MAX,
   ignoreTruncation: false,
   output: 'dig',
   family: null,

@@ -155,6 +155,16 @@ const table: Readonly<Record<string, QueryOption>> = {
         draft.timeoutMs = ms ?? 5000;
       },
     ),
+    maxRecords: setting(
+      one(
+        '--max-records',
+        integer('COUNT', 1, 2 ** 40),
+        'end a zone transfer after as many (100 million)',
+      ),
+      (draft, count = 0) => {
+        draft.maxRecords = count;
+      },
+    ),
   }),
   ...group('Output', {
     output: setting(

@@ -33,7 +33,39 @@ function unproved({ name }: QueryServer, why: string): Problem {
   return new Problem({ code: 'bad-reply', text: `the transfer of ${name} is not proved: ${why}` });
 }
 
-/** @returns the exit code */
+function endless({ name }: QueryServer, records: number): Problem {
+  return new Problem({
+    code: 'bad-reply',
+    text: `the transfer of ${name} has not ended after ${records} records`,
+    remedy: 'If the zone is as large as that, allow more: --max-records COUNT.',
+  });
+}
+
+/** A JSON array that is printed element by element, as `JSON.stringify` sets it with two spaces. */
+class StreamedArray {
+  readonly #io: Io;
+  #isEmpty = true;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  add(element: object): void {
+    const text = JSON.stringify(element, null, 2).replace(/^/gm, '  ');
+    this.#io.out(`${this.#isEmpty ? '[' : ','}\n${text}`);
+    this.#isEmpty = false;
+  }
+
+  end(): void {
+    if (!this.#isEmpty) this.#io.out('\n]\n');
+  }
+}
+
+/**
+ * Prints each message of a transfer when it comes, and reads no more of them than standard output
+ * takes.
+ * @returns the exit code
+ */
 export async function transfer(
   message: Uint8Array,
   options: QueryOptions,
@@ -41,7 +73,7 @@ export async function transfer(
   io: Io,
 ): Promise<number> {
   const start = performance.now();
-  const document: object[] = [];
+  const document = new StreamedArray(io);
   let end: string | null = null;
   let serial: number | null = null;
   let records = 0;
@@ -50,7 +82,7 @@ export async function transfer(
   const tookMs = (): number => performance.now() - start;
   const signed = options.key === null ? null : new SignedExchange(options.key);
   const sent = signed?.sign(message, wallSeconds()) ?? message;
-  await exchangeStream(sent, options, server.address, (bytes) => {
+  const take = async (bytes: Uint8Array<ArrayBuffer>): Promise<boolean> => {
     const reply = readReply(bytes, server.name);
     const isProved = signed === null || proved(signed, bytes, reply, server);
     messages++;
@@ -64,7 +96,7 @@ export async function transfer(
     serial ??= serialOf(reply.answer[0]);
     records += reply.answer.length;
     if (options.output === 'json')
-      document.push(replyDocument(bytes, options, server, options.transport, tookMs()));
+      document.add(replyDocument(bytes, options, server, options.transport, tookMs()));
     else
       for (const record of reply.answer)
         io.out(
@@ -76,10 +108,16 @@ export async function transfer(
     // An IXFR of one SOA record says that nothing changed.
     const isLast = end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
     if (isLast && !isProved) throw unproved(server, 'its last message is not signed');
+    if (!isLast && records >= options.maxRecords) throw endless(server, options.maxRecords);
+    await io.taken?.(io.signal);
     return isLast;
-  });
-  if (options.output === 'json') io.out(`${JSON.stringify(document, null, 2)}\n`);
-  else if (end !== null) io.out(`; Transfer failed: ${String(end)}.\n`);
+  };
+  try {
+    await exchangeStream(sent, options, server.address, take);
+  } finally {
+    document.end();
+  }
+  if (options.output !== 'json' && end !== null) io.out(`; Transfer failed: ${String(end)}.\n`);
   if (options.output === 'dig' && options.show.stats)
     io.out(
       `${serverLines(options, server, options.transport, tookMs())};; XFR size: ${records} records (messages ${messages}, bytes ${size})\n`,

@@ -90,74 +90,82 @@ async function overStream(
 }
 
 /**
- * One message out, over TCP or TLS, and those that come back, until `take` says that it was the
- * last.
+ * Sends one message over TCP or TLS and hands each message that comes back to `take`, until it
+ * returns that it was the last. Nothing is read while `take` is running, nor is the server late
+ * then.
+ * @throws Problem if the last message does not come; what `take` throws
  */
-export function exchangeStream(
+export async function exchangeStream(
   message: Uint8Array,
   options: QueryOptions,
   server: string,
-  take: (reply: Uint8Array<ArrayBuffer>) => boolean,
+  take: (reply: Uint8Array<ArrayBuffer>) => boolean | Promise<boolean>,
 ): Promise<Omit<TimedReply, 'reply'>> {
-  return new Promise((resolve, reject) => {
-    const where = {
-      host: server,
-      port: options.port,
-      family: options.family ?? 0,
-      ...localEnd(options),
-    };
-    const secure = options.transport === 'tls';
-    const stream: Socket = secure
-      ? connectTls({
-          ...where,
-          ...(isIP(server) === 0 ? { servername: server } : {}),
-          ALPNProtocols: ['dot'],
-        })
-      : connectTcp(where);
-    let pending = Buffer.alloc(0);
-    let sentMs = 0;
-    const leave = (): void => {
-      stream.removeAllListeners();
-      stream.on('error', () => {});
-      stream.destroy();
-    };
-    const fail = (why: string): void => {
-      leave();
-      reject(noAnswer(server, options, why));
-    };
-    stream.setTimeout(options.timeoutMs, () =>
-      fail(`no answer within ${printSpan(options.timeoutMs)}`),
-    );
-    stream.once(secure ? 'secureConnect' : 'connect', () => {
-      const framed = Buffer.alloc(2 + message.length);
-      framed.writeUInt16BE(message.length, 0);
-      framed.set(message, 2);
-      sentMs = performance.now();
-      stream.write(framed);
-    });
-    stream.on('error', (error) => fail(reason(error)));
-    stream.on('end', () => fail('the server closed the connection'));
-    stream.on('data', (chunk: Buffer) => {
-      pending = Buffer.concat([pending, chunk]);
-      while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-        const end = 2 + pending.readUInt16BE(0);
-        const reply = Uint8Array.from(pending.subarray(2, end));
-        pending = pending.subarray(end);
-        // What `take` throws is the caller's.
-        try {
-          if (!take(reply)) continue;
-        } catch (error) {
-          leave();
-          reject(error as Error);
-          return;
-        }
-        const client = { address: stream.localAddress ?? '', port: stream.localPort ?? 0 };
-        leave();
-        resolve({ client, sentMs, repliedMs: performance.now() });
-        return;
-      }
-    });
+  const where = {
+    host: server,
+    port: options.port,
+    family: options.family ?? 0,
+    ...localEnd(options),
+  };
+  const secure = options.transport === 'tls';
+  const stream: Socket = secure
+    ? connectTls({
+        ...where,
+        ...(isIP(server) === 0 ? { servername: server } : {}),
+        ALPNProtocols: ['dot'],
+      })
+    : connectTcp(where);
+  let isTaking = false;
+  let sentMs = 0;
+  stream.setTimeout(options.timeoutMs, () => {
+    if (!isTaking) stream.destroy(new Error(`no answer within ${printSpan(options.timeoutMs)}`));
   });
+  stream.once(secure ? 'secureConnect' : 'connect', () => {
+    const framed = Buffer.alloc(2 + message.length);
+    framed.writeUInt16BE(message.length, 0);
+    framed.set(message, 2);
+    sentMs = performance.now();
+    stream.write(framed);
+  });
+  try {
+    let pending = Buffer.alloc(0);
+    for await (const chunk of chunksOf(stream, server, options)) {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+      let at = 0;
+      while (pending.length - at >= 2) {
+        const end = at + 2 + pending.readUInt16BE(at);
+        if (pending.length < end) break;
+        isTaking = true;
+        const isLast = await take(Uint8Array.from(pending.subarray(at + 2, end)));
+        isTaking = false;
+        if (isLast) {
+          const client = { address: stream.localAddress ?? '', port: stream.localPort ?? 0 };
+          return { client, sentMs, repliedMs: performance.now() };
+        }
+        at = end;
+      }
+      pending = pending.subarray(at);
+      // The time that `take` needed is not the server's.
+      stream.setTimeout(options.timeoutMs);
+    }
+  } finally {
+    stream.on('error', () => {});
+    stream.destroy();
+  }
+  throw noAnswer(server, options, 'the server closed the connection');
+}
+
+/** @throws Problem if the connection fails */
+async function* chunksOf(
+  stream: Socket,
+  server: string,
+  options: QueryOptions,
+): AsyncGenerator<Buffer<ArrayBuffer>> {
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer<ArrayBuffer>>) yield chunk;
+  } catch (error) {
+    throw noAnswer(server, options, reason(error as Error));
+  }
 }
 
 function overHttps(

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { serveDelegatedZones, type DelegatedZones } from '../../test/kit/delegated-zones.ts';
 import { freePorts } from '../../test/kit/free-ports.ts';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
@@ -13,6 +13,7 @@ import { serveProcess } from '../../test/kit/serve-process.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { FLAG } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
+import type { Io } from './command.ts';
 import { parseQueryOptions, reverseName } from './query-options.ts';
 import { query } from './query.ts';
 
@@ -480,6 +481,94 @@ test('a zone comes record by record, over as many messages as the server sends',
   const empty = await runCommand(query, [`@127.0.0.1:${port}`, 'empty.', 'AXFR']);
   assert.equal(empty.code, 1);
   assert.match(empty.out, /^; Transfer failed: a message without records\.$/m);
+});
+
+describe('a zone transfer that never ends', () => {
+  /** Sends messages of one record each for ever; the first one begins with the SOA record. */
+  async function endlessPrimary(t: TestContext): Promise<{ port: number; sent: () => number }> {
+    let sent = 0;
+    const server = createServer((stream) => {
+      stream.on('error', () => {});
+      stream.once('data', (bytes: Buffer) => {
+        const { id, question } = readMessage(bytes.subarray(2));
+        const record = (type: number, data: object): DnsRecord =>
+          ({ name: 'example.', type, class: 1, ttl: 60, data }) as DnsRecord;
+        const times = { refresh: 1, retry: 1, expire: 1, minimum: 1 };
+        const soa = record(6, { mname: 'ns.', rname: 'root.', serial: 7, ...times });
+        const framed = (answer: DnsRecord[]): Buffer => {
+          const none = { authority: [], additional: [], edns: null, rcode: 0 };
+          const flags = FLAG.QR | FLAG.AA;
+          const message = Buffer.from(writeMessage({ id, flags, question, answer, ...none }));
+          return Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
+        };
+        const rest = framed([record(1, { address: '10.0.0.1' })]);
+        stream.write(framed([soa]));
+        const more = (): void => {
+          while (!stream.destroyed && stream.write(rest)) sent++;
+        };
+        stream.on('drain', more);
+        more();
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    return { port: (server.address() as AddressInfo).port, sent: () => sent };
+  }
+
+  for (const words of [[], ['+short'], ['-o', 'json']])
+    test(`ends after --max-records ${words.join(' ')}`, async (t) => {
+      const { port } = await endlessPrimary(t);
+      const at = [`@127.0.0.1:${port}`, 'example.', 'AXFR', '--max-records', '500', ...words];
+      const { code, out, err } = await runCommand(query, at);
+      assert.equal(code, 2);
+      assert.match(err, /has not ended after 500 records[^]*--max-records/);
+      if (words.includes('json')) assert.equal((JSON.parse(out) as unknown[]).length, 500);
+      else assert.equal(out.match(/\n/g)?.length, 500);
+    });
+
+  test('is read no faster than its reader takes it', async (t) => {
+    const { port, sent } = await endlessPrimary(t);
+    let printed = 0;
+    let release = (): void => undefined;
+    let asked = (): void => undefined;
+    const io: Io = {
+      out: () => void printed++,
+      err: () => undefined,
+      // Takes a message only when the test lets it.
+      taken: () =>
+        new Promise<void>((resolve) => {
+          release = resolve;
+          asked();
+        }),
+      progress: () => undefined,
+      env: {},
+      colour: false,
+      columns: 100,
+      signal: new AbortController().signal,
+      stdin: () => Promise.resolve(''),
+      program: 'ndots',
+    };
+    const next = (): Promise<void> => new Promise((resolve) => (asked = resolve));
+    const first = next();
+    const words = [`@127.0.0.1:${port}`, 'example.', 'AXFR', '--max-records', '4'];
+    const ended = query.run(words, io);
+    await first;
+    // The server sends on until the buffers of the connection are full, and then no more.
+    for (let before = -1; sent() !== before; await new Promise((done) => setTimeout(done, 50)))
+      before = sent();
+    assert.equal(printed, 1);
+    const second = next();
+    release();
+    await second;
+    assert.equal(printed, 2);
+    const third = next();
+    release();
+    await third;
+    release();
+    assert.equal(await ended, 2);
+    assert.equal(printed, 4);
+  });
 });
 
 describe('queries of a file (-f)', () => {
