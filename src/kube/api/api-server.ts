@@ -15,7 +15,7 @@ import {
   type KubeObject,
 } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
-import { Reflector } from './reflector.ts';
+import { Reflector, type ListMost } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import { BoundedStores } from '../store/bounded-stores.ts';
@@ -41,6 +41,8 @@ export interface ApiServerParts {
    * absent: no limit.
    */
   readonly share?: WorkShare;
+  /** The most objects and pages of one list; absent: more than any cluster has. */
+  readonly listMost?: ListMost;
   /**
    * The most bytes that all objects may take; absent: no limit. Objects that do not fit are left
    * out.
@@ -119,6 +121,7 @@ class ApiServerSource implements Source {
           changes: (batch) => this.#deliver(batch),
           listed: () => this.#listed(resource.kind),
           failed: () => this.#away(),
+          ...(parts.listMost === undefined ? {} : { listMost: parts.listMost }),
         }),
       );
     }

@@ -474,3 +474,39 @@ describe('a server that', () => {
     assert.equal(rig.heard.names('EndpointSlice').length, 3);
   });
 });
+
+describe('a list that never ends', () => {
+  for (const [of, verb, had] of [
+    ['pages', 'list', '5 pages'],
+    ['items', 'list', '100 items'],
+    ['events', 'watch', '100 items'],
+  ] as const)
+    test(`of ${of} is left, reported and asked for again after a pause`, async () => {
+      await using rig = await makeRig({
+        server: { streamingLists: of === 'events' },
+        source: { listMost: { items: 100, pages: 5 } },
+      });
+      fill(rig);
+      const lift = rig.server.faults.add({
+        resource: 'services',
+        verb,
+        fault: { kind: 'endless', of },
+      });
+      rig.start();
+      await until(() => rig.lines.length === 1);
+      assert.match(
+        rig.lines[0]!,
+        new RegExp(`has not ended the list of services after ${had}.*what answers at that address`),
+      );
+      const asked = (): number => rig.server.requests(verb, 'services').length;
+      const before = asked();
+      await rig.clock.advance(50_000);
+      await quiet();
+      assert.equal(asked(), before);
+      // What came of the endless list is gone with the first one that ends.
+      lift();
+      await elapse(rig.clock, 60_000, () => rig.source.synced);
+      assert.equal(rig.heard.names('Service').length, 3);
+      assert.match(rig.lines.join('\n'), /list and watch of services: works again/);
+    });
+});

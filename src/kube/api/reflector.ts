@@ -19,6 +19,12 @@ import { presentVersion } from './present-version.ts';
 import type { ResourceForm, WatchedResource } from './resources.ts';
 import { serverReturn, type ServerReturn } from './server-return.ts';
 
+/** A list with more than that is taken for one that never ends. */
+export interface ListMost {
+  readonly items: number;
+  readonly pages: number;
+}
+
 /** What to watch, the store to fill, and who is notified. */
 export interface ReflectorParts<T, C> {
   readonly client: ApiClient;
@@ -27,6 +33,7 @@ export interface ReflectorParts<T, C> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly listMost?: ListMost;
   /** Whether the server can send a list as a watch (KEP-3157). */
   canStream(): Promise<boolean>;
   changes(batch: readonly C[]): void;
@@ -52,6 +59,8 @@ export class Reflector<T, C> {
   /** Whether bookmarks have been received, so that a quiet connection must be dead. */
   #bookmarks = false;
   #out: C[] = [];
+  /** What the list under way has had so far; null: there is none. */
+  #listed: { items: number; pages: number } | null = null;
 
   constructor(parts: ReflectorParts<T, C>) {
     this.#parts = parts;
@@ -90,6 +99,7 @@ export class Reflector<T, C> {
         if (await this.#serverReturn.wait({ failure, path, waitMs, signal }))
           this.#state.returned();
       } finally {
+        this.#listed = null;
         this.#flush();
       }
     }
@@ -106,6 +116,7 @@ export class Reflector<T, C> {
     const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
     store.beginList();
+    this.#listed = { items: 0, pages: 0 };
     const begun = this.#parts.clock.now();
     for (;;) {
       const splitter = new ListReader((item) => this.#put(form, item));
@@ -127,6 +138,7 @@ export class Reflector<T, C> {
       const head = splitter.end();
       if (head.next !== '' && head.next !== next) {
         next = head.next;
+        if (++this.#listed.pages >= this.#most.pages) throw this.#endless('pages');
         continue;
       }
       if (head.version === '') throw new MalformedStream('the list has no resourceVersion');
@@ -138,6 +150,7 @@ export class Reflector<T, C> {
   /** Lists all objects as the beginning of a watch, which then continues. */
   async #streamList(): Promise<void> {
     this.#parts.store.beginList();
+    this.#listed = { items: 0, pages: 0 };
     await this.#follow(
       {
         sendInitialEvents: 'true',
@@ -269,12 +282,29 @@ export class Reflector<T, C> {
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
     if (name === '') throw new MalformedStream('an object without a name');
+    if (this.#listed !== null && ++this.#listed.items > this.#most.items)
+      throw this.#endless('items');
     this.#parts.store.put(text(metadata, 'namespace'), name, form.transform(item), this.#out);
     if (this.#out.length >= BATCH_CHANGES) this.#flush();
   }
 
+  get #most(): ListMost {
+    return this.#parts.listMost ?? { items: ITEMS_MAX, pages: PAGES_MAX };
+  }
+
+  #endless(what: keyof ListMost): ApiFailure {
+    const { host } = this.#parts.client;
+    return new ApiFailure({
+      kind: 'large',
+      text: `the API server at ${host} has not ended the list of ${this.#currentForm().name} after ${this.#most[what]} ${what}`,
+      advice: 'No cluster has as many: ask what answers at that address (a proxy?) for the list.',
+      retryAfterMs: ENDLESS_PAUSE_MS,
+    });
+  }
+
   #complete(version: string): void {
     const { store, log } = this.#parts;
+    this.#listed = null;
     store.endList(this.#out);
     this.#flush();
     this.#state.listed(version);
@@ -388,6 +418,12 @@ export class Reflector<T, C> {
 /** client-go's page size; a page of pods has about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
+/** The most objects of one list: more than six times the pods that Kubernetes supports. */
+const ITEMS_MAX = 1_000_000;
+/** The most pages of one list; the server may make them smaller than it is asked to, or empty. */
+const PAGES_MAX = 20_000;
+/** The pause after a list that did not end, which costs both sides more than most failures. */
+const ENDLESS_PAUSE_MS = 60_000;
 /** A watch lasts one to two times this, so that the watches of many clients do not end together. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;

@@ -23,6 +23,8 @@ export type Fault =
   | { readonly kind: 'stall'; readonly afterBytes: number }
   /** Send the right body a byte at a time, with a pause before each. */
   | { readonly kind: 'drip'; readonly everyMs: number }
+  /** Answer without end: with pages of which each has a next one, one page, or the events of a watch. */
+  | { readonly kind: 'endless'; readonly of: 'pages' | 'items' | 'events' }
   /** Answer 200 with a body that is no JSON. */
   | { readonly kind: 'garbage' };
 
@@ -97,11 +99,37 @@ export async function strike(fault: Fault, reply: ServerResponse, clock: Clock):
     case 'drip':
       dripBody(reply, fault.everyMs, clock);
       return true;
+    case 'endless':
+      answerForever(fault.of, reply);
+      return false;
     case 'garbage':
       reply.writeHead(200, { 'content-type': 'text/html' });
       reply.end('<html>hello from a proxy</html>\n');
       return false;
   }
+}
+
+let pages = 0;
+
+function answerForever(of: 'pages' | 'items' | 'events', reply: ServerResponse): void {
+  reply.writeHead(200, { 'content-type': 'application/json' });
+  const head = (next: string): string =>
+    `{"kind":"List","metadata":{"resourceVersion":"1","continue":"${next}"},"items":[`;
+  if (of === 'pages') {
+    reply.end(`${head(String(++pages))}]}`);
+    return;
+  }
+  if (of === 'items') reply.write(head(''));
+  let sent = 0;
+  const more = (): void => {
+    let taken = !reply.destroyed;
+    while (taken) {
+      const object = `{"metadata":{"namespace":"n","name":"endless-${sent++}","resourceVersion":"1"},"spec":{}}`;
+      taken = reply.write(of === 'items' ? `${object},` : `{"type":"ADDED","object":${object}}\n`);
+    }
+  };
+  reply.on('drain', more);
+  more();
 }
 
 function dripBody(reply: ServerResponse, everyMs: number, clock: Clock): void {
