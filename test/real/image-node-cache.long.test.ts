@@ -41,10 +41,23 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
       image.startsWith('ndots-node-cache'),
     ),
   ])
-    test(`runs in the security context of ${container.name}`, (t) => {
+    test(`runs in the security context of ${container.name}`, async (t) => {
       const of = built(t);
       if (of === null) return;
-      const { command, security, podSecurity } = container;
+      const { command, args, security, podSecurity } = container;
+      if (command?.[0] === '/bin/sh') {
+        of.put('/run/teardown/.made', '');
+        const child = start('teardown', of.container(args, command, {}, security, podSecurity));
+        t.after(() => child.stop());
+        // What the node cache leaves in the pipe is carried out when its end is closed.
+        const folder = '/run/teardown';
+        const leave = `until [ -p ${folder}/pipe ]; do sleep 0.1; done; echo 'echo gone > ${folder}/done' > ${folder}/pipe`;
+        const read = `until [ -s ${folder}/done ]; do sleep 0.1; done; cat ${folder}/done; rm ${folder}/done ${folder}/pipe`;
+        assert.equal(run(of.container([`${leave}; ${read}`], ['sh', '-c'], {}, {})), 'gone\n');
+        child.signal('SIGTERM');
+        assert.equal(await child.exitCode, 0, child.output());
+        return;
+      }
       assert.match(run(of.container(['-version'], command, {}, security, podSecurity)), /^ndots-/);
     });
 
