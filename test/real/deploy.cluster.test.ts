@@ -84,7 +84,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       {
         deployment: { enabled: false },
         nodeCache: { enabled: true, takeover: false, kubeProxy: 'ipvs' },
-        check: { enabled: true, service: 'kube-system/kube-dns' },
+        check: { enabled: true },
       },
     ],
     ['two blocks', withServers('pods verified', [{ name: 'prometheus', parameters: ':9253' }])],
@@ -128,6 +128,16 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     });
     assert.match(own, /runbook_url: https:\/\/wiki\.example\/dns#dnsdown/);
     assert.doesNotMatch(own, /ndots\.dev\/alerts/);
+  });
+
+  test('the checks of the chart ask its own Service, and the cluster’s where it has none', () => {
+    const asked = (values: object): string | undefined =>
+      /--service=(\S+)/.exec(helmTemplate({ check: { enabled: true }, ...values }))?.[1];
+    assert.equal(asked({}), 'kube-system/dns-ndots');
+    assert.equal(asked({ service: { name: 'cluster-dns' } }), 'kube-system/cluster-dns');
+    assert.equal(asked({ service: { create: false } }), 'kube-system/kube-dns');
+    assert.equal(asked({ deployment: { enabled: false } }), 'kube-system/kube-dns');
+    assert.equal(asked({ check: { enabled: true, service: 'a/b' } }), 'a/b');
   });
 
   test('the chart refuses the address of another Service, and takes its place by that Service’s selector', async () => {

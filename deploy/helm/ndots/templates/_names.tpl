@@ -94,6 +94,15 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- default (include "ndots.fullname" .) .Values.service.name -}}
 {{- end -}}
 
+{{- /* NAMESPACE/NAME of the Service that pods ask: this release's, or the cluster's where the release makes none. */ -}}
+{{- define "ndots.askedService" -}}
+{{- if and .Values.deployment.enabled .Values.service.create -}}
+{{- .Release.Namespace }}/{{ include "ndots.serviceName" . -}}
+{{- else -}}
+kube-system/{{ default "kube-dns" .Values.service.name -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The selector of the pods as JSON, for kubectl patch. */ -}}
 {{- define "ndots.selectorPatch" -}}
 {{- dict "spec" (dict "selector" (fromYaml (include "ndots.selector" .))) | toJson -}}
