@@ -204,7 +204,10 @@ describe('at an endpoint', () => {
 
   test('nobody listening and a name that does not exist are told apart', async () => {
     for (const [url, words] of [
-      ['http://127.0.0.1:1', /nothing listens at the API server's address 127.0.0.1:1/],
+      [
+        'http://127.0.0.1:1',
+        /nothing listens at the API server's address 127.0.0.1:1; .* if it is that of a Service, kube-proxy knows no endpoint of it/,
+      ],
       ['http://no-such-host.invalid:6443', /name no-such-host.invalid:6443 could not be resolved/],
     ] as const) {
       await using rig = await makeRig({ connection: () => endpointConnection(url) });

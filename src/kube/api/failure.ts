@@ -114,7 +114,8 @@ const dropped: NetworkFailure = {
 const network: Readonly<Record<string, NetworkFailure>> = {
   ECONNREFUSED: {
     text: (host) => `nothing listens at the API server's address ${host}`,
-    advice: 'see whether the API server runs there, and whether the address is the right one',
+    advice:
+      'see whether the API server runs there, and whether the address is the right one; if it is that of a Service, kube-proxy knows no endpoint of it',
   },
   ENOTFOUND: unresolved,
   EAI_AGAIN: unresolved,
