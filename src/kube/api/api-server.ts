@@ -65,6 +65,8 @@ export function apiServerSource(parts: ApiServerParts): Source {
 
 /** The least time between two writes of the state file, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
+/** The state file is written so long after the first lists: a restart may come soon. */
+const FIRST_WRITE_MS = 1000;
 /** The least time between two log lines about objects that were left out, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 /**
@@ -88,7 +90,8 @@ class ApiServerSource implements Source {
   readonly #stopping = new AbortController();
   #events: SourceEvents | null = null;
   #canStream: Promise<boolean> | null = null;
-  #timers: Timer[] = [];
+  #patience: Timer | null = null;
+  #nextWrite: Timer | null = null;
   #restored = false;
   #changed = false;
   #writing: Promise<void> | null = null;
@@ -134,18 +137,16 @@ class ApiServerSource implements Source {
   start(events: SourceEvents): void {
     this.#events = events;
     for (const reflector of this.#reflectors) reflector.start();
-    this.#timers.push(
-      this.#parts.clock.after(PATIENCE_MS, () => {
-        const nothing = [...this.#stores.values()].every((store) => store.size === 0);
-        if (nothing && this.#synced.size === 0) this.#away();
-      }),
-    );
-    if (this.#parts.snapshotFile !== undefined) this.#scheduleWrite();
+    this.#patience = this.#parts.clock.after(PATIENCE_MS, () => {
+      const nothing = [...this.#stores.values()].every((store) => store.size === 0);
+      if (nothing && this.#synced.size === 0) this.#away();
+    });
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const timer of this.#timers) timer.cancel();
+    this.#patience?.cancel();
+    this.#nextWrite?.cancel();
     await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
     this.#client.close();
     await this.#write();
@@ -177,6 +178,7 @@ class ApiServerSource implements Source {
     if (this.#synced.has(kind)) return;
     this.#synced.add(kind);
     this.#events!.synced(kind);
+    if (this.synced && this.#parts.snapshotFile !== undefined) this.#writeIn(FIRST_WRITE_MS);
   }
 
   /**
@@ -273,15 +275,11 @@ class ApiServerSource implements Source {
     this.#changed = false;
   }
 
-  #scheduleWrite(): void {
-    this.#timers = [
-      ...this.#timers.slice(0, 1),
-      this.#parts.clock.after(WRITE_EVERY_MS, () => {
-        void this.#write().then(() => {
-          if (!this.#stopping.signal.aborted) this.#scheduleWrite();
-        });
-      }),
-    ];
+  #writeIn(ms: number): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#nextWrite = this.#parts.clock.after(ms, () => {
+      void this.#write().then(() => this.#writeIn(WRITE_EVERY_MS));
+    });
   }
 
   async #write(): Promise<void> {

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -129,6 +137,18 @@ describe('a state kept on disk', () => {
     assert.equal(rig.heard.names('Service').length, 0);
     assert.equal(readFileSync(file, 'utf8'), before);
     assert.deepEqual(rig.lines, []);
+  });
+
+  test('is written a second after everything has been listed', async (t) => {
+    const file = join(folder(t), 'state');
+    await using rig = await makeRig({ source: { snapshotFile: file } });
+    rig.server.put('services', service(1));
+    rig.start();
+    await until(() => rig.source.synced);
+    assert.ok(!existsSync(file));
+    await rig.clock.advance(1000);
+    await until(() => existsSync(file));
+    assert.match(readFileSync(file, 'utf8'), /service-1/);
   });
 
   test('is written once a minute while things change', async (t) => {
