@@ -81,6 +81,7 @@ const measured: readonly (readonly [
   ['CoreDNS restarted', { readyMs: 1000, warmMs: 20_000 }, [97, 39]],
   ['CoreDNS changed to ndots', {}, [32, 21, 29]],
   ['ndots restarted', {}, [71, 49, 55]],
+  ['a rollout whose pods are ready within 2 s', { readyMs: 2000 }, [7, 30, 11, 16]],
   ['ndots changed back to CoreDNS', { warmMs: 12_000, readyMs: 1000 }, [48]],
   [
     'ports that were all used in the minute before',
