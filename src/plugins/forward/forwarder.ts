@@ -5,8 +5,9 @@ import type { Next } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import { overloaded, type Reply } from '../../wire/reply.ts';
-import { Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';
+import { failure, overloaded, type Reply } from '../../wire/reply.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import { DEADLINE_MS, Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';
 import { refused } from './outcome.ts';
 import type { ForwarderParts } from './parts.ts';
 import { makePolicy } from './policy.ts';
@@ -57,7 +58,8 @@ export class Forwarder implements ForwardingHost {
     metrics.waiting.add(1);
     const kept = query.keep();
     sendAsOurs(kept);
-    return this.#ask(kept);
+    const now = this.parts.clock.now();
+    return this.#ask(kept, now, now + DEADLINE_MS);
   };
 
   over(forwarding: Forwarding): void {
@@ -73,14 +75,21 @@ export class Forwarder implements ForwardingHost {
   ): void {
     this.#left(joined.length);
     for (const later of joined) later.resolve(reply);
-    // What the upstreams did not answer once they are not asked again for each that has waited.
-    const failed = !isLater(reply) && reply.cause !== null;
-    if (failed) this.#left(queued.length);
-    for (const { query, reply: later } of queued) later.resolve(failed ? reply : this.#ask(query));
+    if (queued.length === 0) return;
+    const unanswered = !isLater(reply) && reply.cause !== null ? reply : waitedTooLong;
+    const now = this.parts.clock.now();
+    for (const { query, reply: later, deadline } of queued) {
+      // The upstream may answer one form of a question and not another (EDNS that a firewall drops).
+      if (now < deadline) later.resolve(this.#ask(query, now, deadline));
+      else {
+        this.#left(1);
+        later.resolve(unanswered);
+      }
+    }
   }
 
   /** Sends the query, unless the same question is under way in the same form or too often. */
-  #ask(query: Query): Maybe<Reply> {
+  #ask(query: Query, now: number, deadline: number): Maybe<Reply> {
     const questions = this.#questions;
     const { metrics } = this.parts;
     const passes = this.parts.isRoundTrip(query);
@@ -93,7 +102,7 @@ export class Forwarder implements ForwardingHost {
       const before = questions.first;
       if (questions.count >= SAME_MAX && before !== null) {
         metrics.shared.add(1);
-        if (!query.isSigned) return before.queue(query);
+        if (!query.isSigned) return before.queue(query, deadline);
         this.#left(1);
         return tooManySame;
       }
@@ -101,7 +110,7 @@ export class Forwarder implements ForwardingHost {
     const forwarding = this.#idle.pop() ?? new Forwarding(this);
     forwarding.query = query;
     if (!passes) questions.add(forwarding);
-    return forwarding.begin(query, this.#order(this.targets));
+    return forwarding.begin(query, this.#order(this.targets), now, deadline);
   }
 
   #left(queries: number): void {
@@ -117,4 +126,10 @@ export class Forwarder implements ForwardingHost {
   }
 }
 
+const waitedTooLong = failure(
+  RCODE.SERVFAIL,
+  'forward',
+  new Error('i/o timeout while other queries for the same question were under way'),
+  [{ code: EDE.OTHER, text: 'too many queries for the same question are under way' }],
+);
 const tooManySame = refused('too many queries for the same question are under way');

@@ -13,7 +13,7 @@ import type { ForwarderParts } from './parts.ts';
 import type { ForwardTarget } from './target.ts';
 
 /** A query is tried for so long; glibc's patience ends then, too. */
-const DEADLINE_MS = 5000;
+export const DEADLINE_MS = 5000;
 /** A query waits at most so long for the packet budget of an upstream. */
 const BUDGET_WAIT_MS = 1000;
 /**
@@ -34,6 +34,8 @@ export interface ForwardingHost {
 export interface QueuedQuery {
   readonly query: Query;
   readonly reply: Later<Reply>;
+  /** Until when it is tried, the clock's ms; the time in the queue counts. */
+  readonly deadline: number;
 }
 
 /**
@@ -70,16 +72,20 @@ export class Forwarding extends UpstreamExchange {
   }
 
   /** Begins with a query that owns its bytes. @returns the reply, which may have come at once */
-  begin(query: Query, order: readonly ForwardTarget[]): Maybe<Reply> {
-    const { maxAttempts, clock } = this.#host.parts;
-    const now = clock.now();
+  begin(
+    query: Query,
+    order: readonly ForwardTarget[],
+    now: number,
+    deadline: number,
+  ): Maybe<Reply> {
+    const { maxAttempts } = this.#host.parts;
     this.query = query;
     this.#order = order;
     this.#index = 0;
     this.#down = 0;
     this.#attempts = maxAttempts ?? 2 * order.length;
     this.#passedOver = 0;
-    this.#deadline = now + DEADLINE_MS;
+    this.#deadline = deadline;
     this.#roundBegan = now;
     const reply = this.#proceed(now);
     if (reply === null) return (this.#reply = new Later());
@@ -96,10 +102,10 @@ export class Forwarding extends UpstreamExchange {
   }
 
   /** The reply to a query that is sent when this one is over. */
-  queue(query: Query): Later<Reply> {
+  queue(query: Query, deadline: number): Later<Reply> {
     const reply = new Later<Reply>();
     if (this.#queued === none) this.#queued = [];
-    this.#queued.push({ query, reply });
+    this.#queued.push({ query, reply, deadline });
     return reply;
   }
 

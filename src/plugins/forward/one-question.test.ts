@@ -150,7 +150,7 @@ describe('what a client puts into its query besides the question', () => {
 
 describe('one question, asked many times at once', () => {
   for (const corefile of ['. { forward . 10.0.0.1 }', '. { cache; forward . 10.0.0.1 }'])
-    test(`is under way four times at most, and each query gets a reply: ${corefile}`, async () => {
+    test(`is under way four times at most over UDP and over TCP, and each query gets a reply: ${corefile}`, async () => {
       const here = await world(corefile, () => ({ afterMs: 50, answer: ['@ 300 A 192.0.2.1'] }));
       let number = 0;
       await fc.assert(
@@ -161,34 +161,65 @@ describe('one question, asked many times at once', () => {
             Promise.all(all.map((made) => here.begin(name, made))),
           );
           for (const { rcode } of replies) assert.equal(rcode, RCODE.NOERROR);
-          const times = here.asked.slice(from).map(({ at }) => at);
-          for (const time of times)
-            assert.ok(times.filter((at) => at <= time && at > time - 50).length <= 4);
+          const sends = here.asked.slice(from);
+          for (const { at: time, proto } of sends) {
+            const now = sends.filter(({ at }) => at <= time && at > time - 50);
+            assert.ok(now.filter((send) => send.proto === proto).length <= 4);
+          }
         }),
         { numRuns: 30 },
       );
     });
 
-  test('one that is not answered is not sent again for those that waited', async () => {
+  /** Twelve queries that differ in form. */
+  const forms: readonly Partial<Sent>[] = [[], null].flatMap((options) =>
+    [0, FLAG.RD, FLAG.CD, FLAG.AD, FLAG.RD | FLAG.CD, FLAG.RD | FLAG.AD].map((flags) => ({
+      flags,
+      options,
+    })),
+  );
+
+  test('fails after five seconds for all forms of it, those that waited included', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () => ({
       fail: 'timeout',
     }));
-    const kinds: Partial<Sent>[] = [
-      0,
-      FLAG.RD,
-      FLAG.CD,
-      FLAG.AD,
-      FLAG.RD | FLAG.CD,
-      FLAG.RD | FLAG.AD,
-    ].flatMap((flags) => [{ flags }, { flags, options: [] }]);
+    const from = here.clock.now();
     const replies = await here.clock.run(
-      Promise.all(kinds.map((made) => here.begin('a.example.', made))),
+      Promise.all(forms.map((made) => here.begin('a.example.', made))),
     );
     assert.ok(replies.every(({ rcode }) => rcode === RCODE.SERVFAIL));
-    // Probes of the upstream are there, too.
-    assert.equal(here.asked.filter(({ name }) => name === 'a.example.').length, 4);
+    assert.ok(here.clock.now() - from <= 5000);
+    const times = here.asked.filter(({ name }) => name === 'a.example.').map(({ at }) => at - from);
+    assert.deepEqual(
+      times,
+      [0, 2000, 4000].flatMap((at) => [at, at, at, at]),
+    );
     assert.match(here.metrics(), /^ndots_forward_waiting_queries 0$/m);
-    assert.match(here.metrics(), /^ndots_forward_shared_total 8$/m);
+  });
+
+  test('a form that is not answered does not fail the others', async () => {
+    const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', ({ query }) =>
+      onWire(query).edns === null ? { answer: ['@ 300 A 192.0.2.1'] } : { fail: 'timeout' },
+    );
+    const replies = await here.clock.run(
+      Promise.all(forms.map((made) => here.begin('a.example.', made))),
+    );
+    assert.deepEqual(
+      replies.map(({ rcode }) => rcode),
+      forms.map(({ options }) => (options === null ? RCODE.NOERROR : RCODE.SERVFAIL)),
+    );
+  });
+
+  test('queries over UDP do not wait for those over TCP', async () => {
+    const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
+      proto === 'tcp' ? { fail: 'timeout' } : { answer: ['@ 300 A 192.0.2.1'] },
+    );
+    const stuck = forms.map((made) => here.begin('a.example.', { ...made, tcp: true }));
+    const from = here.clock.now();
+    assert.equal((await here.ask('a.example.')).rcode, RCODE.NOERROR);
+    assert.ok(here.clock.now() - from < 1000);
+    await here.clock.run(Promise.all(stuck));
+    assert.match(here.metrics(), /^ndots_forward_waiting_queries 0$/m);
   });
 
   test('a client on a stream does not get what was cut for a datagram', async () => {

@@ -54,24 +54,27 @@ function bucketOf({ hash, type }: Query): number {
   return hashPair(hash, type) & (BUCKETS - 1);
 }
 
-/** Name, type and class, and the options that rules of the operator have written. */
+/**
+ * Name, type and class, the options that rules of the operator have written, and the kind of
+ * transport: where TCP to an upstream is blocked, queries over UDP must not wait for it.
+ */
 function isSameQuestion(a: Query, b: Query): boolean {
   return (
     a.hash === b.hash &&
+    a.overStream === b.overStream &&
     a.isAskedAt(b.bytes, b.start + HEADER.SIZE, b.end) &&
     areSame(a.upstreamOptions, b.upstreamOptions)
   );
 }
 
-/** Of one question: the upstream gets the same message, over the same kind of transport. */
+/** Of one question: the upstream gets the same message. */
 function isSentAlike(a: Query, b: Query): boolean {
   return (
     a.upstreamOptions !== null &&
     b.upstreamOptions !== null &&
     flagsUpstream(a) === flagsUpstream(b) &&
     a.edns === b.edns &&
-    a.dnssecOk === b.dnssecOk &&
-    a.overStream === b.overStream
+    a.dnssecOk === b.dnssecOk
   );
 }
 
