@@ -53,15 +53,15 @@ export function braceFault(
   if (lines === null) return null;
   const stack: Open[] = [];
   const candidates: BraceFault[] = [];
-  let suspect: Suspect | null = null;
+  const suspects: Suspect[] = [];
   for (const line of lines) {
     const top = stack.at(-1);
     if (line.word === '}') {
-      if (top === undefined) return surplus(lines, line, suspect);
+      if (top === undefined) return surplus(lines, line, suspects);
       stack.pop();
       if (line.indent < top.indent)
         candidates.push(missing(top, line, `This } is indented less than '${top.word}'`));
-      if (line.indent > top.indent) suspect ??= { brace: line, opener: top };
+      if (line.indent > top.indent) suspects.push({ brace: line, opener: top });
       continue;
     }
     if (top !== undefined) {
@@ -72,7 +72,7 @@ export function braceFault(
       }
     }
     if (line.opens) stack.push({ ...line, indented: null });
-    if (line.closes && stack.pop() === undefined) return surplus(lines, line, suspect);
+    if (line.closes && stack.pop() === undefined) return surplus(lines, line, suspects);
   }
   const open = stack.at(-1);
   if (open === undefined) return null;
@@ -128,40 +128,69 @@ function missing(opener: Line, before: Line, hint: string): BraceFault {
 }
 
 /** The mistake behind a `}` that closes nothing. */
-function surplus(lines: readonly Line[], end: Line, suspect: Suspect | null): BraceFault {
-  const remedy = 'Remove this }.';
-  if (suspect === null)
+function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]): BraceFault {
+  const key = unopenedBlock(lines, end);
+  if (key !== null) return unopened(key, 'The next line is indented more.');
+  for (const { brace, opener } of suspects) {
+    const line = unopenedBy(lines, brace);
+    if (line === null) continue;
+    const why = `The next line is indented more, and the } at ${brace.place} closes '${opener.word}'`;
+    return unopened(line, why);
+  }
+  const [suspect] = suspects;
+  const at = suspect?.brace ?? end;
+  const place = { line: at.number, column: at.indent + 1, remedy: 'Remove this }.' };
+  if (suspect === undefined)
     return {
-      line: end.number,
-      column: end.indent + 1,
+      ...place,
       text: 'this } closes nothing',
       hint: 'Perhaps a } above is one too many, and a block ends earlier than it looks.',
-      remedy,
       loses: false,
     };
-  const { brace, opener } = suspect;
+  const { word, place: from } = suspect.opener;
+  return {
+    ...place,
+    text: `this } closes '${word}' (${from}) too early`,
+    hint: `It is indented more than '${word}', and the } at ${end.place} then closes nothing`,
+    loses: true,
+  };
+}
+
+function unopened(line: Line, hint: string): BraceFault {
+  return {
+    line: line.number,
+    column: line.indent + 1,
+    text: `the { of '${line.word}' is missing at the end of this line`,
+    hint,
+    remedy: 'Add { at the end of this line.',
+    loses: true,
+  };
+}
+
+/** The line that this } would close if it ended with {; null: there is none. */
+function unopenedBy(lines: readonly Line[], brace: Line): Line | null {
   const at = lines.indexOf(brace);
   const owner = lines.findLastIndex(
     ({ indent, word }, index) => index < at && indent === brace.indent && word !== '}',
   );
   const line = lines[owner];
-  if (line !== undefined && !line.opens && lines[owner + 1]!.indent > line.indent)
-    return {
-      line: line.number,
-      column: line.indent + 1,
-      text: `the { of '${line.word}' is missing at the end of this line`,
-      hint: `The next line is indented more, and the } at ${brace.place} closes '${opener.word}'`,
-      remedy: 'Add { at the end of this line.',
-      loses: true,
-    };
-  return {
-    line: brace.number,
-    column: brace.indent + 1,
-    text: `this } closes '${opener.word}' (${opener.place}) too early`,
-    hint: `It is indented more than '${opener.word}', and the } at ${end.place} then closes nothing`,
-    remedy,
-    loses: true,
-  };
+  const next = lines[owner + 1];
+  if (line === undefined || line.opens || next === undefined) return null;
+  return next.indent > line.indent ? line : null;
+}
+
+/** The first line outside of braces that is followed by lines of a block; null: there is none. */
+function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
+  let depth = 0;
+  for (const [index, line] of lines.entries()) {
+    if (line === end) return null;
+    const next = lines[index + 1]!;
+    const isKey = depth === 0 && !line.opens && line.indent <= lines[0]!.indent;
+    if (isKey && next.word !== '}' && next.indent > line.indent) return line;
+    if (line.word === '}' || line.closes) depth--;
+    if (line.opens) depth++;
+  }
+  return null;
 }
 
 /** Whether braces match if one closes before this line. */
