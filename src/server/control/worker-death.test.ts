@@ -256,17 +256,22 @@ grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
 
 describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' }, () => {
   for (const way of ['a worker loops', 'a worker waits in the kernel'] as const) {
-    test(`is replaced, and no query is lost (${way})`, async (t) => {
+    test(`is replaced, and its queries are answered (${way})`, async (t) => {
       const { child, port, fail, health, metrics } = await victim(t, 1);
       const client = await UdpClient.open();
       t.after(() => client.close());
       assert.equal(await health(), 200);
       fail(way);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      // It waits in the socket of the worker that hangs, which the next one inherits.
-      client.send(queryBytes('early.example.', 7), port);
+      // They wait in the socket of the worker that hangs, which the next one inherits. Where it
+      // comes late, on a busy machine, it drops those that have become stale, and answers a retry.
+      const ask = (): void => client.send(queryBytes('early.example.', 7), port);
+      const retries = setInterval(ask, 500);
+      t.after(() => clearInterval(retries));
+      ask();
       await printed(child, /\[ERROR\] worker 0 hangs/);
       const reply = await client.next(60_000);
+      clearInterval(retries);
       assert.equal(reply?.bytes.readUInt16BE(0), 7);
       await printed(child, /worker 0 serves again/);
       assert.equal(await health(), 200);
