@@ -2,201 +2,12 @@
  * How the resolvers that are told apart ask: of each way of asking, the share of its lookups that
  * show a trait.
  */
-import type { Trait } from './lookup-traits.ts';
+import { cares, evdns, glibc, go, musl, tool, type TraitShares } from './trait-shares.ts';
 
 /** Kinds of resolvers that are told apart. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
 /** One of them; a `tool` asks one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
-
-/** In percent: how many of a resolver's lookups that can show the trait do. */
-type Shares = Readonly<Record<Trait, number>>;
-
-const glibc: Shares = {
-  'begins over TCP': 90,
-  'pair in one go': 94,
-  'pair to one server': 99,
-  'pair from one port': 99,
-  'A before AAAA': 99,
-  'ids of a pair close together': 3,
-  'ids of a pair of one clock': 93,
-  'ids of a pair of one moment': 75,
-  'IP ids go on from port to port': 1.5,
-  'one port for the whole walk': 0.3,
-  'no EDNS': 97,
-  'EDNS of 1232 without cookie': 1,
-  'EDNS with cookie': 0.5,
-  'capitals by chance': 0.5,
-  'asks for AD': 0.5,
-  'asks for DNSSEC': 0.5,
-  'all servers at once': 0.3,
-  'again after 2.5 s': 1,
-  'again after 5 s': 60,
-  'again from the same port': 95,
-  'again with the same id': 98,
-  'SERVFAIL repeated at once, twice': 6,
-  'stops at NODATA': 30,
-  'both families': 90,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
-  'the port of the lookup before': 0.5,
-  'ids that count up': 0.3,
-};
-
-const musl: Shares = {
-  'begins over TCP': 2,
-  'pair in one go': 99,
-  'pair to one server': 99,
-  'pair from one port': 99.5,
-  'A before AAAA': 99.5,
-  'ids of a pair close together': 98,
-  'ids of a pair of one clock': 6,
-  'ids of a pair of one moment': 25,
-  'IP ids go on from port to port': 97,
-  'one port for the whole walk': 0.3,
-  'no EDNS': 99.5,
-  'EDNS of 1232 without cookie': 0.5,
-  'EDNS with cookie': 0.5,
-  'capitals by chance': 0.5,
-  'asks for AD': 0.3,
-  'asks for DNSSEC': 0.3,
-  'all servers at once': 10,
-  'again after 2.5 s': 50,
-  'again after 5 s': 3,
-  'again from the same port': 99,
-  'again with the same id': 99,
-  'SERVFAIL repeated at once, twice': 95,
-  'stops at NODATA': 95,
-  'both families': 95,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
-  'the port of the lookup before': 0.5,
-  'ids that count up': 0.3,
-};
-
-const go: Shares = {
-  'begins over TCP': 90,
-  'pair in one go': 97,
-  'pair to one server': 90,
-  'pair from one port': 0.5,
-  'A before AAAA': 28,
-  'ids of a pair close together': 3,
-  'ids of a pair of one clock': 12.5,
-  'ids of a pair of one moment': 25,
-  'IP ids go on from port to port': 1.5,
-  'one port for the whole walk': 0.3,
-  'no EDNS': 3,
-  'EDNS of 1232 without cookie': 97,
-  'EDNS with cookie': 0.5,
-  'capitals by chance': 0.5,
-  'asks for AD': 0.3,
-  'asks for DNSSEC': 0.3,
-  'all servers at once': 0.3,
-  'again after 2.5 s': 1,
-  'again after 5 s': 60,
-  'again from the same port': 1,
-  'again with the same id': 2,
-  'SERVFAIL repeated at once, twice': 3,
-  'stops at NODATA': 30,
-  'both families': 95,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
-  'the port of the lookup before': 0.5,
-  'ids that count up': 0.3,
-};
-
-const cares: Shares = {
-  'begins over TCP': 90,
-  'pair in one go': 99,
-  'pair to one server': 98,
-  'pair from one port': 99,
-  'A before AAAA': 99.5,
-  'ids of a pair close together': 3,
-  'ids of a pair of one clock': 12.5,
-  'ids of a pair of one moment': 25,
-  'IP ids go on from port to port': 1.5,
-  'one port for the whole walk': 93,
-  'no EDNS': 99.5,
-  'EDNS of 1232 without cookie': 0.5,
-  'EDNS with cookie': 0.5,
-  'capitals by chance': 0.5,
-  'asks for AD': 0.3,
-  'asks for DNSSEC': 0.3,
-  'all servers at once': 0.3,
-  'again after 2.5 s': 4,
-  'again after 5 s': 10,
-  'again from the same port': 87,
-  'again with the same id': 80,
-  'SERVFAIL repeated at once, twice': 83,
-  'stops at NODATA': 30,
-  'both families': 88,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 60,
-  'the port of the lookup before': 45,
-  'ids that count up': 0.3,
-};
-
-const evdns: Shares = {
-  'begins over TCP': 5,
-  'pair in one go': 97,
-  'pair to one server': 80,
-  'pair from one port': 96,
-  'A before AAAA': 97,
-  'ids of a pair close together': 3,
-  'ids of a pair of one clock': 12.5,
-  'ids of a pair of one moment': 25,
-  'IP ids go on from port to port': 1.5,
-  'one port for the whole walk': 99,
-  'no EDNS': 99,
-  'EDNS of 1232 without cookie': 1,
-  'EDNS with cookie': 0.5,
-  'capitals by chance': 97,
-  'asks for AD': 0.3,
-  'asks for DNSSEC': 0.3,
-  'all servers at once': 0.3,
-  'again after 2.5 s': 1,
-  'again after 5 s': 50,
-  'again from the same port': 95,
-  'again with the same id': 95,
-  'SERVFAIL repeated at once, twice': 85,
-  'stops at NODATA': 30,
-  'both families': 85,
-  'families walk by themselves': 20,
-  'a single label as it stands': 5,
-  'the port of the lookup before': 95,
-  'ids that count up': 0.3,
-};
-
-const tool: Shares = {
-  'begins over TCP': 90,
-  'pair in one go': 30,
-  'pair to one server': 80,
-  'pair from one port': 58,
-  'A before AAAA': 85,
-  'ids of a pair close together': 5,
-  'ids of a pair of one clock': 14,
-  'ids of a pair of one moment': 25,
-  'IP ids go on from port to port': 40,
-  'one port for the whole walk': 5,
-  'no EDNS': 70,
-  'EDNS of 1232 without cookie': 8,
-  'EDNS with cookie': 25,
-  'capitals by chance': 0.5,
-  'asks for AD': 10,
-  'asks for DNSSEC': 10,
-  'all servers at once': 0.3,
-  'again after 2.5 s': 10,
-  'again after 5 s': 50,
-  'again from the same port': 30,
-  'again with the same id': 50,
-  'SERVFAIL repeated at once, twice': 20,
-  'stops at NODATA': 43,
-  'both families': 30,
-  'families walk by themselves': 50,
-  'a single label as it stands': 60,
-  'the port of the lookup before': 40,
-  'ids that count up': 10,
-};
 
 /** Of who wants one family. */
 const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
@@ -217,7 +28,7 @@ const oneShot = {
  * Name servers that pass on what several kinds of clients ask, a pair as it comes: each query has
  * an id that they draw.
  */
-const passingOn: Shares = {
+const passingOn: TraitShares = {
   ...go,
   'pair in one go': 90,
   'pair to one server': 85,
@@ -262,7 +73,7 @@ const byTurns = {
 export interface AskingClass {
   readonly kind: Kind;
   readonly prior: number;
-  readonly shares: Shares;
+  readonly shares: TraitShares;
 }
 
 /**
@@ -608,7 +419,7 @@ const usualClasses: readonly AskingClass[] = [
 
 /** The same under a circumstance that leaves the rest as it is, and how common that is. */
 function under(
-  circumstance: Partial<Shares>,
+  circumstance: Partial<TraitShares>,
   share: number,
   list: readonly AskingClass[],
 ): readonly AskingClass[] {
