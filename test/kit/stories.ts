@@ -1183,6 +1183,39 @@ export const stories: readonly Story[] = [
       ),
   },
   {
+    name: 'a server answers in lower case, and a resolver with drawn capitals retries under a new id from a new port',
+    code: 'ND3019',
+    seen: /^12 of them were asked for again/,
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 6 }, (_, i) =>
+            [0, 2008, 4015].map((afterMs, attempt) =>
+              spelled(
+                i * 9000 + afterMs,
+                40_000 + i * 10 + attempt,
+                mixed(`www${(i % 3) + seed}.example.org.`, i + seed),
+                900 + i * 10 + attempt,
+              ),
+            ),
+          ).flat(),
+        ),
+      ),
+  },
+  {
+    name: 'clean: a program spells one name with capitals every two seconds and takes lower case',
+    code: null,
+    without: ['ND3019'],
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 20 }, (_, i) =>
+            spelled(i * 2000, 20_000 + i, 'userApi.myShop.Example.', i),
+          ),
+        ),
+      ),
+  },
+  {
     name: 'replies are too big for a link, and the server is never told',
     code: 'ND3012',
     packets: async (seed) => {

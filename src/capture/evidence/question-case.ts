@@ -12,6 +12,8 @@ const AGAIN_MS = 8000;
 /** Questions that are waited for; when there are more, all are forgotten. */
 const WAITING_MAX = 5000;
 const IGNORED_MAX = 5000;
+/** Names and clients whose spelling is stored; more are not compared. */
+const SPELLINGS_MAX = 5000;
 
 /** A reply that its client did not take. */
 export interface IgnoredReply {
@@ -26,21 +28,36 @@ export class QuestionCase {
   asked: number = 0;
   /** Of these, with a question that is spelled otherwise. */
   changed: number = 0;
-  readonly ignored: IgnoredReply[] = [];
+  readonly #ignored: IgnoredReply[] = [];
+  /** Repeats with another id and the same capitals: retries, if the client draws its capitals. */
+  readonly #suspected: IgnoredReply[] = [];
+  /** By client and name: the spelling that came first. */
+  readonly #spellings = new Map<string, string>();
+  /** Clients that draw their capitals by chance. */
+  readonly #drawing = new Set<string>();
   readonly #waiting = new Map<string, SeenExchange>();
   readonly #kept = new CopiedBytes();
+
+  /** Mismatching replies that their clients asked for again. */
+  get ignored(): readonly IgnoredReply[] {
+    const retries = this.#suspected.filter(({ exchange: { client } }) =>
+      this.#drawing.has(client.address),
+    );
+    return [...this.#ignored, ...retries];
+  }
 
   add(exchange: SeenExchange): void {
     const { capitals, client, name, type, sentMs } = exchange;
     if (!capitals && this.#waiting.size === 0) return;
+    if (capitals) this.#readSpelling(exchange);
     const key = `${client.address} ${type} ${name}`;
     const before = this.#waiting.get(key);
     if (before !== undefined) {
       this.#waiting.delete(key);
       const againMs = sentMs - before.sentMs - latencyOf(before)!;
-      const again = againMs >= 0 && againMs < AGAIN_MS && isAnotherTry(before, exchange);
-      if (again && this.ignored.length < IGNORED_MAX)
-        this.ignored.push({ exchange: before, againMs });
+      const isInTime = againMs >= 0 && againMs < AGAIN_MS;
+      const list = isAnotherTry(before, exchange) ? this.#ignored : this.#suspected;
+      if (isInTime && list.length < IGNORED_MAX) list.push({ exchange: before, againMs });
     }
     if (!capitals || exchange.reply === null) return;
     this.asked++;
@@ -50,7 +67,24 @@ export class QuestionCase {
     this.#kept.keep(exchange);
     this.#waiting.set(key, exchange);
   }
+
+  /** Detects a client that spells one name in several ways, or a top-level domain like no person. */
+  #readSpelling({ client, name, query }: SeenExchange): void {
+    if (this.#drawing.has(client.address) || this.#drawing.size >= SPELLINGS_MAX) return;
+    const spelling = Buffer.from(query.subarray(HEADER.SIZE, HEADER.SIZE + name.length)).toString(
+      'latin1',
+    );
+    const key = `${client.address} ${name}`;
+    const before = this.#spellings.get(key);
+    if ((before !== undefined && before !== spelling) || ODD_END.test(spelling))
+      this.#drawing.add(client.address);
+    else if (before === undefined && this.#spellings.size < SPELLINGS_MAX)
+      this.#spellings.set(key, spelling);
+  }
 }
+
+/** A short top-level domain in capitals and small letters, as in `cOm`. */
+const ODD_END = /[^A-Za-z](?=[A-Za-z]{2,4}$)(?=.*[a-z])[A-Za-z]+[A-Z]/;
 
 /**
  * The same id again (c-ares takes another port), or other capitals: a new lookup of a name that a
