@@ -256,6 +256,58 @@ const truncatedWay: readonly DnsRecord[] = Array.from({ length: 40 }, (_, i) =>
 
 /** The stories. */
 export const contentStories: readonly Story[] = [
+  given(
+    'a headless service has no ready endpoint: its name exists without an address',
+    'ND8007',
+    () =>
+      inOrder([
+        besides(10),
+        lookups(8, () => ({ authority: [soa('cluster.local.')] }), {
+          name: 'kafka.shop.svc.cluster.local.',
+        }),
+      ]),
+    { seen: /kafka\.shop\.svc\.cluster\.local\. A and AAAA \(8 lookups\)/ },
+  ),
+  given(
+    'clean: names with addresses of one family only',
+    null,
+    () =>
+      inOrder([
+        besides(10),
+        lookups(8, (type, _, name) =>
+          type === 'AAAA'
+            ? { answer: [address(name, type)] }
+            : { authority: [soa('example.net.')] },
+        ),
+      ]),
+    { without: ['ND8007'] },
+  ),
+  given('two aliases point at each other, and each reply has one of them', 'ND3041', () =>
+    inOrder([
+      besides(10),
+      ...['a', 'b'].map((name, nth) =>
+        lookups(
+          6,
+          () => ({ answer: [alias(`${name}.example.net.`, `${'ba'[nth]}.example.net.`)] }),
+          {
+            name: `${name}.example.net.`,
+          },
+        ),
+      ),
+    ]),
+  ),
+  given(
+    'two aliases point at each other',
+    'ND3041',
+    () =>
+      inOrder([
+        besides(10),
+        lookups(8, (_, __, name) => ({
+          answer: [alias(name, 'b.example.net.'), alias('b.example.net.', name)],
+        })),
+      ]),
+    { without: ['ND3035'] },
+  ),
   given('a firewall cuts replies to 512 bytes and does not set TC', 'ND3030', () =>
     inOrder([besides(10), lookups(8, () => ({ answer: [...truncatedWay], cutTo: 512 }))]),
   ),

@@ -26,6 +26,8 @@ export type ReplyFault =
   | 'order'
   /** NOERROR, and the last CNAME leads to a name of which there is neither an address nor a SOA. */
   | 'endless'
+  /** The aliases lead back to a name before them. */
+  | 'loop'
   /** NXDOMAIN, and a CNAME: the name exists, its target does not. */
   | 'dangling'
   /** NOERROR without an answer, and with the name servers of a zone: somebody else is to be asked. */
@@ -177,13 +179,16 @@ function chainFault({ name, type, rcode }: SeenExchange, reply: Uint8Array): Rep
   }
   if (owners.length === 0) return null;
   const chain = [name];
-  for (let at = name; aliases.has(at) && chain.length <= ALIASES_MAX;) {
+  let isLoop = false;
+  for (let at = name; aliases.has(at) && chain.length <= ALIASES_MAX && !isLoop;) {
     at = aliases.get(at)!;
+    isLoop = chain.includes(at);
     chain.push(at);
   }
   if (chain.length === 1) return owners.includes(name) || isDelegated ? null : 'foreign';
   const last = chain.at(-1)!;
   shape.target = last;
+  if (isLoop) return type === TYPE.CNAME ? null : 'loop';
   if (rcode === RCODE.NXDOMAIN) return 'dangling';
   if (rcode !== RCODE.NOERROR || type === TYPE.CNAME) return null;
   if (!owners.includes(last) || chain.length > ALIASES_MAX)

@@ -26,6 +26,7 @@ import { misfitReplies } from './misfit-replies.ts';
 import { missingA } from './missing-a.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
+import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { newName } from './new-name.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { notDns } from './not-dns.ts';
@@ -118,6 +119,7 @@ export const rules: readonly Rule[] = [
   changedCase,
   askedAgain,
   grpcLookups,
+  namesWithoutAddresses,
   absentNames,
   fewThreads,
   searchWaste,

@@ -183,6 +183,21 @@ const endlessAliases: Kind = {
     isWithoutAddress(replies, observed) || isAtTimes(replies, observed),
 };
 
+const aliasLoops: Kind = {
+  code: 'ND3041',
+  title: 'CNAME records form a loop, so a name never has an address',
+  name: 'loops of aliases',
+  did: 'hold aliases that lead back to a name before them',
+  why: 'Two or more CNAME records point at each other, or one points at itself. No server can resolve such a name: it returns the aliases without an address, or SERVFAIL. The zone is at fault, and not the servers that return it. Often one of two names was meant to have an address, or a rewrite turns the target back into the name.',
+  fix: () => [
+    'Correct the zone: one of the names in the loop needs an address, or a CNAME to a name outside the loop.',
+    'If the loop is not in the zone: a rewrite, template or hosts entry of the Corefile makes it.',
+  ],
+  prove: (server, name) => `ndots query ${name} CNAME @${server}, then the same for each target`,
+  disproved: 'the servers of the zone give an address for one of the names',
+  isFelt: () => true,
+};
+
 const referrals: Kind = {
   code: 'ND3036',
   title: 'A name server refers its clients to other servers and does not ask these itself',
@@ -249,9 +264,23 @@ function ruleOf(fault: ReplyFault, kind: Kind): Rule {
       if (replies === undefined || isFelt === null)
         return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
       if (isFelt) for (const each of replies.names.list) claims.names.add(each.name);
-      return told(kind, replies, isFelt, replyFaults.read);
+      const isLoop = fault === 'endless' && formLoop(replies.names.list);
+      return told(isLoop ? aliasLoops : kind, replies, isFelt, replyFaults.read);
     },
   };
+}
+
+/** Whether the aliases of separate replies lead in a circle, from each of the names. */
+function formLoop(names: FaultyReplies['names']['list']): boolean {
+  const targets = new Map(names.map(({ name, target }) => [name, target]));
+  return names.every(({ name }) => {
+    const passed = new Set<string>();
+    for (let at: string | undefined = name; at !== undefined; at = targets.get(at)) {
+      if (passed.has(at)) return true;
+      passed.add(at);
+    }
+    return false;
+  });
 }
 
 function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number): Finding {
@@ -271,7 +300,9 @@ function told(kind: Kind, replies: FaultyReplies, isFelt: boolean, read: number)
       sentence(
         `Names: ${listed(names.map(({ name, type, count: times }) => `${name} ${typeName(type)} (${times})`))}`,
       ),
-      ...(target === '' ? [] : [sentence(`The last alias leads to ${target}`)]),
+      ...(target === ''
+        ? []
+        : [sentence(`The last alias leads ${kind === aliasLoops ? 'back ' : ''}to ${target}`)]),
       ...(again > 0
         ? [`Clients sent ${again} of these queries again after the reply had come.`]
         : []),
@@ -297,6 +328,7 @@ export const unusableReplies: readonly Rule[] = [
   ruleOf('foreign', foreignRecords),
   ruleOf('order', wrongOrder),
   ruleOf('class', otherClass),
+  ruleOf('loop', aliasLoops),
   ruleOf('endless', endlessAliases),
   ruleOf('referral', referrals),
   ruleOf('bare', bareReplies),
