@@ -71,7 +71,7 @@ describe('captures of the same traffic', () => {
     assert.equal((await counted([half, further(packets, 40)])).exchanges, exchanges);
   });
 
-  it('are told from captures of other traffic', async () => {
+  it('are recognised among captures of other traffic', async () => {
     const other = await play(pods('glibc', 4, { lookups: 8, from: 60 }), healthy, { seed: 4 });
     const groups = sameTraffic([await sampleOf(packets), await sampleOf(other)]);
     assert.equal(groups.length, 2);

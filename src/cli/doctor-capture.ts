@@ -75,7 +75,7 @@ export async function observe(
         let isKnown = false;
         for (const [part, { counters, logged }] of looks) {
           if (counters.line(text)) isKnown = true;
-          // What a log says is said of the whole.
+          // Findings of a log are about the whole log.
           if (part === everything && logged.line(text, timeMs, pod)) isKnown = true;
         }
         if (!isKnown) unknownLines++;
@@ -311,7 +311,7 @@ export function captureWell(observed: Observations, { findings, excluded }: Diag
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
   if (slowest >= SLOW_MS)
     return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
-  // What is only counted programs do not feel.
+  // Programs do not notice what is only counted.
   if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
     return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
   // No message was read: these are the lines of logs.

@@ -47,7 +47,7 @@ export function diagnosisText(
     );
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
-    // What is only worth knowing takes three lines; the rest is in its explanation.
+    // A finding of the lowest severity takes three lines; --explain prints the rest.
     if (severity === 'info') {
       part('seen', finding.seen[0] ?? '');
       part('fix', finding.fix[0] ?? '');

@@ -454,7 +454,7 @@ describe('ndots doctor', () => {
     );
     assert.equal(new Set(clusterRules.map(({ code }) => code)).size, clusterRules.length);
     for (const { code } of [...rules, ...clusterRules])
-      assert.match((await run('--explain', code)).out, /\*\*Means:\*\*|\*\*Told from\*\*/);
+      assert.match((await run('--explain', code)).out, /\*\*Means:\*\*|\*\*Differs from\*\*/);
     const { code, err } = await run('--explain', 'ND3100');
     assert.equal(code, 3);
     assert.match(err, /Did you mean ND3/);

@@ -47,7 +47,7 @@ test('a verb that reads standard input as a file has the same bound', () => {
   assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
 });
 
-test('where text is expected, a capture is told where captures are read, and nothing else is', () => {
+test('where text is expected, the hint for a capture names the verbs that read captures, and no other file gets it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
   const remedy = (bytes: Uint8Array): string | null => {
     writeFileSync(join(folder, 'file'), bytes);

@@ -23,7 +23,7 @@ const table = {
   }),
 };
 
-/** What `ndots version` takes. */
+/** Usage and options of `ndots version`. */
 export const versionUsage: Usage = {
   synopsis: '',
   examples: [],

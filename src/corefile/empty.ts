@@ -5,7 +5,7 @@ export function builtInCorefile(port: number): string {
   return `.:${port} {\n    whoami\n    log\n}\n`;
 }
 
-/** What every verb says of such a Corefile. */
+/** The problem that every verb reports for such a Corefile. */
 export function emptyCorefile(file: string): Problem {
   return new Problem({
     code: 'corefile-empty',

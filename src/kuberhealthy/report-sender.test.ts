@@ -75,7 +75,7 @@ for (const version of [2, 3] as const) {
       assert.equal(await answer(lead.reportWith(token, STRANGER, version, run())), 200);
     });
 
-    test('from a pod that has the label of the run, but belongs to somebody else, is refused', async () => {
+    test('from a pod that has the label of the run, but another owner, is refused', async () => {
       await become({ phase: 'Running', podIP: OWN });
       const labels = { [label]: run(), 'kuberhealthy-check-name': 'dns', healthcheck: 'dns' };
       const status = { phase: 'Running', podIP: STRANGER };

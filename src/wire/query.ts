@@ -49,7 +49,7 @@ export interface Route {
 /**
  * The longest reply over UDP unless `bufsize` says otherwise: with headers it fits into the least
  * MTU of IPv6, so nothing on the way has to fragment it (DNS flag day 2020, RFC 9715). A larger
- * limit would also let a forged query of 40 bytes send 64 KiB to somebody else.
+ * limit would also let a forged query of 40 bytes send 64 KiB to a victim.
  */
 export const UDP_MOST = 1232;
 

@@ -51,7 +51,7 @@ interface Last {
   readonly run: number;
 }
 
-/** Collects them. */
+/** Collects repeated queries whose reply had passed. */
 export class AskedAgain {
   readonly #domains: SearchDomains;
   readonly #repeats: RepeatedQuery[] = [];

@@ -26,7 +26,7 @@ export interface EmptyName {
   readonly samples: SeenExchange[];
 }
 
-/** Counts them. */
+/** Counts lookups by their result. */
 export class FailedLookups {
   /** Lookups that found nothing, because of a loss, an error or NXDOMAIN for each name. */
   count: number = 0;

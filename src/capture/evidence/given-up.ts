@@ -1,5 +1,5 @@
 /**
- * Replies that come when nobody listens any more: the client’s kernel answers them with ICMP "port
+ * Replies that arrive after the client closed its socket: the client’s kernel answers them with ICMP "port
  * unreachable", because the program has given up and closed its socket.
  */
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
@@ -25,7 +25,7 @@ export interface RejectedReply {
   readonly waitedMs: number;
 }
 
-/** Collects them. */
+/** Collects late replies that the client’s kernel rejects. */
 export class GivenUp {
   readonly rejected: RejectedReply[] = [];
   /** By the client’s address and port: those that came last. */

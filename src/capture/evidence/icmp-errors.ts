@@ -1,18 +1,18 @@
 /** ICMP errors about packets of DNS: which ones there are, and what is counted of them. */
 
-/** What a router says when nobody on its link has the address: type 3 code 1 (RFC 1812). */
+/** Sent by a router when no host on its link has the address: type 3 code 1 (RFC 1812). */
 export const HOST_UNREACHABLE: number = 0x301;
 /** The same of ICMPv6: type 1 code 3 (RFC 4443). */
 export const ADDRESS_UNREACHABLE: number = 0x103;
-/** What a firewall says: type 3 code 9, 10 and 13 (RFC 1812), ICMPv6 type 1 code 1 (RFC 4443). */
+/** Sent by a firewall: type 3 code 9, 10 and 13 (RFC 1812), ICMPv6 type 1 code 1 (RFC 4443). */
 export const PROHIBITED: ReadonlySet<number> = new Set([0x309, 0x30a, 0x30d, 0x101]);
-/** What a kernel says of a closed port: type 3 code 3 (RFC 792), ICMPv6 type 1 code 4 (RFC 4443). */
+/** Sent by a kernel for a closed port: type 3 code 3 (RFC 792), ICMPv6 type 1 code 4 (RFC 4443). */
 export const CLOSED: ReadonlySet<number> = new Set([0x303, 0x104]);
 
 /** ICMP errors about packets to one address. */
 export interface Unreachable {
   count: number;
-  /** Of these, those by which a router says that nobody on its link has the address. */
+  /** Of these, those by which a router reports that no host on its link has the address. */
   noNeighbour: number;
   /** Of the first one, type and code as `type * 256 + code`. */
   readonly code: number;

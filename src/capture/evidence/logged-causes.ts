@@ -1,5 +1,5 @@
 /**
- * What a server's log says went wrong, by cause and by whom: the texts of CoreDNS, NodeLocal
+ * Failures that a server's log reports, by cause and upstream: the texts of CoreDNS, NodeLocal
  * DNSCache and ndots (Go's texts for errors of the network).
  */
 import type { LoggedFailure } from '../records/query-log.ts';

@@ -231,12 +231,12 @@ export class Observations {
   readonly neighbours: Neighbours = new Neighbours();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
-  /** What logs say went wrong. */
+  /** Failures that logs report. */
   readonly logged: LoggedCauses = new LoggedCauses();
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
   readonly questionCase: QuestionCase = new QuestionCase();
-  /** Replies that are of no use, and what servers say of their failures. */
+  /** Replies that are of no use, and the reasons that servers give for failures. */
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   /** Replies that came when their clients had given up. */
   readonly givenUp: GivenUp = new GivenUp();

@@ -146,7 +146,7 @@ interface Waiting {
   readonly sentMs: number;
 }
 
-/** Who says that a name does not exist, or has no such record. */
+/** The zone that denies a name or a record. */
 export interface Zone {
   readonly name: string;
   /** The owner of the SOA record, and the primary name server in it. */

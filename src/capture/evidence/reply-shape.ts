@@ -30,7 +30,7 @@ export type ReplyFault =
   | 'loop'
   /** NXDOMAIN, and a CNAME: the name exists, its target does not. */
   | 'dangling'
-  /** NOERROR without an answer, and with the name servers of a zone: somebody else is to be asked. */
+  /** A referral: NOERROR without an answer, and with the name servers of a zone. */
   | 'referral'
   /** NOERROR without an answer and without a SOA record. */
   | 'bare'

@@ -2,7 +2,16 @@
 import type { RepeatedQuery } from '../evidence/asked-again.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { isServer } from './losses.ts';
-import { excluded, listed, share, took, unknown, type Claims, type Rule } from './finding.ts';
+import {
+  excluded,
+  listed,
+  share,
+  tally,
+  took,
+  unknown,
+  type Claims,
+  type Rule,
+} from './finding.ts';
 
 /** Fewer are chance; so many are worth a word, and from so large a share on they are an outage. */
 const LEAST = 3;
@@ -79,14 +88,4 @@ function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQue
 function hasOtherServers({ servers, backends }: Observations): boolean {
   const list = backends.size > 1 ? backends.list : servers.list;
   return list.filter(({ outcomes }) => outcomes.asked >= SHARE_LEAST).length > 1;
-}
-
-/** What occurs how often, the most frequent first. */
-function tally(
-  repeats: readonly RepeatedQuery[],
-  of: (repeat: RepeatedQuery) => string,
-): readonly (readonly [string, number])[] {
-  const counts = new Map<string, number>();
-  for (const each of repeats) counts.set(of(each), (counts.get(of(each)) ?? 0) + 1);
-  return [...counts].toSorted(([, one], [, other]) => other - one);
 }

@@ -41,10 +41,10 @@ export const danglingAlias: Rule = {
         ),
         `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${replies.clients.size} ${replies.clients.size === 1 ? 'client' : 'clients'}.`,
       ],
-      why: 'The name itself exists: its zone has the CNAME record. What is missing is the name that it points to: a distribution of a CDN, a load balancer, a bucket or a service that was deleted or renamed while the alias stayed. Every resolver reports "no such host", and goes on along the search path before it does. Whoever can create the target takes the name over.',
+      why: 'The name itself exists: its zone has the CNAME record. What is missing is the name that it points to: a distribution of a CDN, a load balancer, a bucket or a service that was deleted or renamed while the alias stayed. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes the name over.',
       fix: [
         sentence(
-          `Delete the CNAME record, or point it at a name that exists: it leads to ${listed(targets)}`,
+          `Delete the CNAME record, or point it at a name that exists: its target is ${listed(targets)}`,
         ),
         'If the target was created a moment ago: wait for the negative TTL of its zone (the SOA record in the reply).',
         'For an ExternalName service: correct spec.externalName.',

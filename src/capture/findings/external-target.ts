@@ -31,7 +31,7 @@ interface Failing {
   readonly exchanges: readonly SeenExchange[];
 }
 
-/** One service fails because its name leads out of the cluster, to somebody who does not answer. */
+/** One service fails because it is an alias of an external name whose servers do not answer. */
 export const externalTarget: Rule = {
   code: 'ND4031',
   title: 'A service is an alias of an external name whose zone does not answer (ExternalName)',
@@ -61,7 +61,7 @@ export const externalTarget: Rule = {
     claims.take(waitingForThese(claims, losses));
     claims.take(claims.open.filter(({ name }) => found.some((each) => each.name === name)));
     for (const each of [...found.map(({ name }) => name), ...targets]) claims.names.add(each);
-    // Who waits for the target is late for these names, and for no others.
+    // A server that waits for the target is late only for these names.
     for (const { server, hops } of exchanges)
       for (const { address } of [server, ...hops.map((hop) => hop.server)])
         claims.late.add(address);
@@ -87,7 +87,7 @@ export const externalTarget: Rule = {
               ),
             ]
           : [
-              'A DNS pod has names of services in memory. Only one that leads out of the cluster makes it wait for somebody else.',
+              'A DNS pod has service names in memory. It waits for another server only if a service is an alias of an external name.',
             ]),
         ...(losses.length > 0
           ? [
@@ -97,7 +97,7 @@ export const externalTarget: Rule = {
             ]
           : []),
       ],
-      why: 'For a service of type ExternalName the DNS of the cluster answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and says SERVFAIL. Nothing else is affected: the API server, other services and other external names are well.',
+      why: 'For a service of type ExternalName the DNS of the cluster answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other services and other external names are not affected.',
       fix: [
         `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops what comes from the cluster.`,
         'Or correct spec.externalName of the service, if the target has moved.',

@@ -205,3 +205,18 @@ export function took(ms: number): string {
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
+
+/** How often each key occurs in the list, the most frequent first. */
+export function tally<T>(
+  list: readonly T[],
+  keyOf: (each: T) => string,
+): readonly (readonly [string, number])[] {
+  return [...Map.groupBy(list, keyOf)]
+    .map(([key, { length }]) => [key, length] as const)
+    .toSorted(([, one], [, other]) => other - one);
+}
+
+/** The keys that occur in the list, the most frequent first. */
+export function keysOf<T>(list: readonly T[], keyOf: (each: T) => string): readonly string[] {
+  return tally(list, keyOf).map(([key]) => key);
+}

@@ -16,17 +16,17 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
   title: 'Name servers ask each other in a circle',
   severity: 'critical',
-  why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A question goes round until somebody’s time is up.',
+  why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A query circulates until one of the servers gives up.',
   fix: [
     'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
-    'Send to the corporate servers only what is theirs (a server block for their zones).',
+    'Forward only the zones of the corporate servers to them (a server block for these zones).',
   ],
   prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
   disproved:
     'the ids and times show that each query was asked by a client, and not by the other server',
 };
 
-/** Servers ask each other, or themselves, in a circle. */
+/** Servers forward to each other, or to themselves, in a loop. */
 export const forwardingLoop: Rule = {
   code: loop.code,
   title: loop.title,

@@ -1,4 +1,4 @@
-/** What the log of a server says: one finding for each cause, and for each upstream it is about. */
+/** Failures in the log of a server: one finding for each cause and each upstream. */
 import type { LoggedCause, LoggedTrouble } from '../evidence/logged-causes.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { listed, sentence, type Finding, type Rule, type Severity } from './finding.ts';
@@ -97,7 +97,7 @@ const texts: readonly CauseText[] = [
     fix: [
       'bufsize 1232 in the Corefile: upstreams then send no UDP reply that is larger, and use TCP instead.',
       'forward with prefer_udp removed or force_tcp added: if the errors end, something between alters UDP replies.',
-      'Ask the upstream directly for the names that fail, and report what it sends to whoever runs it.',
+      'Ask the upstream directly for the names that fail, and report its replies to its operator.',
     ],
     prove: (upstream, name) =>
       `${asked(upstream, name)} +bufsize=1232; the same with +bufsize=4096`,
@@ -213,8 +213,7 @@ const texts: readonly CauseText[] = [
   {
     causes: ['api-away', 'unsynced'],
     code: 'ND5001',
-    title:
-      'Names of the cluster fail, names of outside do not: the DNS pods do not reach the API server',
+    title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
     name: 'DNS pods without a connection to the API server',
     severity: 'critical',
     why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate stands between. Known names stay as they were; changes are missed, and a new DNS pod does not become ready.',

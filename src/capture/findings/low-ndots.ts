@@ -7,7 +7,7 @@ import { isServer } from './losses.ts';
 
 /** Fewer lookups that fail are hardly noticed. */
 const LEAST = 3;
-/** Names that only look like those of services: so many are no chance. */
+/** Names that only look like those of services: fewer are chance. */
 const NAMES_LEAST = 2;
 /** A name of a service has so many labels at most: `db.shop.svc`. */
 const LABELS_MAX = 3;
@@ -19,7 +19,7 @@ const DEFAULT_NAMESPACE = 'default';
 /** Pods ask for `db.shop` as written, and stop at its NXDOMAIN. */
 export const lowNdots: Rule = {
   code: 'ND2011',
-  title: 'Names of services are asked without the cluster’s domain: ndots is too low',
+  title: 'Service names are asked without the cluster’s domain: ndots is too low',
   name: 'names of services without their domain',
   check(observed, claims) {
     if (observed.lookups === 0) return unknown('no lookup was seen');
@@ -67,9 +67,9 @@ export const lowNdots: Rule = {
           : []),
         searching.length > 0
           ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is asked as written first: ndots of these pods is ${Math.max(1, dots)} or lower.`
-          : `No search domain was ever appended by them: ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
+          : `They never appended a search domain: ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
       ],
-      why: 'A name with at least as many dots as ndots says is asked as written first. musl (Alpine) stops at its NXDOMAIN; glibc goes on with the search path, and Go does as well. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens where dnsPolicy, dnsConfig or --dns-search leaves the search path out.',
+      why: 'A name with at least as many dots as ndots says is asked as written first. musl (Alpine) stops at its NXDOMAIN; glibc and Go continue with the search path. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens where dnsPolicy, dnsConfig or --dns-search leaves the search path out.',
       fix: [
         `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option: kubelet writes 5. kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
         `Or write these names in full: ${names[0]!.replace(/\.svc$/, '')}.svc.cluster.local.`,

@@ -25,7 +25,7 @@ const saids: Readonly<
   },
 };
 
-/** Each query is answered, and the client can use none of the replies. */
+/** Each query is answered, and the client cannot use any of the replies. */
 export const misfitReplies: Rule = {
   code: 'ND3039',
   title: 'Replies do not fit their queries (id, question or QR flag), and are ignored',

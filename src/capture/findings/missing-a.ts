@@ -33,7 +33,7 @@ export const missingA: Rule = {
     return {
       code: this.code,
       title: this.title,
-      // Some suppress AAAA with an empty answer for every name: most resolvers do not mind.
+      // Some servers suppress AAAA with an empty answer for every name, which most resolvers accept.
       severity: isFound ? 'critical' : 'warning',
       confidence: isFound ? 0.92 : 0.75,
       seen: [
@@ -43,9 +43,9 @@ export const missingA: Rule = {
         `The replies came from ${listed([...serversOf(a, aaaa)])}.`,
       ],
       why: !isFound
-        ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) takes it for "the name exists" and stops its search path there; glibc and Go go on.'
+        ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search path there; glibc and Go continue.'
         : isSearched
-          ? 'The name is one that a search path makes. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc takes NXDOMAIN for A and whatever AAAA says, so that a program without IPv6 gets no address, and stops before the name that has one.'
+          ? 'The name has a search domain appended. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc accepts NXDOMAIN for A together with any reply for AAAA. A program without IPv6 then gets no address, because glibc stops before the name that has one.'
           : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that read it so drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
       fix: [
         !isFound

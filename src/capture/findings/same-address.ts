@@ -1,11 +1,11 @@
-/** Names that cannot exist, and that all get one address: NXDOMAIN is replaced on its way. */
+/** Names that cannot exist, and that all get one address: NXDOMAIN is replaced on the way. */
 import { TYPE } from '../../wire/iana.ts';
 import { isBelow } from '../../wire/within-zone.ts';
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
 
-/** So many names of so many zones with one address are no chance where one of them cannot exist. */
+/** Where one of the names cannot exist, fewer names or zones with one address are chance. */
 const NAMES_LEAST = 3;
 const UNRELATED_LEAST = 3;
 /** The same, where so many cannot exist, or are hardly in use. */
@@ -70,10 +70,10 @@ export const sameAddress: Rule = {
             : ['No external name was NXDOMAIN in the whole capture.']),
           `The answers came from ${listed(servers)}.`,
         ],
-        why: 'A resolver upstream replaces NXDOMAIN by the address of a page of its own (a provider’s search page, a filter, the portal of a network that wants a login), or somebody has a wildcard record for a whole domain. Lookups that should fail succeed: programs connect to the wrong host, wait, or see its certificate; the search path stops at the first name that it makes.',
+        why: 'A resolver upstream replaces NXDOMAIN by the address of a page of its own (a provider’s search page, a filter, the portal of a network that wants a login), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
         fix: [
-          `Ask ${address} what it is (curl -sI http://${address.split(' ')[0]!}), and have ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
-          'If a wildcard record is meant: keep its domain out of the search path of pods (kubelet --resolv-conf).',
+          `See what ${address} is (curl -sI http://${address.split(' ')[0]!}), and have ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
+          'If the wildcard record is intended: keep its domain out of the search path of pods (kubelet --resolv-conf).',
           `Until then, the resolver can turn that address into NXDOMAIN (bogus-nxdomain=${address.split(' ')[0]!} in dnsmasq).`,
         ],
         prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'}: it has to be NXDOMAIN`,

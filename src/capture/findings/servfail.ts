@@ -25,8 +25,7 @@ const LEAST = 3;
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: Rule = {
   code: 'ND5001',
-  title:
-    'Names of the cluster fail, names of outside do not: the DNS pods do not reach the API server',
+  title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
   name: 'DNS pods without a connection to the API server',
   check(observed, claims) {
     const { inside, outside } = halves(observed, claims);
@@ -136,9 +135,9 @@ export const stuckServfail: Rule = {
       ],
       why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
-        'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries, and has to stay as it is.',
+        'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries: leave it unchanged.',
         'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
-        'A shorter memory, where upstream recovers quickly: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
+        'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
       ],
       prove: `ndots query ${names[0]} @UPSTREAM: it is answered`,
       disproved: 'upstream gives SERVFAIL for these names itself',
@@ -251,7 +250,7 @@ export const serverFails: Rule = {
         ...(byName === null
           ? []
           : [
-              `It goes by the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+              `The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
             ]),
         ...(target === ''
           ? []

@@ -1,8 +1,7 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
-import type { RejectedReply } from '../evidence/given-up.ts';
-import { excluded, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
+import { excluded, keysOf, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;
@@ -53,7 +52,7 @@ export const shortPatience: Rule = {
           ? `The clients give up in less than ${took(least)}.`
           : `The clients give up after ${took(patience)} at most: by then they ask for something else.`,
       ],
-      why: 'What answers these names takes longer than the client waits. The client gets nothing, although a reply comes each time: its lookup fails, and the server has worked for nobody. resolv.conf says how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them), c-ares and Go have settings of their own, and programs put a time limit around a lookup.',
+      why: 'The server of these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
       fix: [
         `Let these clients wait for longer: options timeout:${Math.max(2, seconds)} attempts:2 (dnsConfig of the pod), or the time limit of the program.`,
         `Find out why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
@@ -76,14 +75,4 @@ function hasOtherAnswer(
   return [...(asked?.keys() ?? [])].some(
     (other) => other !== server.address && answered?.has(other) === true,
   );
-}
-
-/** The most frequent first. */
-function keysOf(
-  list: readonly RejectedReply[],
-  key: (each: RejectedReply) => string,
-): readonly string[] {
-  return [...Map.groupBy(list, key)]
-    .toSorted(([, one], [, other]) => other.length - one.length)
-    .map(([each]) => each);
 }

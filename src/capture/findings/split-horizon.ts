@@ -27,7 +27,7 @@ interface Difference {
 const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
   code: 'ND4034',
   title: 'A name exists at one name server, and the server that the cluster asks denies it',
-  why: 'The zone exists twice: an internal version for private names, and a public one. The DNS of the cluster forwards the zone to one of the two, whose NXDOMAIN is final: nobody asks the other. Names that only the other version has do not resolve in pods, and do on nodes or elsewhere.',
+  why: 'The zone exists twice: an internal version for private names, and a public one. The DNS of the cluster forwards the zone to one of the two, whose NXDOMAIN is final: the other is never asked. Names that only the other version has do not resolve in pods, and do on nodes or elsewhere.',
   disproved: 'both servers give the same answer when they are asked directly',
 };
 

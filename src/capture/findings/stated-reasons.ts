@@ -1,4 +1,4 @@
-/** What servers say themselves of their failures: Extended DNS Errors (RFC 8914) in the packets. */
+/** The reasons that servers give for their failures: Extended DNS Errors (RFC 8914) in the packets. */
 import { EDE, errorName } from '../../wire/iana.ts';
 import type { StatedReason } from '../evidence/reply-faults.ts';
 import type { Observations } from '../evidence/observations.ts';
@@ -15,7 +15,7 @@ import {
   type Rule,
 } from './finding.ts';
 
-/** From this share of all queries on programs notice. */
+/** From this share of all queries on, programs notice. */
 const FELT = 0.02;
 const LEAST = 3;
 

@@ -77,7 +77,7 @@ const cutReplies: Kind = {
   did: 'end before the last record that their header counts, and TC is not set',
   why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and leaves the header as it was: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC no client knows that it has to ask again over TCP. glibc, musl, Go and c-ares reject such a message.',
   fix: (servers) => [
-    `Take what cuts the replies of ${servers} out of the way, or update it: DNS inspection of a firewall ("message-length maximum 512"), a load balancer, a proxy.`,
+    `Remove or update the device that cuts the replies of ${servers}: DNS inspection of a firewall ("message-length maximum 512"), a load balancer, a proxy.`,
     'Until then, keep answers small (fewer addresses per name), or use TCP: options use-vc in resolv.conf (glibc), forward . SERVER { force_tcp } in the Corefile.',
   ],
   prove: (server, name) =>
@@ -91,7 +91,7 @@ const wrongChecksums: Kind = {
   title: 'Replies have a wrong UDP checksum, and the kernel drops them',
   name: 'replies with a wrong checksum',
   did: 'have a UDP checksum that does not fit their bytes',
-  why: 'Something changed these packets after their checksum was made and did not correct it: a network card, driver or virtual switch with a broken checksum offload (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The kernel of the client drops such a packet without a word to the program, and the client waits until its time is over. (What a sender leaves to its own network card is not counted.)',
+  why: 'Something changed these packets after their checksum was made and did not correct it: a network card, driver or virtual switch with a broken checksum offload (often with VXLAN), a rule that rewrites payload or addresses, or a damaged link. The client’s kernel drops such a packet silently, and the program waits until its time-out. (What a sender leaves to its own network card is not counted.)',
   fix: (servers) => [
     `Find where between ${servers} and the clients the checksum becomes wrong: capture on both sides of each node (tcpdump -vv says "bad udp cksum").`,
     'Turn the offload off and see: ethtool -K IFACE tx-checksum-ip-generic off, also for the overlay interface (flannel.1, vxlan.calico); then update kernel or driver.',
@@ -108,7 +108,7 @@ const otherCookies: Kind = {
   title: 'Replies carry the cookie of another client, and are thrown away',
   name: 'replies with another client’s cookie',
   did: 'carry a client cookie (RFC 7873) that is not the one in the query',
-  why: 'A cookie protects one client and one server from forged replies. A cache or a proxy in between stored the whole reply, with the cookie of the client that asked first, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such a reply and wait until their time is over.',
+  why: 'A cookie protects one client and one server from forged replies. A cache or a proxy in between stored the whole reply, with the cookie of the client that asked first, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such a reply and wait until their time-out.',
   fix: (servers) => [
     `Update ${servers}, or what is in front of it: the COOKIE option is hop by hop and must not be cached or forwarded.`,
     'Until then, leave cookies out: answer-cookie no and send-cookie no in BIND; edns off in the client.',
@@ -124,7 +124,7 @@ const foreignRecords: Kind = {
   title: 'Replies hold records of another name or type than was asked for',
   name: 'records of another name',
   did: 'have no record of the name and type that was asked for, nor a CNAME to one',
-  why: 'A rewrite changed the question on its way to the server and did not change the answer back, a proxy mixes up replies, or somebody forges them. Resolvers ignore records of a name that they did not ask for: the program gets no address, although the reply says NOERROR.',
+  why: 'A rewrite changed the question on its way to the server and did not change the answer back, a proxy mixes up replies, or an attacker forges them. Resolvers ignore records of a name that they did not ask for: the program gets no address, although the reply says NOERROR.',
   fix: (servers) => [
     `If ${servers} is CoreDNS: rewrite stop { name … answer auto } or rewrite … answer name … changes the names of answers back.`,
     'Otherwise look for a proxy or a load balancer that changes names, and compare the reply on both of its sides.',
@@ -219,7 +219,7 @@ const bareReplies: Kind = {
   title: 'Names get an empty answer for every address family, without a SOA record',
   name: 'empty answers without a SOA record',
   did: 'say NOERROR with no record at all',
-  why: 'The server says that the name exists and has no address, for IPv4 and for IPv6, and does not say which zone says so. A filter that answers blocked names with nothing, a broken template or rewrite, or a server that lost its zone looks so. No cache may store it (RFC 2308), and each lookup asks again.',
+  why: 'The server says that the name exists and has no address, for IPv4 and for IPv6, and does not name the zone. Typical causes are a filter that answers blocked names with nothing, a broken template or rewrite, or a server that lost its zone. No cache may store it (RFC 2308), and each lookup asks again.',
   fix: (servers) => [
     `Look for what answers these names at ${servers}: a template without an answer, a filter list, a zone that was loaded empty.`,
     'A server that has no such record adds the SOA record of its zone; one that does not know the name says NXDOMAIN.',

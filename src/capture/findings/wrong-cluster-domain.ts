@@ -7,9 +7,9 @@ import { excluded, listed, sentence, share, unknown, type Rule } from './finding
 import { isServer } from './losses.ts';
 
 const SERVICES = 'svc.';
-/** What kubelet and CoreDNS have without being told otherwise. */
+/** The default of kubelet and CoreDNS. */
 const DEFAULT_DOMAIN = 'cluster.local.';
-/** Fewer denials below a domain say nothing of it. */
+/** Fewer denials below a domain are chance. */
 const DENIED_LEAST = 8;
 /** So many lookups of so many names fail to their end, where no other domain is seen to work. */
 const LOOKUPS_LEAST = 4;
@@ -61,7 +61,7 @@ export const wrongClusterDomain: Rule = {
           ),
           `Pods with this search path: ${listed(clients, 6)}.`,
         ],
-        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the DNS of the cluster has no such zone, so no service is found by a short name. External names work, after ${domains.length > 1 ? 'several' : '3'} queries without a chance each.`,
+        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the DNS of the cluster has no such zone, so no service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
         fix: [
           `Set clusterDomain of kubelet on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
           `Or serve the domain, too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,

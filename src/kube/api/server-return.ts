@@ -8,7 +8,7 @@ import { MalformedStream } from '../store/json-stream.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, type FailureKind } from './failure.ts';
 
-/** What the probe needs. */
+/** The dependencies of a probe. */
 export interface ServerReturnParts {
   readonly client: ApiClient;
   readonly clock: Clock;

@@ -81,7 +81,7 @@ describe('the Service that pods ask', () => {
     assert.equal(dnsServiceIn([old, young]), old);
   });
 
-  test('is none of those of other purposes', () => {
+  test('is not one of those with another purpose', () => {
     assert.equal(dnsServiceIn([upstream, metrics, headless, node]), null);
     assert.equal(dnsServiceIn([]), null);
   });

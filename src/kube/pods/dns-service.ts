@@ -27,7 +27,7 @@ export function dnsServiceIn(
   return ranked[0]?.service ?? null;
 }
 
-/** How surely pods ask it; the least is the surest, and Infinity is none that they ask. */
+/** How surely pods ask it: the least is the surest; Infinity: they do not ask it. */
 function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   const metadata = child(service, 'metadata');
   const addresses = serviceAddresses(service);

@@ -22,7 +22,7 @@ export interface ReplyChunk {
 const CHUNK_SIZE = 65536;
 /**
  * Longer messages get a chunk of their own, and share a part of the memory: one name in thousands
- * has so long an answer, and whoever asks for many of these must not push out all others.
+ * has so long an answer, and a client that asks for many of these must not evict all others.
  */
 const SHARED_MAX = 4096;
 /** All messages with chunks of their own take at most one in so many bytes. */

@@ -161,7 +161,7 @@ test('names with the same hash are told apart, and at most 48 of them are kept, 
   );
 });
 
-describe('what goes when there is no room', () => {
+describe('eviction when there is no room', () => {
   /** Good names, asked for by turns while `flood` goes on. @returns which share of them was found */
   function hitRate(
     { store, clock }: ReturnType<typeof makeStore>,
@@ -248,7 +248,7 @@ describe('what goes when there is no room', () => {
     assert.equal(store.pick(question('large-0.example.')), -1);
   });
 
-  test('an entry whose time is over is not spared', () => {
+  test('an expired entry is not spared', () => {
     const { store, clock } = makeStore(10_000, 1 << 20);
     const query = question('over.example.');
     store.use(put(store, query));

@@ -261,7 +261,7 @@ export class Store extends Entries {
   /**
    * Where space for a message is. When the limit is reached, the entries of the oldest chunk go,
    * except those that were asked for since they came or were last spared: these move to the newest
-   * chunk. So a flood of names that nobody asks for again pushes out only itself.
+   * chunk. So a flood of names that nobody asks for again evicts only its own entries.
    */
   #room(size: number): ReplyChunk | null {
     const { log } = this;

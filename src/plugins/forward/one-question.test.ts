@@ -108,9 +108,9 @@ function byOptions({ query }: Asked): Answer {
   return { answer: [`@ 300 A 192.0.2.${sum}`] };
 }
 
-describe('what a client puts into its query besides the question', () => {
+describe('EDNS options and flags in a client’s query', () => {
   for (const corefile of ['. { forward . 10.0.0.1 }', '. { cache; forward . 10.0.0.1 }'])
-    test(`chooses no answer: ${corefile}`, async () => {
+    test(`do not change the answer: ${corefile}`, async () => {
       const here = await world(corefile, byOptions);
       let number = 0;
       await fc.assert(
@@ -125,7 +125,7 @@ describe('what a client puts into its query besides the question', () => {
       );
     });
 
-  test('does not reach the upstream: options, sizes and flags without a meaning', async () => {
+  test('do not reach the upstream: options, sizes and flags without a meaning', async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({}));
     let number = 0;
     await fc.assert(

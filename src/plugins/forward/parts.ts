@@ -33,7 +33,7 @@ export interface ForwarderParts {
   readonly next: Next;
   /** Gets each finished exchange. */
   readonly taps: readonly ExchangeTap[];
-  /** Whether a query looks for its own way round, and must be sent whatever else is under way. */
+  /** True for loop-detection probes, which must be sent even if the same query is under way. */
   readonly isRoundTrip: (query: Query) => boolean;
   /** Whether `next` is a forward. */
   readonly chained: boolean;

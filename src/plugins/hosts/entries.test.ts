@@ -51,7 +51,7 @@ describe('hosts lines', () => {
     assert.deepEqual(names(read('10.0.0.1 a#b\n10.0.0.2 #c\n#10.0.0.3 d')), ['a.']);
   });
 
-  test('of more names at one address than a reply can hold are told of once, and take no longer than others', async () => {
+  test('of more names at one address than a reply can hold are reported once, and take no longer than others', async () => {
     const read = (address: (i: number) => string): void => {
       const builder = new HostsBuilder();
       for (let i = 0; i < 50_000; i++)

@@ -22,7 +22,7 @@ const EXCHANGER = 3;
 const RECORDS_MAX = 4096;
 /**
  * Records of a reply that will be cut which may trade places: more than fit into any reply over
- * UDP, so the work does not grow with the size of what is left out.
+ * UDP, so the work does not grow with the number of omitted records.
  */
 const CUT_RECORDS_MAX = 512;
 /** Replies up to this size may be written over a scratch that the next query uses again. */

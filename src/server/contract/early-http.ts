@@ -88,7 +88,7 @@ export interface EarlyConnections {
   readonly sockets: readonly Socket[];
 }
 
-/** What is open at this address, which from now on belongs to the caller; null: nothing. */
+/** Hands the socket that is open at this address over to the caller; null: there is none. */
 export function takeEarly(host: string, port: number): EarlyConnections | null {
   const at = open.findIndex((each) => each.host === host && each.port === port);
   const [found] = at < 0 ? [] : open.splice(at, 1);
@@ -99,7 +99,7 @@ export function takeEarly(host: string, port: number): EarlyConnections | null {
   return { server: found.server, sockets };
 }
 
-/** Closes what nobody has taken. */
+/** Closes the sockets that were not handed over. */
 export function closeEarly(): void {
   for (const { server, waiting } of open.splice(0)) {
     server.close();

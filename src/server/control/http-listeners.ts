@@ -272,7 +272,7 @@ function pathOf(target: string): string {
   return path === '' ? '/' : path;
 }
 
-/** Opens the address, or goes on with what has been open since the program began. */
+/** Opens the address, or takes over the socket that has been open since the program started. */
 function listen({ server, tls }: HttpListener, address: string, shared: boolean): Promise<void> {
   const { host, port } = placeOf(address);
   const early = takeEarly(host, port);
