@@ -307,6 +307,16 @@ export function programs(observed: Observations): readonly ClientView[] {
   return theirs.length > 0 ? theirs : list;
 }
 
+/** `3 clients`, `1 client and 2 DNS servers`: these, by what they are in the capture. */
+export function askersText(observed: Observations, addresses: Iterable<string>): string {
+  const all = [...new Set(addresses)];
+  const servers = all.filter((address) => isServer(observed, address)).length;
+  const clients = all.length - servers;
+  const counted = (count: number, word: string): readonly string[] =>
+    count === 0 ? [] : [`${count} ${word}${count === 1 ? '' : 's'}`];
+  return [...counted(clients, 'client'), ...counted(servers, 'DNS server')].join(' and ');
+}
+
 /** How many names A and AAAA were compared for, where they agree. */
 export function pairsText({ names }: Observations): string {
   const both = names.list.filter(

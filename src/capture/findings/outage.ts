@@ -16,6 +16,7 @@ import {
 import { areSilentByChance } from './sockets.ts';
 import { howNewOnesSuffer } from './table-full.ts';
 import {
+  askersText,
   hitsAllAlike,
   isAnsweredElse,
   onlyAaaa,
@@ -113,7 +114,7 @@ export const outage: Rule = {
         severity: 'critical',
         confidence: known ? 0.95 : 0.85,
         seen: [
-          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
+          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
           ...(together.length > 0 ? [`${listed(together)} fell silent in the same time.`] : []),
           backMs === null
             ? 'It does not answer again up to the end of the capture.'
@@ -181,7 +182,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     severity: 'critical',
     confidence: 0.8,
     seen: [
-      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
+      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
       'It does not answer again up to the end of the capture.',
     ],
     why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,

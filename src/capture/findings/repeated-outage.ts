@@ -5,7 +5,7 @@ import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { takeSilence } from './consequences.ts';
 import { choices, deadNames, UNLIKELY } from './dead-names.ts';
 import { clock, listed, type Claims, type Finding } from './finding.ts';
-import { isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
+import { askersText, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
 
 /**
  * So many pauses, and in each so many queries that got no reply, from so many sockets and for so
@@ -50,7 +50,7 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
       continue;
     if (hitsOthers(observed, silent)) continue;
     takeSilence(observed, claims, losses);
-    return findingOf(view, silent, losses);
+    return findingOf(view, silent, losses, observed);
   }
   return null;
 }
@@ -124,6 +124,7 @@ function findingOf(
   { address }: ServerView,
   silent: readonly Silent[],
   losses: readonly SeenExchange[],
+  observed: Observations,
 ): Finding {
   const clients = new Set(losses.map(({ client }) => client.address));
   const times = silent.map(
@@ -137,7 +138,7 @@ function findingOf(
     confidence: 0.85,
     seen: [
       `${silent.length} times nothing came back from ${address}, whatever was asked: ${listed(times, 6)}.`,
-      `These are ${losses.length} queries of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}; in between (nearly) all is answered. Who waits for a reply asks nothing meanwhile: the server, or the way to it, may have been back sooner.`,
+      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all is answered. Who waits for a reply asks nothing meanwhile: the server, or the way to it, may have been back sooner.`,
     ],
     why: 'What stops for everybody at once, comes back and stops again is a link or an interface that goes down and up, a route that is withdrawn, a node that hangs, or a server that is ended and started again and again (a liveness probe, memory).',
     fix: [

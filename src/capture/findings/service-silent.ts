@@ -5,7 +5,7 @@
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere, askedForCluster } from './losses.ts';
+import { answeredElsewhere, askedForCluster, askersText } from './losses.ts';
 
 /**
  * So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of
@@ -70,7 +70,7 @@ export const serviceSilent: Rule = {
         confidence: 0.88,
         seen: [
           ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
-          `${fell ? 'Since then ' : ''}${losses.length} queries of ${theirs.size} ${theirs.size === 1 ? 'client' : 'clients'} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
+          `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
           `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} names of the cluster to others, who ask by that address.`,
         ],
         why: 'The servers are well, and what leads to them is not: kube-proxy has not written the service’s rules on this node (or they were flushed), the service has no endpoints although pods run, or the address is one that a node-local cache had and has left behind.',

@@ -3,7 +3,7 @@ import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { takeSilence } from './consequences.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere, hasItFirst, isServer, serveTheSame } from './losses.ts';
+import { answeredElsewhere, askersText, hasItFirst, isServer, serveTheSame } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -47,7 +47,7 @@ export const silentServer: Rule = {
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
-          `${outcomes.asked} queries of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'} went to ${address}, and none was answered.`,
+          `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
           ...(icmp === undefined
             ? []
             : [
