@@ -166,11 +166,25 @@ function both(one: Finding, other: Finding): Finding {
   };
 }
 
+/** So many times as many queries come before a finding about certain names. */
+const MANY_MORE = 2;
+
 /** The gravest first. Of equal weight the one that is surer, then the one that explains more. */
 function ranked(findings: readonly Finding[]): readonly Finding[] {
-  return findings.toSorted(
+  const sorted = findings.toSorted(
     (one, other) => grades[other.severity] - grades[one.severity] || weight(other) - weight(one),
   );
+  for (const finding of sorted.filter(({ hits }) => hits !== undefined)) {
+    const hitsMore = ({ severity, hits, exchanges }: Finding): boolean =>
+      severity === finding.severity && (hits ?? exchanges.length) >= MANY_MORE * finding.hits!;
+    const at = sorted.indexOf(finding);
+    const last = sorted.findLastIndex(hitsMore);
+    if (last > at) {
+      sorted.splice(at, 1);
+      sorted.splice(last, 0, finding);
+    }
+  }
+  return sorted;
 }
 
 /**

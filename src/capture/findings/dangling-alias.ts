@@ -1,6 +1,6 @@
 /** Names whose CNAME record leads to a name that does not exist. */
 import { excluded, listed, sentence, share, shownBy, unknown, type Rule } from './finding.ts';
-import { programs } from './losses.ts';
+import { askersText, programs } from './losses.ts';
 
 /** Fewer failures are hardly noticed. */
 const LEAST = 3;
@@ -39,7 +39,10 @@ export const danglingAlias: Rule = {
         sentence(
           `${share(count, asked)} queries were NXDOMAIN behind a CNAME record: ${listed(aliases)}`,
         ),
-        `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${replies.clients.size} ${replies.clients.size === 1 ? 'client' : 'clients'}.`,
+        `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${askersText(
+          observed,
+          replies.clients.entries.map(([address]) => address),
+        )}.`,
       ],
       why: 'The name itself exists: its zone has the CNAME record. What is missing is the name that it points to: a distribution of a CDN, a load balancer, a bucket or a service that was deleted or renamed while the alias stayed. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes the name over.',
       fix: [
@@ -51,6 +54,7 @@ export const danglingAlias: Rule = {
       ],
       prove: `ndots query ${targets[0]!} @${servers[0]!}: NXDOMAIN without an alias`,
       disproved: 'the target resolves when its own zone is asked: then a cache has an old answer',
+      hits: count,
       exchanges: replies.samples,
     };
   },

@@ -3,6 +3,7 @@ import type { ClientView, Observations } from '../evidence/observations.ts';
 import { isFailure, lossRate } from '../evidence/outcomes.ts';
 import type { QueryCounts, ServerView } from '../evidence/server-view.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
 import {
   excluded,
   listed,
@@ -121,11 +122,24 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
  * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
  * it lose what they ask so.
  */
-function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
+function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
+  const { clients } = observed;
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
+  if (edns.asked > edns.lost && goesByName(address, observed)) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
   const users = theirs.filter(({ withEdns }) => withEdns > 0);
   return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
+}
+
+/**
+ * Whether what the server leaves without a reply is all that is asked for certain names, as where
+ * their answers are large.
+ */
+function goesByName(address: string, observed: Observations): boolean {
+  const losses = observed.losses.filter(
+    ({ server, udpSize }) => udpSize > 0 && server.address === address,
+  );
+  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY);
 }
 
 /** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */

@@ -5,6 +5,8 @@ import { excluded, listed, unknown, type Rule } from './finding.ts';
 import { sentSpan } from '../exchanges/seen-exchange.ts';
 import { waitingForThese } from './consequences.ts';
 
+/** What fits into a packet on (nearly) every link, bytes. */
+const PACKET_BYTES = 1232;
 /** Fewer are chance. */
 const LEAST = 3;
 /** What one client loses alone are so many names. */
@@ -52,6 +54,11 @@ export const droppedName: Rule = {
       why: 'What depends on the name is decided where names are read: the upstream that is responsible for this zone does not answer (or a filter drops it), and the server in between waits for it for longer than its clients wait.',
       fix: [
         `Look at who is responsible for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
+        ...(losses.some(({ udpSize }) => udpSize > PACKET_BYTES)
+          ? [
+              'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
+            ]
+          : []),
         'If a search domain of the nodes makes these names, take it out of their resolv.conf (kubelet --resolv-conf): nobody needs them.',
         'Let the server give up sooner than its clients: forward { max_connect_attempts } or a shorter timeout, so that they get SERVFAIL and go on.',
       ],

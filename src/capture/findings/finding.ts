@@ -30,6 +30,8 @@ export interface Finding {
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
+  /** How many queries it hits, where only certain names fail: what hits many more comes first. */
+  readonly hits?: number;
   /** How many queries of each client it is about, by address, where they are only counted. */
   readonly counted?: ReadonlyMap<string, number>;
   /** Whom it hits, where no exchange says so: pods, services, nodes. */

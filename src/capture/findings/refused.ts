@@ -1,4 +1,5 @@
 /** Servers that do not want to answer, and whom they refuse. */
+import type { NameView } from '../evidence/name-view.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { latencyOf } from '../exchanges/seen-exchange.ts';
 import { programs, upstreams } from './losses.ts';
@@ -53,11 +54,11 @@ export const refused: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: byClient || count >= 0.1 * asked ? 'critical' : 'warning',
+      severity: byClient || slow.length > 0 || count >= 0.1 * asked ? 'critical' : 'warning',
       confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(
-          `${share(count, asked)} queries were REFUSED, most by ${server} (${worst?.outcomes.refused ?? 0}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
           ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever they ask, others are answered.`
@@ -116,6 +117,13 @@ export const refused: Rule = {
   },
 };
 
+/** Refusals of these names by one server. */
+function refusedBy(server: string, names: readonly NameView[]): number {
+  return names
+    .flatMap(({ servers }) => [...servers])
+    .reduce((sum, [address, { refused: of }]) => (address === server ? sum + of : sum), 0);
+}
+
 /** Names whose replies took long, or the zone that they have in common. */
 function slowNames({ affected }: Observations): readonly string[] {
   const counts = new Map<string, number>();
@@ -131,7 +139,7 @@ function slowNames({ affected }: Observations): readonly string[] {
 }
 
 /** The labels that both names end in. */
-function commonSuffix(one: string, other: string): string {
+export function commonSuffix(one: string, other: string): string {
   for (let at = 0; at >= 0 && at < one.length; at = one.indexOf('.', at) + 1)
     if (other === one.slice(at) || other.endsWith(`.${one.slice(at)}`)) return one.slice(at);
   return '';

@@ -1,5 +1,5 @@
 /** Names whose A is found, and whose AAAA is an error. */
-import { rcodeName, TYPE } from '../../wire/iana.ts';
+import { RCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { wrong } from '../evidence/outcomes.ts';
 import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
@@ -81,6 +81,7 @@ export const wrongAaaa: Rule = {
       prove: `ndots query ${names[0]} AAAA`,
       disproved:
         'the answer comes from outside of the cluster like that: then its owner has to mend it',
+      hits: bad,
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
       ),
@@ -95,9 +96,13 @@ export const wrongAaaa: Rule = {
 function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
   const { fromMs, toMs } = sentSpan(own);
+  // A limit that was reached, or a rule, refuses at any time.
+  const isRefused = own.every(({ rcode }) => rcode === RCODE.REFUSED);
   const ofA = failed.filter(
-    ({ name, type, sentMs }) =>
-      type === TYPE.A && sentMs >= fromMs && sentMs <= toMs && !claims.names.has(name),
+    ({ name, type, sentMs, rcode }) =>
+      type === TYPE.A &&
+      ((isRefused && rcode === RCODE.REFUSED) || (sentMs >= fromMs && sentMs <= toMs)) &&
+      !claims.names.has(name),
   );
   return own.length > 0 && ofA.length >= FOR_A * own.length;
 }
