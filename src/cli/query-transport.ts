@@ -6,6 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { printSpan } from '../base/elapsed.ts';
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import type { Exchange, Peer } from '../wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 
@@ -238,7 +239,7 @@ function reason(error: Error): string {
   if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'the server itself has a name that does not resolve';
-  return error.message;
+  return whyFailed(error);
 }
 
 function noAnswer(server: string, options: QueryOptions, why: string): Problem {

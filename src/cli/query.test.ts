@@ -716,3 +716,26 @@ describe('a signed query (-y, -k)', () => {
     );
   });
 });
+
+test('TLS and HTTPS to a port that does not speak TLS fail in words', async (t) => {
+  const ends = {
+    'HTTP/1.1 400 Bad Request\r\n\r\n': /the other side speaks no TLS/,
+    '': /(?:closed|dropped) the connection/,
+  };
+  for (const [said, expected] of Object.entries(ends)) {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end(said));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    for (const url of [`tls://127.0.0.1:${port}`, `https://127.0.0.1:${port}/dns-query`]) {
+      const { code, err } = await runCommand(query, ['a.test', `@${url}`]);
+      assert.equal(code, 2, err);
+      assert.match(err, expected, url);
+      assert.doesNotMatch(err, /error:0A|routines|socket disconnected/, url);
+    }
+  }
+});
