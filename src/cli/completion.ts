@@ -2,6 +2,7 @@
  * `ndots completion SHELL`: scripts that ask `ndots __complete` (`complete.ts`) what may stand at
  * the cursor.
  */
+import { nearest, type Problem } from '../base/problem.ts';
 import { EXIT, type Command } from './command.ts';
 import type { Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
@@ -101,9 +102,19 @@ export const completion: Command = {
   async run(given, io) {
     const [shell = '', ...more] = parseOptions({}, given).words;
     const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
-    if (script === undefined || more.length > 0)
-      throw usage(`a shell is needed: ${Object.keys(shells).join(', ')}`);
+    if (script === undefined || more.length > 0) throw wrongShell(shell, more);
     io.out(script);
     return EXIT.ok;
   },
 };
+
+function wrongShell(shell: string, more: readonly string[]): Problem {
+  const known = `Known: ${Object.keys(shells).join(', ')}`;
+  if (shell === '') return usage('which shell?', known);
+  if (more.length > 0) return usage('completion takes one shell', known);
+  const meant = nearest(shell, Object.keys(shells));
+  return usage(
+    `there is no completion for "${shell}"`,
+    meant === null ? known : `Did you mean ${meant}?`,
+  );
+}

@@ -119,6 +119,12 @@ describe('the first word', () => {
     assert.equal(typeof (udp as { batched: unknown }).batched, 'boolean');
   });
 
+  test('completion names the shell it does not know, and the nearest one', () => {
+    assert.match(ndots('completion', 'tcsh').err, /no completion for "tcsh"/);
+    assert.match(ndots('completion', 'basch').err, /Did you mean bash\?/);
+    assert.match(ndots('completion').err, /which shell\?\n {2}Known: bash, zsh, fish, kubectl/);
+  });
+
   test('version and completion take no words that mean nothing', () => {
     for (const words of [
       ['version', '-x'],
