@@ -12,7 +12,7 @@ import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
 /** One trace for a terminal. */
 export function printTrace(document: TraceDocument, options: TextOptions): string {
   const page = pageFor(options);
-  const lines = [...header(document, page), ''];
+  const lines: string[] = [];
   const rows = rowsOf(document);
   const width = nameWidth(rows, page);
   let printed = 0;
@@ -22,8 +22,9 @@ export function printTrace(document: TraceDocument, options: TextOptions): strin
     printed += row.queries.length;
   });
   lines.push(...stepsBefore(document, printed, Infinity, page));
-  lines.push('', ...footer(document, page));
-  return `${lines.join('\n')}\n`;
+  const steps = lines.length > 0 ? [...lines, ''] : [];
+  const all = [...header(document, page), '', ...steps, ...footer(document, page)];
+  return `${all.join('\n')}\n`;
 }
 
 function header(document: TraceDocument, page: Page): string[] {

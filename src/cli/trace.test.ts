@@ -328,7 +328,8 @@ describe('exit codes and errors', () => {
 
 test('an address is traced, with a word on how its name is found', async () => {
   for (const address of ['10.0.0.1', '::1']) {
-    const { err } = await runTrace([address, '--plan']);
+    const { out, err } = await runTrace([address, '--plan']);
+    assert.doesNotMatch(out, /\n\n\n/, 'one blank line where no query was sent');
     assert.ok(err.includes(`${address} is an address`) && err.includes(`query -x ${address}`), err);
   }
   for (const name of ['0/25.2.0.192.in-addr.arpa', '_dns.resolver.arpa', 'a_b.example'])
