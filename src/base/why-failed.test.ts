@@ -25,6 +25,12 @@ describe('a failure is told in words', () => {
     assert.equal(await failureOf(() => readFileSync('/')), 'it is a directory');
   });
 
+  test('of a URL in the place of a file', async () => {
+    for (const url of ['https://example.com/Corefile', 's3://bucket/x.pcap'])
+      assert.match(await failureOf(() => readFileSync(url)), /a URL, not a file: download it/);
+    assert.equal(await failureOf(() => readFileSync('/no://where')), 'no such file or directory');
+  });
+
   test('of a port that nobody listens at, by address and by name', async () => {
     const refused = async (host: string): Promise<void> => {
       const socket = connect({ host, port: 1 });

@@ -12,6 +12,7 @@ export function whyFailed(error: unknown): string {
   // The runtime tries all addresses of a name side by side; the first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
+  if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file: download it first';
   const known = reasons[code];
   if (known !== undefined) return known;
   const alert = tlsAlert(error);
@@ -21,6 +22,12 @@ export function whyFailed(error: unknown): string {
   if (message === '') return code;
   // OpenSSL's form: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
   return /error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/.exec(message)?.[1] ?? message;
+}
+
+/** True where the path that does not exist is a URL. */
+function isUrl(error: unknown): boolean {
+  const { path } = error as NodeJS.ErrnoException;
+  return path !== undefined && /^[a-z][a-z0-9+.-]*:\/\//i.test(path);
 }
 
 /**
