@@ -179,10 +179,10 @@ export function parseCheckOptions(
   const [extra] = more;
   if (extra !== undefined)
     throw usage(
-      `what is "${extra}"?`,
+      `unexpected word "${extra}"`,
       extra.startsWith('@')
-        ? `Servers are given with --vip ${extra.slice(1)}, or found with --service.`
-        : 'Files of checks are given with -f.',
+        ? `Name servers with --vip ${extra.slice(1)}, or find them with --service.`
+        : 'Name a file of checks with -f.',
     );
   if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
     throw usage('list takes -o text or -o json');

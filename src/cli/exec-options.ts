@@ -64,7 +64,7 @@ export function parseExecOptions(words: readonly string[]): ExecOptions {
   const example = 'As in: ndots exec deploy/web -- trace redis.cache';
   if (pod === undefined) throw usage('in which pod?', example);
   if (more.length > 0)
-    throw usage(`what is "${more[0]}"?`, `What is run stands behind --. ${example}`);
+    throw usage(`unexpected word "${more[0]}"`, `Put the command after --. ${example}`);
   const run = end < 0 ? [] : words.slice(end + 1);
   if (run.length === 0) throw usage('what is to be run there?', example);
   const capabilities = values.capabilities.map((name) => {

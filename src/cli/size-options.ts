@@ -154,7 +154,7 @@ export function parseSizeOptions(
   env: Readonly<Record<string, string | undefined>>,
 ): SizeOptions {
   const { values, words: rest } = parseOptions(table, words);
-  if (rest.length > 0) throw usage(`what is "${rest[0]}"?`, 'All that size takes are options.');
+  if (rest.length > 0) throw usage(`unexpected word "${rest[0]}"`, 'size takes only options.');
   const output = values.output ?? 'text';
   const mode = values.follow ? 'follow' : values.metrics.length > 0 ? 'measured' : 'cluster';
   const other = firstBeside(table, values, [...ofModes[mode], 'logtostderr', 'verbosity']);

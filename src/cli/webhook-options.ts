@@ -140,7 +140,7 @@ export function parseWebhookOptions(
       meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`,
     );
   }
-  if (more.length > 0) throw usage(`what is "${more[0]}"?`);
+  if (more.length > 0) throw usage(`unexpected word "${more[0]}"`);
   const others: readonly (keyof typeof table)[] = action === 'serve' ? ofPolicy : ofServe;
   const other = firstGiven(table, values, others);
   if (other !== null) throw usage(`${other} is for ${action === 'serve' ? 'policy' : 'serve'}`);
