@@ -68,6 +68,10 @@ export async function performStories(
       io.err(`${verb}: there is no model of ${story.name}.\n`);
     }
     const isReal = !run.model && own.length === 0 && story.play !== null;
+    if (isReal && story.seconds >= LONG_SECONDS) {
+      const sooner = story.model === null ? '' : '; --model predicts it at once';
+      io.err(`${verb}: playing ${story.name} takes about ${story.seconds} s${sooner}.\n`);
+    }
     const progress = playingProgress(`${story.name}, ${++nth} of ${chosen.length}`, io);
     const outcome = await (isReal ? playOutside(story, words, run, io) : modelStory(story)).finally(
       () => clearInterval(progress),
@@ -83,6 +87,9 @@ export async function performStories(
   if (run.save !== null) save(run.save, outcomes);
   return asTold ? EXIT.ok : EXIT.no;
 }
+
+/** A story that plays this long is announced: a pipe or a log shows no progress. */
+const LONG_SECONDS = 30;
 
 /** How often it is said how long a story is being played, milliseconds. */
 const PROGRESS_MS = 500;

@@ -1,7 +1,9 @@
 /** `ndots rollout`: what it takes, what it predicts; played it is in rollout.long.test.ts. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { noLab } from '../kit/lab.ts';
 
 const run = (...words: string[]) =>
   spawnSync(process.execPath, ['src/cli/main.ts', 'rollout', ...words], { encoding: 'utf8' });
@@ -42,4 +44,13 @@ describe('ndots rollout', () => {
       assert.equal(status, 3);
       assert.match(stderr, message);
     });
+
+  test('a play of a minute is announced with its time', { skip: noLab ?? false }, async () => {
+    const played = spawn(process.execPath, ['src/cli/main.ts', 'rollout', 'rehearse']);
+    const exited = once(played, 'exit');
+    const [said] = (await once(played.stderr, 'data')) as [Buffer];
+    played.kill('SIGINT');
+    await exited;
+    assert.match(String(said), /takes about \d+ s; --model predicts it at once/);
+  });
 });
