@@ -257,6 +257,43 @@ const truncatedWay: readonly DnsRecord[] = Array.from({ length: 40 }, (_, i) =>
 /** The stories. */
 export const contentStories: readonly Story[] = [
   given(
+    'an acl blocks all that one client asks, and says so',
+    'ND4010',
+    () =>
+      inOrder([
+        besides(20),
+        ...Array.from({ length: 12 }, (_, i) =>
+          answeredWith(
+            i * 300,
+            ends('10.244.1.99', 23_000 + i, SERVICE),
+            `${names[i % 7]!}.`,
+            600 + i,
+            'A',
+            { rcode: 5, edns: reason(15) },
+          ),
+        ),
+      ]),
+    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused whatever/ },
+  ),
+  given(
+    'an acl blocks all that one client asks, and nobody else is in the capture',
+    'ND4010',
+    () =>
+      inOrder(
+        Array.from({ length: 12 }, (_, i) =>
+          answeredWith(
+            i * 300,
+            ends('10.244.1.99', 23_000 + i, SERVICE),
+            `${names[i % 7]!}.`,
+            600 + i,
+            'A',
+            { rcode: 5, edns: reason(18) },
+          ),
+        ),
+      ),
+    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused whatever/ },
+  ),
+  given(
     'a headless service has no ready endpoint: its name exists without an address',
     'ND8007',
     () =>
@@ -285,15 +322,12 @@ export const contentStories: readonly Story[] = [
   given('two aliases point at each other, and each reply has one of them', 'ND3041', () =>
     inOrder([
       besides(10),
-      ...['a', 'b'].map((name, nth) =>
-        lookups(
-          6,
-          () => ({ answer: [alias(`${name}.example.net.`, `${'ba'[nth]}.example.net.`)] }),
-          {
-            name: `${name}.example.net.`,
-          },
-        ),
-      ),
+      ...Array.from({ length: 12 }, (_, i) => {
+        const [name, target] =
+          i % 2 === 0 ? ['a.example.net.', 'b.example.net.'] : ['b.example.net.', 'a.example.net.'];
+        const way = ends('10.244.1.10', 23_000 + i, SERVICE);
+        return answeredWith(i * 300, way, name, 600 + i, 'A', { answer: [alias(name, target)] });
+      }),
     ]),
   ),
   given(

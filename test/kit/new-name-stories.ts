@@ -96,7 +96,7 @@ export const newNameStories: readonly Story[] = [
   })),
   ...[5000, 30_000].map((ttlMs): Story => ({
     name: `one of two DNS pods lacks a name, and remembers that for ${ttlMs / 1000} s each time, seen at a client`,
-    code: 'ND8004',
+    code: 'ND8001',
     without: ['ND8003'],
     ...asking(byCache(deniesAnew(ttlMs), { count: 2, isSeen: false })),
   })),

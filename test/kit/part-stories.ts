@@ -194,7 +194,7 @@ export const partStories: readonly Story[] = [
   },
   {
     name: 'of two replicas behind one address one lacks names, each of which is asked so seldom that some seem to go for good',
-    code: 'ND8004',
+    code: 'ND8001',
     without: ['ND4006'],
     packets: (seed) => Promise.resolve(seldomDenied(seed)),
   },

@@ -40,13 +40,40 @@ interface ServerDifference {
   readonly lacking: readonly string[];
 }
 
+type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
+
+/** What is said of DNS pods that disagree. */
+export const ofReplicas: Text = {
+  code: 'ND8001',
+  title: 'DNS pods of the cluster give different answers to the same question',
+  why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
+  fix: [
+    'If the Corefile has autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
+    'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+    'See whether one replica has errors of its API connection in its log.',
+  ],
+  disproved: 'all replicas answer alike a minute later: then the name was new',
+};
+
+/** What is said of upstream servers that disagree. */
+export const ofUpstreams: Text = {
+  code: 'ND4005',
+  title: 'Upstream servers that are used in turn do not know the same names',
+  why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+  fix: [
+    'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+    'forward { policy sequential } hides it, as long as the first server is up.',
+  ],
+  disproved: 'both servers answer alike when they are asked directly',
+};
+
 /**
  * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to
  * the API).
  */
 export const replicasDiffer: Rule = {
-  code: 'ND8001',
-  title: 'DNS pods of the cluster give different answers to the same question',
+  code: ofReplicas.code,
+  title: ofReplicas.title,
   name: 'DNS pods that disagree',
   check(observed, claims) {
     const all = differences(observed, claims);
@@ -55,25 +82,17 @@ export const replicasDiffer: Rule = {
     if (found.length === 0) return agreed(observed, true);
     explainZones(observed, claims, found);
     return {
-      code: this.code,
-      title: this.title,
       ...parts(observed, found),
-      why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
-      fix: [
-        'autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
-        'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
-        'See whether one replica has errors of its API connection in its log.',
-      ],
+      ...ofReplicas,
       prove: `ndots query ${found[0]!.view.name} @POD for each DNS pod`,
-      disproved: 'all replicas answer alike a minute later: then the name was new',
     };
   },
 };
 
 /** Upstream servers have different views of the world. */
 export const viewsDiffer: Rule = {
-  code: 'ND4005',
-  title: 'Upstream servers that are used in turn do not know the same names',
+  code: ofUpstreams.code,
+  title: ofUpstreams.title,
   name: 'upstream servers that disagree',
   check(observed, claims) {
     const all = differences(observed, claims);
@@ -82,16 +101,9 @@ export const viewsDiffer: Rule = {
     if (found.length === 0) return agreed(observed, false);
     explainZones(observed, claims, found);
     return {
-      code: this.code,
-      title: this.title,
       ...parts(observed, found),
-      why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
-      fix: [
-        'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
-        'forward { policy sequential } hides it, as long as the first server is up.',
-      ],
+      ...ofUpstreams,
       prove: `ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, and @${found[0]!.lacking[0]}`,
-      disproved: 'both servers answer alike when they are asked directly',
     };
   },
 };

@@ -1,5 +1,7 @@
 /** Servers that do not want to answer, and whom they refuse. */
+import { EDE, errorName } from '../../wire/iana.ts';
 import type { NameView } from '../evidence/name-view.ts';
+import type { StatedReason } from '../evidence/reply-faults.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { latencyOf } from '../exchanges/seen-exchange.ts';
 import { programs, upstreams } from './losses.ts';
@@ -12,6 +14,11 @@ const FROM_BEHIND = 0.3;
  * So many refusals of names that are answered at other times show that it does not go by the name.
  */
 const AT_TIMES = 0.3;
+
+/** Fewer names may all be on a list. */
+const NAMES_LEAST = 3;
+/** Reasons (EDE) of an acl. */
+const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
 
 /** Queries that wait for so long, milliseconds, and so many of them, fill a limit. */
 const SLOW_MS = 900;
@@ -35,7 +42,11 @@ export const refused: Rule = {
     const count = Math.min(all, sumOf(clients, 'refused'));
     const barred = clients.filter(isBarred);
     // Others are answered what these are refused: it depends on who asks.
-    const byClient = barred.length === clients.length && clients.length < whose.length;
+    const said = observed.replyFaults.reasons.list.filter(
+      (each) => BY_POLICY.has(each.code) && isOfBarred(each, observed),
+    );
+    const isOnlySome = clients.length < whose.length;
+    const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
     // However little these ask: for them it is everything.
     if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
     const behind = upstreams(observed);
@@ -61,8 +72,12 @@ export const refused: Rule = {
           `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
-          ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever they ask, others are answered.`
+          ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever ${barred.length === 1 ? 'it asks' : 'they ask'}${isOnlySome ? '; others are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...said.map(
+          ({ code, count: times }) =>
+            `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}): a rule refuses the client.`,
+        ),
         ...(isLimit
           ? [
               `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`,
@@ -145,9 +160,18 @@ export function commonSuffix(one: string, other: string): string {
   return '';
 }
 
-/** Whether the client is refused whatever it asks. */
-export function isBarred({ outcomes: { refused: count, asked } }: ClientView): boolean {
-  return asked > 0 && count >= 0.9 * asked;
+/** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */
+export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
+  return asked > lost && count >= 0.9 * (asked - lost);
+}
+
+/** Whether every reply with this reason (EDE) went to clients that are refused whatever they ask. */
+export function isOfBarred({ clients, names }: StatedReason, observed: Observations): boolean {
+  const views = clients.list.flatMap(({ key }) => observed.clients.get(key) ?? []);
+  const askers = new Set(programs(observed));
+  const theirs = views.filter((view) => askers.has(view));
+  const asked = new Set(names.list.map(({ name }) => name));
+  return asked.size >= NAMES_LEAST && theirs.length > 0 && theirs.every(isBarred);
 }
 
 function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {

@@ -3,6 +3,7 @@ import { EDE, errorName } from '../../wire/iana.ts';
 import type { StatedReason } from '../evidence/reply-faults.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { wrong } from '../evidence/outcomes.ts';
+import { isOfBarred } from './refused.ts';
 import { failedInSilence } from './consequences.ts';
 import {
   clock,
@@ -124,6 +125,8 @@ function ruleOf(kind: Kind): Rule {
       const reasons = replyFaults.reasons.list
         .filter(({ code: each }) => kind.codes.has(each))
         .filter(({ failed }) => kind.whole || failed > 0)
+        // A rule about the client (ND4010) does not go by names.
+        .filter((each) => kind !== filtered || !isOfBarred(each, observed))
         .toSorted((one, other) => other.count - one.count);
       const [first] = reasons;
       if (first === undefined) return excluded(shownBy(0, replyFaults.read));
