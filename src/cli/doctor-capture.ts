@@ -3,6 +3,7 @@ import { printElapsed, printSpan } from '../base/elapsed.ts';
 import { problemsIn } from '../base/problem.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
 import { cutRemark } from '../capture/exchanges/pairing.ts';
+import { isLost } from '../capture/exchanges/seen-exchange.ts';
 import { Observations } from '../capture/evidence/observations.ts';
 import type { SearchDomains } from '../capture/exchanges/search-walk.ts';
 import { listed, sentence, share } from '../capture/findings/finding.ts';
@@ -334,6 +335,9 @@ const FAILED = { least: 3, share: 0.05 };
 /** Names of which each lookup fails. */
 const ALWAYS = 3;
 
+/** Resolvers wait so long and longer before they retry, milliseconds: a program feels it. */
+const WAITED_MS = 2000;
+
 /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
 function doubtOf(observed: Observations): string | null {
   const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
@@ -352,6 +356,12 @@ function doubtOf(observed: Observations): string | null {
     return `${names.length === 1 ? 'one name' : `${names.length} names`} never resolved: ${sentence(listed(names))} If they should exist, that is the fault.`;
   if (failedLookups.count >= FAILED.least && failedLookups.count >= FAILED.share * lookups)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
+  const waits = observed.affected
+    .filter(({ exchanges }) => exchanges.some(isLost))
+    .map(({ startMs, endMs }) => endMs - startMs)
+    .filter((ms) => ms >= WAITED_MS);
+  if (waits.length > 0)
+    return `${waits.length} of ${count(lookups, 'lookup', 'lookups')} waited ${printElapsed(Math.max(...waits))} because a query or its reply was lost. Capture for longer to learn why.`;
   return null;
 }
 

@@ -180,8 +180,9 @@ export function shownBy(few: number, read: number): string {
 
 /** `a, b, c and 4 more`. */
 export function listed(words: readonly string[], most = 3): string {
-  const shown = words.slice(0, most).join(', ');
-  return words.length > most ? `${shown} and ${words.length - most} more` : shown;
+  const different = [...new Set(words)];
+  const shown = different.slice(0, most).join(', ');
+  return different.length > most ? `${shown} and ${different.length - most} more` : shown;
 }
 
 /** A sentence with its full stop, which the dot of a name at its end is as well. */

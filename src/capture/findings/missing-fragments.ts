@@ -189,7 +189,14 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
 function sizeText(lost: readonly SeenExchange[]): string {
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   const names = [...new Set(lost.map(({ name }) => name))];
+  const byTcp = seen.filter(({ protocol }) => protocol === 'tcp').length;
+  const how =
+    byTcp === 0
+      ? 'fragments'
+      : byTcp === seen.length
+        ? 'TCP segments'
+        : 'fragments or TCP segments';
   return seen.length > 0
-    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in fragments, and not where their queries came from (${listed(names)}); short ones arrive.`
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in ${how}, and not where their queries came from (${listed(names)}); short ones arrive.`
     : `What got no reply has answers that are larger than a packet, as they are seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
 }

@@ -1,5 +1,5 @@
 /** Servers that do not want to answer, and whom they refuse. */
-import { EDE, errorName } from '../../wire/iana.ts';
+import { EDE, errorName, RCODE } from '../../wire/iana.ts';
 import type { NameView } from '../evidence/name-view.ts';
 import type { StatedReason } from '../evidence/reply-faults.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
@@ -61,11 +61,16 @@ export const refused: Rule = {
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
     const isLimit = !byClient && causes.length === 0 && ofThese >= AT_TIMES * all;
+    const ended = lookupsRefused(observed, clients);
+    const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
+    // The names that a search path makes count little: a lookup of many queries fails by one.
+    const isMuch = ended >= 5 && ended >= 0.05 * lookups;
     const slow = isLimit ? slowNames(observed) : [];
     return {
       code: this.code,
       title: this.title,
-      severity: byClient || slow.length > 0 || count >= 0.1 * asked ? 'critical' : 'warning',
+      severity:
+        byClient || isMuch || slow.length > 0 || count >= 0.1 * asked ? 'critical' : 'warning',
       confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(
@@ -74,6 +79,9 @@ export const refused: Rule = {
         byClient
           ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever ${barred.length === 1 ? 'it asks' : 'they ask'}${isOnlySome ? '; others are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...(ended > 0
+          ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
+          : []),
         ...said.map(
           ({ code, count: times }) =>
             `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}): a rule refuses the client.`,
@@ -137,6 +145,17 @@ function refusedBy(server: string, names: readonly NameView[]): number {
   return names
     .flatMap(({ servers }) => [...servers])
     .reduce((sum, [address, { refused: of }]) => (address === server ? sum + of : sum), 0);
+}
+
+/** Lookups of these clients that were refused, and found nothing. */
+function lookupsRefused({ affected }: Observations, clients: readonly ClientView[]): number {
+  const theirs = new Set(clients.map(({ address }) => address));
+  return affected.filter(
+    ({ client, exchanges }) =>
+      theirs.has(client) &&
+      exchanges.some(({ rcode }) => rcode === RCODE.REFUSED) &&
+      !exchanges.some(({ rcode, answers }) => rcode === RCODE.NOERROR && answers > 0),
+  ).length;
 }
 
 /** Names whose replies took long, or the zone that they have in common. */

@@ -59,6 +59,7 @@ export const clusterServfail: Rule = {
         ...(outside.asked > 0
           ? [`Of those for other names: ${share(outside.servfail, outside.asked)}.`]
           : []),
+        ...onlyServersText(observed),
       ],
       why: 'The DNS server answers, and what it forwards works: what it lacks are the objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and cannot say whether a service exists.',
       fix: [
@@ -73,6 +74,29 @@ export const clusterServfail: Rule = {
     };
   },
 };
+
+/** Which servers fail for all cluster names, where others fail for none; empty: the capture shows no such difference. */
+function onlyServersText({ names, domains }: Observations): readonly string[] {
+  const sums = new Map<string, { answered: number; servfail: number }>();
+  for (const { name, servers } of names.list)
+    if (domains.isOfCluster(name))
+      for (const [server, { found, nodata, nxdomain, servfail }] of servers) {
+        const sum = sums.get(server) ?? { answered: 0, servfail: 0 };
+        sum.answered += found + nodata + nxdomain;
+        sum.servfail += servfail;
+        sums.set(server, sum);
+      }
+  const failing = [...sums].filter(([, { answered, servfail }]) => servfail > 0 && answered === 0);
+  const well = [...sums].filter(
+    ([, { answered, servfail }]) => answered >= LEAST && servfail === 0,
+  );
+  if (failing.length === 0 || failing.length + well.length < sums.size || well.length === 0)
+    return [];
+  const list = (all: typeof well): string => listed(all.map(([server]) => server));
+  return [
+    `All of them came from ${list(failing)}; ${list(well)} answered every query for names of the cluster.`,
+  ];
+}
 
 /**
  * Where nothing of outside is answered, so many of all failures come at once if they are
