@@ -76,11 +76,19 @@ export class QuestionCase {
     );
     const key = `${client.address} ${name}`;
     const before = this.#spellings.get(key);
-    if ((before !== undefined && before !== spelling) || ODD_END.test(spelling))
+    if ((before !== undefined && before !== spelling) || isDrawn(spelling))
       this.#drawing.add(client.address);
     else if (before === undefined && this.#spellings.size < SPELLINGS_MAX)
       this.#spellings.set(key, spelling);
   }
+}
+
+/** Capitals that no person writes: two humps of a letter or two, as in `sHOP` and `StRiPE`. */
+const SHORT_HUMP = /[^A-Za-z][a-z](?=[A-Z])|[A-Z][a-z]{1,2}(?=[A-Z])/g;
+const HUMPS_LEAST = 2;
+
+function isDrawn(spelling: string): boolean {
+  return ODD_END.test(spelling) || (spelling.match(SHORT_HUMP)?.length ?? 0) >= HUMPS_LEAST;
 }
 
 /** A short top-level domain in capitals and small letters, as in `cOm`. */
