@@ -33,6 +33,9 @@ const EXPECTED = 10;
 /** So much of what they ask is felt by clients that alone lose something. */
 const THEIRS = 0.1;
 
+/** With so many of the answered queries behind the translation, the capture shows both sides. */
+const BOTH_SIDES = 0.9;
+
 /** Queries are lost, and nothing that was looked at decides which. */
 export const randomLoss: Rule = {
   code: 'ND3013',
@@ -66,6 +69,7 @@ export const randomLoss: Rule = {
       (spared !== null && losses.length >= THEIRS * spared.asked);
     const behind = losses.filter(({ hops }) => hops.length > 0);
     const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
+    const stopped = stoppedBefore(observed, losses);
     return {
       code: this.code,
       title:
@@ -87,9 +91,19 @@ export const randomLoss: Rule = {
               `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
             ]
           : []),
+        ...(stopped === null
+          ? []
+          : [
+              `${share(stopped.lost, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
+            ]),
       ],
       why: 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
       fix: [
+        ...(stopped === null
+          ? []
+          : [
+              'Look at connection tracking on this node first: nf_conntrack_count against nf_conntrack_max (dmesg: "table full, dropping packet"), and conntrack -S (insert_failed, drop).',
+            ]),
         ...(spared === null
           ? []
           : [
@@ -108,6 +122,27 @@ export const randomLoss: Rule = {
     };
   },
 };
+
+/**
+ * Lost queries that the capture shows before the translation of addresses only, where it shows
+ * nearly all answered ones on both sides; null: it does not.
+ */
+function stoppedBefore(
+  { servers, backends }: Observations,
+  losses: readonly SeenExchange[],
+): { readonly lost: number; readonly passed: number } | null {
+  const before = losses.filter(
+    ({ hops, server }) => hops.length === 0 && backends.get(server.address) === undefined,
+  );
+  const asked = [...new Set(before.map(({ server }) => server.address))];
+  const replied = asked.reduce((sum, address) => {
+    const outcomes = servers.get(address)?.outcomes;
+    return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
+  }, 0);
+  const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  if (before.length < HALF * losses.length || before.length < 3) return null;
+  return replied > 0 && passed >= BOTH_SIDES * replied ? { lost: before.length, passed } : null;
+}
 
 /** Queries that the servers were asked from the first of these losses on. */
 function askedOf(
