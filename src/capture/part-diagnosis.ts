@@ -34,7 +34,7 @@ interface Symptom {
 const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
 /** What is said of a server, and cannot be told from some of its clients. */
 const ofServers: ReadonlySet<string> = new Set([
-  ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002'],
+  ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002', 'ND2012'],
 ]);
 /** What explains failures. */
 const ofFailures: ReadonlySet<string> = new Set([

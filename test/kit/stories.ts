@@ -14,6 +14,7 @@ import {
 } from './packets.ts';
 import { healthy, play, podResolvConf } from './story.ts';
 import { againStories } from './again-stories.ts';
+import { causeStories } from './cause-stories.ts';
 import { contentStories } from './content-stories.ts';
 import { bothSidesStories } from './both-sides-stories.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
@@ -120,6 +121,7 @@ let long: Promise<readonly Captured[]> | null = null;
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...againStories,
+  ...causeStories,
   ...partStories,
   ...contentStories,
   ...newNameStories,

@@ -14,14 +14,13 @@ const REJECTED_MAX = 2000;
 const OF_PORT_MAX = 8;
 /** The kernel rejects a packet at once, milliseconds. */
 const AT_ONCE_MS = 100;
-/** Clients, and of each the times of its last queries, that are known. */
-const CLIENTS_MAX = 1000;
-const TIMES_MAX = 32;
+/** Repeats of questions that are remembered. */
+const REPEATED_MAX = 5000;
 
 /** A late reply, and for how long its client waited. */
 export interface RejectedReply {
   readonly exchange: SeenExchange;
-  /** Milliseconds until the client asked for something else; Infinity: it did not. */
+  /** Milliseconds until the client repeated the question from the same port; Infinity: it did not. */
   readonly waitedMs: number;
 }
 
@@ -30,13 +29,14 @@ export class GivenUp {
   readonly rejected: RejectedReply[] = [];
   /** By the client’s address and port: those that came last. */
   readonly #late = new Map<string, SeenExchange[]>();
-  readonly #times = new Map<string, { readonly sentMs: Float64Array; next: number }>();
+  /** When a question was last sent, and the shortest time until it was repeated. */
+  readonly #repeated = new Map<string, { sentMs: number; waitedMs: number }>();
   readonly #kept = new CopiedBytes();
 
   add(exchange: SeenExchange): void {
-    const { client, sentMs } = exchange;
-    this.#sent(client.address, sentMs);
-    if ((latencyOf(exchange) ?? 0) < LATE_MS || exchange.protocol !== 'udp') return;
+    const { client } = exchange;
+    this.#sent(exchange);
+    if (!isLate(exchange) || exchange.protocol !== 'udp') return;
     if (this.#late.size >= LATE_MAX) this.#late.clear();
     this.#kept.keep(exchange);
     const key = `${client.address} ${client.port}`;
@@ -52,24 +52,34 @@ export class GivenUp {
     const at = theirs.findIndex(({ repliedMs }) => Math.abs(timeMs - repliedMs!) <= AT_ONCE_MS);
     if (at < 0) return;
     const [exchange] = theirs.splice(at, 1) as [SeenExchange];
-    const { sentMs, repliedMs } = exchange;
-    this.rejected.push({ exchange, waitedMs: this.#waited(address, sentMs, repliedMs!) });
+    this.rejected.push({
+      exchange,
+      waitedMs: this.#repeated.get(questionOf(exchange))?.waitedMs ?? Infinity,
+    });
   }
 
-  #sent(client: string, sentMs: number): void {
-    let times = this.#times.get(client);
-    if (times === undefined) {
-      if (this.#times.size >= CLIENTS_MAX) return;
-      this.#times.set(client, (times = { sentMs: new Float64Array(TIMES_MAX), next: 0 }));
+  #sent(exchange: SeenExchange): void {
+    const { sentMs, protocol, attempt, ending } = exchange;
+    // Most questions are answered at once, and sent once.
+    if (protocol !== 'udp' || (attempt === 1 && ending === 'answered' && !isLate(exchange))) return;
+    const key = questionOf(exchange);
+    const known = this.#repeated.get(key);
+    if (known === undefined) {
+      if (this.#repeated.size >= REPEATED_MAX) this.#repeated.clear();
+      this.#repeated.set(key, { sentMs, waitedMs: Infinity });
+      return;
     }
-    times.sentMs[times.next++ % TIMES_MAX] = sentMs;
+    const gap = Math.abs(sentMs - known.sentMs);
+    if (gap > AT_ONCE_MS) known.waitedMs = Math.min(known.waitedMs, gap);
+    known.sentMs = Math.max(known.sentMs, sentMs);
   }
+}
 
-  /** How long after this time the client asked for something else. */
-  #waited(client: string, fromMs: number, toMs: number): number {
-    let least = Infinity;
-    for (const ms of this.#times.get(client)?.sentMs ?? [])
-      if (ms >= fromMs + LATE_MS && ms < toMs) least = Math.min(least, ms - fromMs);
-    return least;
-  }
+function isLate(exchange: SeenExchange): boolean {
+  return (latencyOf(exchange) ?? 0) >= LATE_MS;
+}
+
+/** A repeat has the port, the id and the server of the query before it. */
+function questionOf({ client, server, id, type }: SeenExchange): string {
+  return `${client.address} ${client.port} ${server.address} ${id} ${type}`;
 }

@@ -23,6 +23,9 @@ const LEAST = { seconds: 4, share: 0.5, replies: 20 };
  */
 const QUICKER = { otherwise: 4, least: 1.5 };
 
+/** So many queries for names of the cluster go to an upstream on purpose, or by mistake. */
+const FORWARDED = 5;
+
 const NEARLY_ALL = 0.9;
 
 /** When a server was late with names of the cluster. */
@@ -38,8 +41,31 @@ export interface LateStretch {
 }
 
 /** The servers of the capture that were, those that stand behind others too. */
-export function lateFromMemory({ servers, backends }: Observations): readonly LateStretch[] {
+export function lateFromMemory(observed: Observations): readonly LateStretch[] {
+  const { servers, backends } = observed;
+  if (areForwarded(observed)) return [];
   return [...servers.list, ...backends.list].flatMap((server) => stretchOf(server) ?? []);
+}
+
+/**
+ * Whether DNS pods ask an upstream for names of the cluster, and none is found there: then they do
+ * not have them in memory. (A cache of the node asks the DNS pods, which find some.)
+ */
+function areForwarded({ servers, backends, names, domains }: Observations): boolean {
+  const isUpstream = (address: string): boolean =>
+    [...(servers.get(address)?.clients ?? [])].some(
+      (client) => servers.get(client) !== undefined || backends.get(client) !== undefined,
+    );
+  let [asked, found] = [0, 0];
+  for (const view of names.list) {
+    if (!domains.isOfCluster(view.name)) continue;
+    for (const [server, outcomes] of view.servers)
+      if (isUpstream(server)) {
+        asked += outcomes.asked;
+        found += outcomes.found + outcomes.nodata;
+      }
+  }
+  return asked >= FORWARDED && found === 0;
 }
 
 function stretchOf(server: ServerView): LateStretch | null {

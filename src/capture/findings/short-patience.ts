@@ -1,10 +1,14 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
+import type { RejectedReply } from '../evidence/given-up.ts';
 import { excluded, keysOf, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
+import { isServer } from './losses.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;
+/** Others may have asked the server for the same name a little before, milliseconds. */
+const AROUND_MS = 3000;
 /** A smaller share of all lookups is hardly noticed. */
 const FELT = 0.02;
 
@@ -18,6 +22,9 @@ export const shortPatience: Rule = {
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&
         !claims.names.has(exchange.name) &&
+        // A server that forwards asks others at once, and drops late replies on purpose.
+        !isServer(observed, exchange.client.address) &&
+        !waitedForLost(exchange, observed) &&
         !hasOtherAnswer(exchange, observed),
     );
     if (observed.total.asked === 0) return unknown('no query was seen');
@@ -50,7 +57,7 @@ export const shortPatience: Rule = {
         `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more, from ${listed(servers)} to ${listed(clients)}.`,
         patience === null
           ? `The clients give up in less than ${took(least)}.`
-          : `The clients give up after ${took(patience)} at most: by then they ask for something else.`,
+          : `The clients repeat the question after ${took(patience)}.`,
       ],
       why: 'The server of these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
       fix: [
@@ -64,6 +71,21 @@ export const shortPatience: Rule = {
     };
   },
 };
+
+/** Whether the server was late because its own query for this name got no reply. */
+function waitedForLost(
+  { client, name, type, sentMs, repliedMs }: SeenExchange,
+  { losses }: Observations,
+): boolean {
+  return losses.some(
+    (loss) =>
+      loss.client.address !== client.address &&
+      loss.name === name &&
+      loss.type === type &&
+      loss.sentMs >= sentMs - AROUND_MS &&
+      loss.sentMs <= repliedMs!,
+  );
+}
 
 /** Whether the client asks several servers, and another one answers the name: musl asks all at once. */
 function hasOtherAnswer(

@@ -1,4 +1,6 @@
 /** Servers that answer everything, and late. */
+import { RCODE } from '../../wire/iana.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 import {
   latencyOf,
   sentSpan,
@@ -19,6 +21,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
+import { commonSuffix } from './refused.ts';
 import { serveTheSame, upstreams, waitsForOthers } from './losses.ts';
 
 /**
@@ -32,6 +35,11 @@ const HALF_MS = 400;
 const AT_TIMES = { late: 5, share: 0.01 };
 /** Where so much of all lookups takes a second or more, programs give up. */
 const MOST_LATE = 0.5;
+/**
+ * So many late replies, which are so much of what is asked for a zone, beside so many other names,
+ * and so much of all lookups that take a second or more.
+ */
+const ZONE = { late: 5, share: 0.5, others: 3, felt: 0.02 };
 /** A log does not say whose it is. */
 const LOGGED = 'The server of the log';
 /** Who waits for somebody does so at the time, milliseconds. */
@@ -47,6 +55,8 @@ export const slowServer: Rule = {
       ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
     );
     if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
+    const ofZone = slowZone(enough, observed, claims);
+    if (ofZone !== null) return ofZone;
     // What comes from a cache, or does not exist, may hide by its number that all else is late:
     // then lookups show it.
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
@@ -95,6 +105,71 @@ export const slowServer: Rule = {
     };
   },
 };
+
+/**
+ * A server that is late with (nearly) all names of one zone, and quick with others: what answers
+ * that zone is slow. Null: there is none.
+ */
+function slowZone(
+  servers: readonly ServerView[],
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  const behind = upstreams(observed);
+  const all = [
+    ...slowLookups(observed).flatMap(({ exchanges }) => exchanges),
+    ...observed.givenUp.rejected.map(({ exchange }) => exchange),
+  ].filter(
+    (each) =>
+      (latencyOf(each) ?? 0) >= FELT_MS &&
+      each.rcode !== RCODE.SERVFAIL &&
+      !claims.isOfSilence(each) &&
+      !claims.names.has(each.name),
+  );
+  const lost = new Set(observed.losses.map(({ name }) => name));
+  // What waits for an upstream is late with it.
+  for (const { address } of servers.toSorted(
+    (one, other) => Number(behind.has(other.address)) - Number(behind.has(one.address)),
+  )) {
+    const late = [...new Set(all.filter(({ server }) => server.address === address))];
+    const names = [...new Set(late.map(({ name }) => name))];
+    const zone = names.length === 0 ? '' : names.reduce(commonSuffix);
+    if (
+      late.length < ZONE.late ||
+      zone.split('.').length <= 2 ||
+      names.some((name) => lost.has(name))
+    )
+      continue;
+    const others = new Set<string>();
+    let asked = 0;
+    for (const { name, servers: of } of observed.names.list)
+      for (const [server, outcomes] of of)
+        if (server === address && isBelow(name, zone)) asked += outcomes.asked;
+        else if (server === address && !observed.domains.isOfCluster(name)) others.add(name);
+    if (others.size < ZONE.others || late.length < ZONE.share * asked) continue;
+    const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+    return {
+      ...said(address),
+      severity: observed.slowLookups >= ZONE.felt * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `${address || LOGGED}: ${share(late.length, asked)} queries for names in ${zone} were answered after ${took(times[0]!)} to ${took(times.at(-1)!)}; ${others.size} other external names do not take that long. Names: ${listed(names)}`,
+        ),
+        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+      ],
+      why: `The servers of ${zone} are slow or far away, or the way to them is. DNS pods and clients that stop waiting before the reply comes report SERVFAIL or a timeout.`,
+      fix: [
+        `Find the servers of ${zone} and ask them directly; correct the forward for this zone if there is one.`,
+        `Until then: a server block for ${zone} with its own forward and cache (serve_stale), so that it delays no other names.`,
+      ],
+      prove: `ndots query ${names[0]!} @${address || 'SERVER'}: it takes ${took(times[times.length >> 1]!)}; another external name is quick`,
+      disproved: 'other external names take as long',
+      exchanges: late,
+    };
+  }
+  return null;
+}
 
 /**
  * A server most of whose replies are quick, and some so late that programs wait, or have given up
