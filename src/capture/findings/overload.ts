@@ -15,8 +15,13 @@ import {
   type Verdict,
 } from './finding.ts';
 import { lateFromMemory } from './late-from-memory.ts';
+import { upstreams } from './losses.ts';
 
-/** Names in memory that take less on average, while nothing is lost, are not felt; milliseconds. */
+/**
+ * Names in memory that take less on average, while nothing is lost, or only by one client of
+ * several, do not show that the server is busy;
+ * milliseconds. Twice as much where it waits for a slow upstream.
+ */
 const FELT_MS = 100;
 /** One in ten replies takes longer, milliseconds. */
 const SLOW_MS = 400;
@@ -106,7 +111,13 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
     (addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address))) &&
     stretches.some(({ fromS, toS }) => sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 2) * 1000);
   const losses = claims.open.filter(isTheirs);
-  if (losses.length === 0 && worst.meanMs < FELT_MS) return null;
+  // A server that is busy loses queries of anybody.
+  const losers = new Set(losses.map(({ client }) => client.address));
+  const isUpstreamSlow = [...upstreams(observed)].some(
+    (address) => (observed.servers.get(address)?.quantile(0.65) ?? 0) >= SLOW_MS,
+  );
+  const feltMs = isUpstreamSlow ? 2 * FELT_MS : FELT_MS;
+  if (losers.size < Math.min(2, worst.server.clients.size) && worst.meanMs < feltMs) return null;
   const slow = observed.affected.flatMap(({ exchanges }) =>
     exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs),
   );
