@@ -1,3 +1,4 @@
+/** Names that exist in some replies and not in others, seen at one address. */
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
