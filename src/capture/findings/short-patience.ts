@@ -1,7 +1,6 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
-import type { RejectedReply } from '../evidence/given-up.ts';
 import { excluded, keysOf, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
 import { isServer } from './losses.ts';
 
