@@ -2,10 +2,10 @@
  * What a cache hit costs: `node bench/cache-hit.ts`. Reads the query from its bytes, goes through the link, stamps the reply;
  * the link alone is the difference to the same without it.
  */
-import { isLater } from '../src/base/maybe.ts';
-import { parseName } from '../src/wire/name.ts';
-import { makeQuery, Query } from '../src/wire/query.ts';
-import { stamp } from '../src/wire/stamp.ts';
+import { isLater } from '../src/server/base/maybe.ts';
+import { parseName } from '../src/server/wire/name.ts';
+import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { stamp } from '../src/server/wire/stamp.ts';
 import { filledCache } from '../test/kit/filled-cache.ts';
 import { figure } from './kit/figures.ts';
 

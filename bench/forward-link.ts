@@ -3,21 +3,21 @@
  * same turn, so what is measured is everything but sockets: key, flight, copy of the query, choice of the upstream, check of
  * the reply, store.
  */
-import { seededRandom } from '../src/base/random.ts';
-import { systemClock } from '../src/base/clock.ts';
-import { makeLog } from '../src/base/log.ts';
-import { isLater, whenSettled } from '../src/base/maybe.ts';
-import { parseCorefile } from '../src/corefile/parse.ts';
-import { bindDirective } from '../src/corefile/syntax.ts';
-import { SharedRegistry } from '../src/metrics/shared-registry.ts';
-import type { Network } from '../src/net/network.ts';
-import { cache } from '../src/plugins/cache/cache.ts';
-import { forward } from '../src/plugins/forward/forward.ts';
-import type { Next, Plugin, WorkerContext } from '../src/server/contract/plugin.ts';
-import { parseName } from '../src/wire/name.ts';
-import { makeQuery, Query } from '../src/wire/query.ts';
-import { failure } from '../src/wire/reply.ts';
-import { MessageWriter } from '../src/wire/writer.ts';
+import { seededRandom } from '../src/server/base/random.ts';
+import { systemClock } from '../src/server/base/clock.ts';
+import { makeLog } from '../src/server/base/log.ts';
+import { isLater, whenSettled } from '../src/server/base/maybe.ts';
+import { parseCorefile } from '../src/server/corefile/parse.ts';
+import { bindDirective } from '../src/server/corefile/syntax.ts';
+import { SharedRegistry } from '../src/server/metrics/shared-registry.ts';
+import type { Network } from '../src/server/transport/network.ts';
+import { cache } from '../src/server/plugins/cache/cache.ts';
+import { forward } from '../src/server/plugins/forward/forward.ts';
+import type { Next, Plugin, WorkerContext } from '../src/server/engine/contract/plugin.ts';
+import { parseName } from '../src/server/wire/name.ts';
+import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { failure } from '../src/server/wire/reply.ts';
+import { MessageWriter } from '../src/server/wire/writer.ts';
 import { replyBytes } from '../test/kit/upstream.ts';
 
 const template = replyBytes(makeQuery(parseName('n0000000.bench.'), 1), {

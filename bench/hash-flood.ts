@@ -2,10 +2,10 @@
  * What names that were made to collide cost: `node bench/hash-flood.ts`. Such names are easily made for FNV-1a, whatever its
  * start value, because its XOR touches the low byte alone. Each name is asked for once, is a miss, and is stored, as in a flood.
  */
-import { isLater } from '../src/base/maybe.ts';
-import { makeQuery, Query } from '../src/wire/query.ts';
-import type { Reply } from '../src/wire/reply.ts';
-import { fromUpstream } from '../src/wire/upstream.ts';
+import { isLater } from '../src/server/base/maybe.ts';
+import { makeQuery, Query } from '../src/server/wire/query.ts';
+import type { Reply } from '../src/server/wire/reply.ts';
+import { fromUpstream } from '../src/server/wire/upstream.ts';
 import { cacheLink } from '../test/kit/filled-cache.ts';
 import { replyBytes } from '../test/kit/upstream.ts';
 import { figure } from './kit/figures.ts';

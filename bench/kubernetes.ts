@@ -3,13 +3,13 @@
  * 10 000 services with 10 endpoints each. Queries are read from bytes and answered by the link; sockets and stamping are
  * measured elsewhere. Garbage is the growth of the heap per query.
  */
-import { isLater } from '../src/base/maybe.ts';
+import { isLater } from '../src/server/base/maybe.ts';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { KubernetesAnswerer } from '../src/plugins/kubernetes/answer.ts';
-import { typeNumber } from '../src/wire/iana.ts';
-import { parseName } from '../src/wire/name.ts';
-import { makeQuery, Query } from '../src/wire/query.ts';
+import type { KubernetesAnswerer } from '../src/server/plugins/kubernetes/worker/answer.ts';
+import { typeNumber } from '../src/server/wire/iana.ts';
+import { parseName } from '../src/server/wire/name.ts';
+import { makeQuery, Query } from '../src/server/wire/query.ts';
 import { answererOf, replicatedCluster, manyObjects } from '../test/kit/replicated-cluster.ts';
 
 setFlagsFromString('--expose-gc');

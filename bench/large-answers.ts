@@ -5,12 +5,12 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { seededRandom } from '../src/base/random.ts';
-import { Arranger } from '../src/plugins/loadbalance/arranger.ts';
-import { classify } from '../src/wire/classify.ts';
-import { TYPE } from '../src/wire/iana.ts';
-import { Reply } from '../src/wire/reply.ts';
-import { fromUpstream } from '../src/wire/upstream.ts';
+import { seededRandom } from '../src/server/base/random.ts';
+import { Arranger } from '../src/server/plugins/loadbalance/arranger.ts';
+import { classify } from '../src/server/wire/classify.ts';
+import { TYPE } from '../src/server/wire/iana.ts';
+import { Reply } from '../src/server/wire/reply.ts';
+import { fromUpstream } from '../src/server/wire/upstream.ts';
 import { answered, type Child } from '../test/kit/child.ts';
 import { aliasChain, copiedName, manyLabels, plainAddresses } from '../test/kit/costly-messages.ts';
 import { load } from './kit/dnsperf.ts';

@@ -3,18 +3,18 @@
  * filter of `view`, and the same names and patterns through Go's regexp, which CoreDNS uses, by turns in one run. Reading the
  * query and spelling its name out, which Go is spared here, is measured by itself and taken off.
  */
-import { systemClock } from '../src/base/clock.ts';
-import { makeLog } from '../src/base/log.ts';
-import { seededRandom } from '../src/base/random.ts';
-import { parseCorefile } from '../src/corefile/parse.ts';
-import { bindDirective } from '../src/corefile/syntax.ts';
-import { rewrite } from '../src/plugins/rewrite/rewrite.ts';
-import { view } from '../src/plugins/view/view.ts';
-import type { Plugin, WorkerContext } from '../src/server/contract/plugin.ts';
-import { parseName } from '../src/wire/name.ts';
-import { makeQuery, Query } from '../src/wire/query.ts';
-import { failure } from '../src/wire/reply.ts';
-import { MessageWriter } from '../src/wire/writer.ts';
+import { systemClock } from '../src/server/base/clock.ts';
+import { makeLog } from '../src/server/base/log.ts';
+import { seededRandom } from '../src/server/base/random.ts';
+import { parseCorefile } from '../src/server/corefile/parse.ts';
+import { bindDirective } from '../src/server/corefile/syntax.ts';
+import { rewrite } from '../src/server/plugins/rewrite/rewrite.ts';
+import { view } from '../src/server/plugins/view/view.ts';
+import type { Plugin, WorkerContext } from '../src/server/engine/contract/plugin.ts';
+import { parseName } from '../src/server/wire/name.ts';
+import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { failure } from '../src/server/wire/reply.ts';
+import { MessageWriter } from '../src/server/wire/writer.ts';
 import { hasProgram } from '../test/kit/real-resolver.ts';
 import { timeGo } from '../test/patterns/ask-go.ts';
 

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { batchedUdp } from '../src/linux/packet-loop.ts';
+import { batchedUdp } from '../src/server/runtime/packet-loop.ts';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
 import { compile, need, ratio, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { loadPlugins } from '../src/plugins/order.ts';
+import { loadPlugins } from '../src/server/plugins/order.ts';
 import { fixedLimits, limitsPage } from '../tools/limits-page.ts';
 
 /** Words of a syntax that stand for a number of things, or for bytes. */
@@ -54,7 +54,7 @@ describe('the page of limits', () => {
 
   test('has the defaults of the pages of the plugins, and of the command line', () => {
     assert.ok(rows.length > 20);
-    const help = readFileSync('src/cli/serve-options.ts', 'utf8');
+    const help = readFileSync('src/faces/cli/serve/serve-options.ts', 'utf8');
     for (const [, setting = '', value = ''] of rows) {
       const name = /`([^`]+)`/.exec(setting)![1]!;
       const link = /\]\(\.\.\/([^)]+)\)/.exec(setting);

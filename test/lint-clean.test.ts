@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { gather } from '../src/lint/gather.ts';
-import { lint, type LintReport } from '../src/lint/lint.ts';
-import { rules } from '../src/plugins/lint-rules.ts';
-import { directiveNames, external, loadPlugins } from '../src/plugins/order.ts';
+import { gather } from '../src/tools/lint/gather.ts';
+import { lint, type LintReport } from '../src/tools/lint/lint.ts';
+import { rules } from '../src/tools/lint/plugins/lint-rules.ts';
+import { directiveNames, external, loadPlugins } from '../src/server/plugins/order.ts';
 import { helmTemplate, noHelm } from './kit/helm.ts';
 import { lintTexts } from './kit/lint-text.ts';
 

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { lintTexts, type LintTexts } from './kit/lint-text.ts';
-import { lintRules as rules } from '../src/cli/lint-rules.ts';
+import { lintRules as rules } from '../src/faces/cli/lint/lint-rules.ts';
 
 /** Every code that was ever used: one that goes leaves its number here. */
 const codesEverUsed: readonly string[] = Array.from(
@@ -136,7 +136,10 @@ describe('a query goes to the block with the longest zone', () => {
 });
 
 describe('rules and the pages of plugins', () => {
-  const examples = ['README.md', ...globSync(['src/plugins/*/*.md', 'docs/*.md', 'deploy/*.md'])]
+  const examples = [
+    'README.md',
+    ...globSync(['src/server/plugins/*/*.md', 'docs/*.md', 'deploy/*.md']),
+  ]
     .toSorted()
     .flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/^```corefile\n([^]*?)^```$/gm)].map(

@@ -12,12 +12,12 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { every } from '../src/base/clock.ts';
-import { VirtualClock } from '../src/base/virtual-clock.ts';
-import type { HttpHandler } from '../src/server/contract/control-context.ts';
-import type { Network } from '../src/net/network.ts';
-import type { Plugin } from '../src/server/contract/plugin.ts';
-import { printSyntax } from '../src/corefile/syntax.ts';
+import { every } from '../src/server/base/clock.ts';
+import { VirtualClock } from '../src/server/base/virtual-clock.ts';
+import type { HttpHandler } from '../src/server/engine/contract/control-context.ts';
+import type { Network } from '../src/server/transport/network.ts';
+import type { Plugin } from '../src/server/engine/contract/plugin.ts';
+import { printSyntax } from '../src/server/corefile/syntax.ts';
 import { plugins } from './kit/plugins.ts';
 import { testCertificate, testKey } from './kit/certificate.ts';
 import { makeWorld } from './kit/world.ts';
@@ -28,7 +28,7 @@ import { zoneKey, type ZoneKey } from './kit/zone-keys.ts';
  * `UPDATE_PAGES=1 node --test test/pages.test.ts` writes the Syntax sections anew.
  */
 
-const pageOf = (name: string): string => `src/plugins/${name}/${name}.md`;
+const pageOf = (name: string): string => `src/server/plugins/${name}/${name}.md`;
 
 /** The text between `## HEADING` and the next heading of that depth; fences may hold lines that begin with #. */
 function section(text: string, heading: string): string {
@@ -108,8 +108,10 @@ describe('pages of plugins', () => {
         section(readFileSync(page, 'utf8'), 'Metrics').match(/\b(?:coredns|ndots)_[a-z0-9_]+/g) ??
           [],
       );
-      const own = metricsIn(`src/plugins/${name}/**/*.ts`);
-      const shared = metricsIn('src/{server,net,metrics,cli,kube,zone}/**/*.ts');
+      const own = metricsIn(`src/server/plugins/${name}/**/*.ts`);
+      const shared = metricsIn(
+        'src/{server/{engine,transport,metrics,kube,zone,runtime},faces/cli}/**/*.ts',
+      );
       for (const found of named) {
         const counted = [...own, ...shared].some((pattern) => pattern.test(found));
         assert.ok(counted, `${page} tells of ${found}, which nobody counts`);
@@ -125,7 +127,7 @@ describe('pages of plugins', () => {
 
   test('there is no page of a plugin that is not there', () => {
     const names = new Set(plugins.map(({ name }) => name));
-    const pages = globSync('src/plugins/*/*.md').map((page) => page.split('/')[2]!);
+    const pages = globSync('src/server/plugins/*/*.md').map((page) => page.split('/')[3]!);
     assert.deepEqual(
       pages.filter((name) => !names.has(name)),
       [],
@@ -246,7 +248,7 @@ test('each page is found from the index by what one sees', () => {
 });
 
 describe('Corefiles of pages', () => {
-  const pages = globSync(['src/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
+  const pages = globSync(['src/server/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
   for (const { page, line, text } of pages.flatMap(fencesOf)) {
     test(`${page}:${line} starts`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-page-'));

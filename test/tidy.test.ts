@@ -11,19 +11,32 @@ import { sourceFacts, type SourceFacts } from './kit/source.ts';
 
 const sources = globSync('src/**/*.ts').toSorted();
 const texts = new Map(sources.map((file) => [file, readFileSync(file, 'utf8')]));
-const room = (file: string): string => file.split('/')[1]!;
+/** `server` of `src/server/wire/query.ts`. */
+const wing = (file: string): string => file.split('/')[1]!;
+/** `wire` of `src/server/wire/query.ts`. */
+const room = (file: string): string => file.split('/')[2]!;
 
-/** The table "Who may import whom" of ARCHITECTURE.md: room → rooms it may import. */
-function importTable(): ReadonlyMap<string, ReadonlySet<string>> {
+/** The table "Who may import whom" of ARCHITECTURE.md: room → rooms it may import; null: all of them. */
+function importTable(): ReadonlyMap<string, ReadonlySet<string> | null> {
   const page = readFileSync('ARCHITECTURE.md', 'utf8');
-  const rows = [...page.matchAll(/^\| `(\w+)` \| ([^|]*) \|/gm)];
+  const rows = [...page.matchAll(/^\| (?:`\w+` )?\| `(\w+)` \| ([^|]*) \|/gm)];
   return new Map(
     rows.map(([, name, list]) => [
       name!,
-      new Set([...list!.matchAll(/`(\w+)`/g)].map(([, other]) => other!)),
+      list === 'every room'
+        ? null
+        : new Set([...list!.matchAll(/`(\w+)`/g)].map(([, other]) => other!)),
     ]),
   );
 }
+
+/** The wings that a wing may import, itself included. */
+const wings: ReadonlyMap<string, readonly string[]> = new Map([
+  ['server', ['server']],
+  ['tools', ['tools', 'server']],
+  ['addons', ['addons', 'tools', 'server']],
+  ['faces', ['faces', 'addons', 'tools', 'server']],
+]);
 
 /** Modules that a file names, also those of which it takes only types. */
 function imports(file: string): readonly string[] {
@@ -130,6 +143,19 @@ function slowExpressions(file: string, text: string): string[] {
   });
 }
 
+/** Lines that hold more than a comment. */
+function linesOfCode(text: string): number {
+  let isComment = false;
+  let count = 0;
+  for (const line of text.split('\n')) {
+    const words = line.trim();
+    if (words.startsWith('/*')) isComment = true;
+    if (words !== '' && !isComment && !words.startsWith('//')) count++;
+    if (isComment && words.endsWith('*/')) isComment = false;
+  }
+  return count;
+}
+
 /** An exported item that a line begins with, and its name. */
 const declaration =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum) (\w+)/;
@@ -163,7 +189,7 @@ describe('the house', () => {
 
   test('every room stands in the table of ARCHITECTURE.md', () => {
     const rooms = new Set(sources.map(room));
-    for (const name of rooms) assert.ok(table.has(name), `src/${name} has no row in the table`);
+    for (const name of rooms) assert.ok(table.has(name), `${name} has no row in the table`);
   });
 
   test('a room imports only what the table of ARCHITECTURE.md allows', () => {
@@ -174,14 +200,18 @@ describe('the house', () => {
         const target = normalize(join(dirname(file), path));
         if (!target.startsWith('src/')) continue; // package.json and the like
         const [from, to] = [room(file), room(target)];
-        if (from !== to && !table.get(from)?.has(to)) broken.push(`${file} imports ${target}`);
+        const allowed = table.get(from);
+        if (from !== to && allowed !== null && !allowed?.has(to))
+          broken.push(`${file} imports ${target}`);
+        if (!wings.get(wing(file))?.includes(wing(target)))
+          broken.push(`${file} imports ${target}, which is in a wing above`);
         if (
           from === 'plugins' &&
           to === 'plugins' &&
-          !['src/plugins/order.ts', 'src/plugins/lint-rules.ts'].includes(file) &&
+          file !== 'src/server/plugins/order.ts' &&
           !isTest(file)
         ) {
-          const [a, b] = [file.split('/')[2], target.split('/')[2]];
+          const [a, b] = [file.split('/')[3], target.split('/')[3]];
           if (a !== b) broken.push(`${file} imports the plugin ${b}: plugins meet through ports`);
         }
       }
@@ -189,13 +219,31 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
+  test('no wing is larger than its budget', () => {
+    const { budgets } = JSON.parse(readFileSync('tools/budgets.json', 'utf8')) as {
+      readonly budgets: Readonly<Record<string, number>>;
+    };
+    const sizes = Object.fromEntries(
+      [...Map.groupBy(running, wing)].map(([name, files]) => [
+        name,
+        files.map((file) => linesOfCode(texts.get(file)!)).reduce((a, b) => a + b, 0),
+      ]),
+    );
+    assert.deepEqual(Object.keys(sizes).toSorted(), Object.keys(budgets).toSorted());
+    for (const [name, size] of Object.entries(sizes))
+      assert.ok(
+        size <= budgets[name]!,
+        `src/${name} has ${size} lines of code, and its budget in tools/budgets.json is ${budgets[name]}: remove something, or raise the budget in a commit of its own that says why`,
+      );
+  });
+
   test('the server names no plugin', () => {
     // Words of their own: a part of the server, a scheme of addresses, what chooses itself.
     const words = new Set(['log', 'tls', 'auto']);
-    const plugins = globSync('src/plugins/*/').map((folder) => folder.split('/')[2]!);
+    const plugins = globSync('src/server/plugins/*/').map((folder) => folder.split('/')[3]!);
     const names = new Set(plugins.filter((name) => !words.has(name)));
     const found = running
-      .filter((file) => room(file) === 'server')
+      .filter((file) => room(file) === 'engine')
       .flatMap((file) =>
         [
           ...texts
@@ -215,7 +263,7 @@ describe('the house', () => {
       for (const path of imports(file)) {
         const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
         // What stands in the room itself may gather what its folders have, and they may build on it.
-        const apart = [from, to].every((folder) => folder.split('/').length > 2);
+        const apart = [from, to].every((folder) => folder.split('/').length > 3);
         if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
         below.set(from, (below.get(from) ?? new Set()).add(to));
       }
@@ -232,19 +280,19 @@ describe('the house', () => {
     );
   });
 
-  test('only linux loads native code, by whatever way', () => {
-    const exempt = ['src/linux/koffi.ts', 'src/server/worker/worker-thread.ts'];
+  test('only runtime loads native code, by whatever way', () => {
+    const exempt = ['src/server/runtime/koffi.ts', 'src/server/engine/worker/worker-thread.ts'];
     const found = [...facts]
       .filter(([file]) => !exempt.includes(file))
       .flatMap(([file, each]) => foreignLoads(each).map((load) => `${file}:${load}`));
     assert.deepEqual(found, []);
     // The one module that a worker is told of when it starts: the table of plugins.
-    assert.equal(foreignLoads(facts.get('src/server/worker/worker-thread.ts')!).length, 1);
+    assert.equal(foreignLoads(facts.get('src/server/engine/worker/worker-thread.ts')!).length, 1);
   });
 
-  test('live opens no file and no socket: its world is handed in', () => {
+  test('doctor opens no file and no socket: its world is handed in', () => {
     const found = running
-      .filter((file) => room(file) === 'live')
+      .filter((file) => room(file) === 'doctor')
       .flatMap((file) =>
         [...texts.get(file)!.matchAll(/from '(node:(?:fs|net|tls|dns|dgram|http)[^']*)'/g)].map(
           ([, module]) => `${file}: ${module!}`,
@@ -262,7 +310,7 @@ describe('the house', () => {
     );
     // Nor do they get at any by way of base. What builtins.ts has is loaded where it is called.
     for (const file of reached(pure)) {
-      if (pure.includes(file) || file === 'src/base/builtins.ts') continue;
+      if (pure.includes(file) || file === 'src/server/base/builtins.ts') continue;
       const uses = impurities(facts.get(file)!, (name) => !world.test(name), pureModules);
       found.push(...uses.map((use) => `${file}:${use}`));
     }
@@ -282,7 +330,7 @@ describe('the house', () => {
     );
     // In a pod, the address of the API server comes from there.
     assert.deepEqual(
-      found.filter((use) => !use.startsWith('src/kube/api/connection.ts:')),
+      found.filter((use) => !use.startsWith('src/server/kube/api/connection.ts:')),
       [],
     );
   });

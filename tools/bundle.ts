@@ -4,18 +4,18 @@ import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
 /** Files of `dist/` with the names of their sources: where the program and its threads begin, and what others load by name. */
 const entries: readonly string[] = [
-  'cli/main',
-  'server/worker/worker-thread',
-  'kube/manifests/read-thread-entry',
-  'zone/zone-thread',
-  'plugins/order',
+  'faces/cli/main',
+  'server/engine/worker/worker-thread',
+  'server/kube/manifests/read-thread-entry',
+  'server/zone/zone-thread',
+  'server/plugins/order',
 ];
 
 /** Packages that are loaded when they are first used: one file each (`yaml.cjs`) in place of up to seventy. */
 const packages: readonly string[] = ['re2js', 'yaml'];
 
 /** Rooms of what a server runs whatever its Corefile names. */
-const rooms = /^(base|wire|corefile|metrics|linux|net|server|cli)\//;
+const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|faces\/cli)\//;
 
 /**
  * Makes `dist/`. A thread is given little to load: each file takes it time, so what every server needs stands in one,
@@ -27,7 +27,7 @@ export async function bundle(): Promise<void> {
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
       // Not because of its name: what it imports belongs to the core.
-      serve: 'src/cli/serve.ts',
+      serve: 'src/faces/cli/serve/serve.ts',
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
@@ -70,13 +70,16 @@ export async function bundle(): Promise<void> {
   }
 }
 
-/** `net/udp-batch` of `/…/src/net/udp-batch.ts`. */
+/** `server/wire/query` of `/…/src/server/wire/query.ts`. */
 function nameOf(id: string): string {
   return relative(resolve('src'), id).replace(/\.ts$/, '');
 }
 
 /** What every server listens with, as long as nobody asks for other transports. */
-const usualListeners: ReadonlySet<string> = new Set(['net/tcp', 'net/udp-batch']);
+const usualListeners: ReadonlySet<string> = new Set([
+  'server/transport/stream/tcp',
+  'server/transport/udp/udp-batch',
+]);
 
 /**
  * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
@@ -100,32 +103,33 @@ const usualPlugins: ReadonlySet<string> = new Set(
 
 /** The control part of `kubernetes`, and what reads manifests. */
 const clusterObjects: ReadonlySet<string> = new Set([
-  'plugins/kubernetes/control',
-  'kube/manifests/manifest-folder',
+  'server/plugins/kubernetes/control/control',
+  'server/kube/manifests/manifest-folder',
 ]);
 
 /** What so many of the other files need, of what they stand on, is in one. */
 const SHARED = 5;
-const ground = /^(?:base|wire|corefile|metrics|linux|net|server)\/|^zone\/transfer-source$/;
+const ground =
+  /^server\/(?:base|wire|corefile|metrics|runtime|transport|engine)\/|^server\/zone\/transfer-source$/;
 
 /** Where a plugin begins. */
 function own(plugin: string): string {
-  return `plugins/${plugin}/${plugin}`;
+  return `server/plugins/${plugin}/${plugin}`;
 }
 
 /** Not what begins the program: it has to load on a runtime that is too old, and to say so. */
 function isCore(name: string): boolean {
-  const apart = ['cli/serve', 'cli/signals', earlyHttp, spareThread, ...entries];
+  const apart = ['faces/cli/serve/serve', 'faces/cli/signals', earlyHttp, spareThread, ...entries];
   return rooms.test(name) && !apart.includes(name);
 }
 
 /** Loaded before everything else. */
-const earlyHttp = 'server/contract/early-http';
+const earlyHttp = 'server/engine/contract/early-http';
 
 /** Loaded before the rest, which the first worker need not wait for. */
-const spareThread = 'server/control/spare-thread';
+const spareThread = 'server/engine/control/spare-thread';
 
-/** A file finds others by where its source stands: `dist/core.js` as `dist/net/udp-batch.js`, which it holds. */
+/** A file finds others by where its source stands: `dist/core.js` as `dist/server/wire/query.js`, which it holds. */
 const ownPlaces: Plugin = {
   name: 'own-places',
   transform: (code, id) =>
@@ -144,7 +148,7 @@ const packagesAside: Plugin = {
 
 /**
  * `import { a } from 'node:fs'` reads every export of the module, and with them whole parts of the runtime that nobody uses
- * (`src/base/builtins.ts`). This reads those that are named.
+ * (`src/server/base/builtins.ts`). This reads those that are named.
  */
 const cheapBuiltins: Plugin = {
   name: 'cheap-builtins',
@@ -211,7 +215,7 @@ function check({ fileName, code, isEntry, imports }: OutputChunk): void {
   if (/^import .* from "node:/m.test(code)) throw wrong('imports a whole module of the runtime');
   if (fileName.includes('/') && code.includes('import.meta.url'))
     throw wrong('looks for files and is not where it thinks');
-  if (isEntry && fileName === 'cli/main.js' && imports.length > 0)
+  if (isEntry && fileName === 'faces/cli/main.js' && imports.length > 0)
     throw wrong('needs other files before it knows the runtime');
   if (/[^\0-\x7f]/.test(code)) throw wrong('holds letters that take two bytes each');
 }

@@ -5,8 +5,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Syntax } from '../src/corefile/syntax.ts';
-import { loadPlugins, order } from '../src/plugins/order.ts';
+import type { Syntax } from '../src/server/corefile/syntax.ts';
+import { loadPlugins, order } from '../src/server/plugins/order.ts';
 import { directives, type Directive, type Property } from './coredns/properties.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
@@ -113,7 +113,7 @@ function verdictOf(
 
 /** The list under "Differences from CoreDNS" of a plugin's page, with links as from `docs/`. */
 function differencesOf(name: string): readonly string[] {
-  const text = readFileSync(`${home}src/plugins/${name}/${name}.md`, 'utf8');
+  const text = readFileSync(`${home}src/server/plugins/${name}/${name}.md`, 'utf8');
   const section = text.split('## Differences from CoreDNS\n')[1] ?? '';
   return section
     .split(/^- /m)
@@ -121,15 +121,17 @@ function differencesOf(name: string): readonly string[] {
     .map((bullet) => bullet.split('\n\n')[0]!.replaceAll(/\s+/g, ' ').trim())
     .map((bullet) =>
       bullet
-        .replaceAll('](../../../docs/', '](')
-        .replaceAll('](../', '](../src/plugins/')
+        .replaceAll('](../../../../docs/', '](')
+        .replaceAll('](../', '](../src/server/plugins/')
         .replaceAll('|', '\\|'),
     );
 }
 
 function printRow({ directive, property, verdict, note }: Row): string {
   const here = order.some(({ name }) => name === directive);
-  const link = here ? `[${directive}](../src/plugins/${directive}/${directive}.md)` : directive;
+  const link = here
+    ? `[${directive}](../src/server/plugins/${directive}/${directive}.md)`
+    : directive;
   const word = property === '' ? '' : `\`${property.replaceAll('|', '\\|')}\``;
   return `| ${property === '' ? link : directive} | ${word} | ${verdict} | ${note} |`;
 }
@@ -144,7 +146,7 @@ async function additions(): Promise<string> {
   const known = new Map(directives.map(({ name, properties }) => [name, properties]));
   const lines = (await loadPlugins()).flatMap(({ name, syntax }) => {
     const there = known.get(name);
-    const link = `[${name}](../src/plugins/${name}/${name}.md)`;
+    const link = `[${name}](../src/server/plugins/${name}/${name}.md)`;
     if (there === undefined) return [`| ${link} | | ${syntax.summary} |`];
     const words = new Set(there.flatMap((property) => property.name.split(/[ |]/)));
     return Object.values(syntax.properties)

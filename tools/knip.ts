@@ -8,13 +8,13 @@ const production = process.argv.includes('--production');
 
 const config: KnipConfig = {
   entry: [
-    'src/cli/main.ts!',
+    'src/faces/cli/main.ts!',
     // Threads begin there.
-    'src/server/worker/worker-thread.ts!',
-    'src/zone/zone-thread.ts!',
-    'src/kube/manifests/read-thread-entry.ts!',
+    'src/server/engine/worker/worker-thread.ts!',
+    'src/server/zone/zone-thread.ts!',
+    'src/server/kube/manifests/read-thread-entry.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
-    'src/corefile/print.ts!',
+    'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
     // Programs that tests and people start.

@@ -15,22 +15,22 @@ const rooms = [
   'base',
   'corefile',
   'dnssec',
+  'engine',
   'etcd',
   'kube',
-  'linux',
   'metrics',
-  'net',
   'plugins',
-  'server',
+  'runtime',
+  'transport',
   'wire',
   'zone',
 ];
 /** Parts of these rooms that only other verbs use. */
 const elsewhere =
-  /^src\/(kube\/(pods|scaling|api\/list\.ts)|linux\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
+  /^src\/server\/(kube\/(pods|scaling|api\/list\.ts)|runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
 /** Where limits have a range of their own for tests, and no setting. */
-const unset = /^src\/(?:base|metrics)\//;
+const unset = /^src\/server\/(?:base|metrics)\//;
 
 /** A bound that stands in the code. */
 export interface FixedLimit {
@@ -44,7 +44,7 @@ export interface FixedLimit {
 
 /** All of them, by file. */
 export function fixedLimits(): readonly FixedLimit[] {
-  return globSync(`src/{${rooms.join(',')}}/**/*.ts`, { cwd: home })
+  return globSync(`src/server/{${rooms.join(',')}}/**/*.ts`, { cwd: home })
     .filter((file) => !file.includes('.test.') && !elsewhere.test(file))
     .sort()
     .flatMap((file) => limitsOf(file, readFileSync(`${home}${file}`, 'utf8')));

@@ -3,9 +3,9 @@
  * With `--check` it only compares.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { manualPage, roff } from '../src/cli/option-help.ts';
-import { verbNames, verbSummaries } from '../src/cli/verb-names.ts';
-import { loadUsage } from '../src/cli/verbs.ts';
+import { manualPage, roff } from '../src/faces/cli/option-help.ts';
+import { verbNames, verbSummaries } from '../src/faces/cli/verb-names.ts';
+import { loadUsage } from '../src/faces/cli/verbs.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 /** The day of the release that the changelog describes. */

@@ -32,7 +32,7 @@ const profiles: Readonly<Record<string, { readonly verb: string; readonly tests:
   },
 };
 profiles['serve']!.tests.push(
-  'src/server/control/worker-death.test.ts',
+  'src/server/engine/control/worker-death.test.ts',
   'test/real/restored-api-server.cluster.test.ts',
 );
 

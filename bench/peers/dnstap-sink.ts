@@ -1,7 +1,7 @@
 /** A collector of dnstap messages at the path it is given, as a process of its own: while dnsperf runs, the benchmark itself stands still. */
 import { createServer } from 'node:net';
-import { DNSTAP_CONTENT_TYPE } from '../../src/wire/dnstap.ts';
-import { CONTROL, FrameReader, writeControl } from '../../src/wire/frame-stream.ts';
+import { DNSTAP_CONTENT_TYPE } from '../../src/server/wire/dnstap.ts';
+import { CONTROL, FrameReader, writeControl } from '../../src/server/wire/frame-stream.ts';
 
 createServer((socket) => {
   const frames = new FrameReader(1 << 20);

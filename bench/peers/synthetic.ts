@@ -3,16 +3,16 @@
  *
  * usage: synthetic.ts PORT batched|plain    prints "ready" once it listens; ends at SIGTERM
  */
-import { systemClock } from '../../src/base/clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { usualLimits } from '../../src/net/limits.ts';
-import { listenerCounters } from '../../src/net/listener-counters.ts';
-import type { ListenerParts } from '../../src/net/listener.ts';
-import { openListeners } from '../../src/net/open.ts';
-import { HEADER } from '../../src/wire/iana.ts';
-import { NAME_MAX } from '../../src/wire/name.ts';
-import type { Query } from '../../src/wire/query.ts';
-import { Reply } from '../../src/wire/reply.ts';
+import { systemClock } from '../../src/server/base/clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { usualLimits } from '../../src/server/transport/limits/limits.ts';
+import { listenerCounters } from '../../src/server/transport/listener-counters.ts';
+import type { ListenerParts } from '../../src/server/transport/listener.ts';
+import { openListeners } from '../../src/server/transport/open.ts';
+import { HEADER } from '../../src/server/wire/iana.ts';
+import { NAME_MAX } from '../../src/server/wire/name.ts';
+import type { Query } from '../../src/server/wire/query.ts';
+import { Reply } from '../../src/server/wire/reply.ts';
 
 const record = [0xc0, HEADER.SIZE, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1];
 

@@ -1,11 +1,11 @@
 /** A plugin that stands for the rest of the world. */
-import { directive } from '../../src/corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../src/server/contract/plugin.ts';
-import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
-import type { Query } from '../../src/wire/query.ts';
-import { failure, type Reply } from '../../src/wire/reply.ts';
-import { SECTION, type MessageWriter } from '../../src/wire/writer.ts';
-import { parseName } from '../../src/wire/name.ts';
+import { directive } from '../../src/server/corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../src/server/engine/contract/plugin.ts';
+import { FLAG, RCODE, TYPE } from '../../src/server/wire/iana.ts';
+import type { Query } from '../../src/server/wire/query.ts';
+import { failure, type Reply } from '../../src/server/wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../src/server/wire/writer.ts';
+import { parseName } from '../../src/server/wire/name.ts';
 
 const syntax = directive({
   name: 'elsewhere',

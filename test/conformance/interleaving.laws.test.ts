@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { FLAG, OPCODE, rcodeName, TYPE, typeName } from '../../src/wire/iana.ts';
-import type { DnsRecord } from '../../src/wire/message.ts';
-import { printData } from '../../src/wire/print.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { FLAG, OPCODE, rcodeName, TYPE, typeName } from '../../src/server/wire/iana.ts';
+import type { DnsRecord } from '../../src/server/wire/message.ts';
+import { printData } from '../../src/server/wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { makeWorld, type AskOptions, type World } from '../kit/world.ts';
 

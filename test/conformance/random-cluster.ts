@@ -1,4 +1,4 @@
-import type { Random } from '../../src/base/random.ts';
+import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**

@@ -1,8 +1,8 @@
 /** The rows of the table of answers. */
 import assert from 'node:assert/strict';
-import { FLAG, rcodeName, typeName } from '../../src/wire/iana.ts';
-import type { DnsRecord, Message } from '../../src/wire/message.ts';
-import { printData } from '../../src/wire/print.ts';
+import { FLAG, rcodeName, typeName } from '../../src/server/wire/iana.ts';
+import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
+import { printData } from '../../src/server/wire/print.ts';
 import type { Configuration } from './table.ts';
 
 /** One line of the table. */

@@ -1,14 +1,14 @@
 /** A whole server in real time, to be asked without sockets. */
-import { systemClock } from '../../src/base/clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom } from '../../src/base/random.ts';
-import { parseCorefile } from '../../src/corefile/parse.ts';
-import type { Plugin } from '../../src/server/contract/plugin.ts';
-import { EmbeddedServer, type Sender } from '../../src/server/embedded.ts';
-import { typeNumber } from '../../src/wire/iana.ts';
-import { readMessage, type Message } from '../../src/wire/message.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { makeQuery } from '../../src/wire/query.ts';
+import { systemClock } from '../../src/server/base/clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { parseCorefile } from '../../src/server/corefile/parse.ts';
+import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
+import { EmbeddedServer, type Sender } from '../../src/server/engine/embedded.ts';
+import { typeNumber } from '../../src/server/wire/iana.ts';
+import { readMessage, type Message } from '../../src/server/wire/message.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { makeQuery } from '../../src/server/wire/query.ts';
 
 /** A server in real time, since its source is reached over real sockets; questions are asked without any. */
 export interface Served {

@@ -1,6 +1,6 @@
-import { FLAG, rcodeName } from '../../src/wire/iana.ts';
-import { readMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
-import { printRecord } from '../../src/wire/print.ts';
+import { FLAG, rcodeName } from '../../src/server/wire/iana.ts';
+import { readMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
+import { printRecord } from '../../src/server/wire/print.ts';
 import type { ServeEvent } from './events.ts';
 
 /** What the client of a recorded exchange would have got. */

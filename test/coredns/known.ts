@@ -25,12 +25,14 @@ export const knownSetups: readonly Known[] = [
     plugin: 'trace',
     test: 'TestTraceParse',
     like: /datadog/,
-    intended: "src/plugins/trace/trace.md: the protocol of Datadog's agent is not spoken, OTLP is",
+    intended:
+      "src/server/plugins/trace/trace.md: the protocol of Datadog's agent is not spoken, OTLP is",
   },
   {
     plugin: 'trace',
     test: 'TestStartup_Datadog',
-    intended: "src/plugins/trace/trace.md: the protocol of Datadog's agent is not spoken, OTLP is",
+    intended:
+      "src/server/plugins/trace/trace.md: the protocol of Datadog's agent is not spoken, OTLP is",
   },
   {
     plugin: 'erratic',
@@ -81,13 +83,13 @@ export const knownSetups: readonly Known[] = [
     plugin: 'file',
     test: 'TestFileParse',
     like: /tmpfile/,
-    intended: "src/plugins/file/file.md: the SOA record is that of the zone's own name",
+    intended: "src/server/plugins/file/file.md: the SOA record is that of the zone's own name",
   },
   {
     plugin: 'file',
     test: 'TestParseReload',
     like: /tmpfile/,
-    intended: "src/plugins/file/file.md: the SOA record is that of the zone's own name",
+    intended: "src/server/plugins/file/file.md: the SOA record is that of the zone's own name",
   },
   {
     plugin: 'k8s_external',
@@ -168,7 +170,7 @@ export const knownExchanges: readonly Known[] = [
     plugin: 'file',
     test: 'TestLookupApex',
     like: /NOERROR instead of NXDOMAIN/,
-    intended: 'src/plugins/file/file.md: the apex exists, whatever else the zone holds',
+    intended: 'src/server/plugins/file/file.md: the apex exists, whatever else the zone holds',
   },
   {
     plugin: 'file',
@@ -186,7 +188,7 @@ export const knownExchanges: readonly Known[] = [
     plugin: 'file',
     test: 'TestLookupWildcard',
     like: /NSEC a\.dnssex\.nl\./,
-    intended: 'src/plugins/file/file.md: proofs of wildcards are whole',
+    intended: 'src/server/plugins/file/file.md: proofs of wildcards are whole',
   },
   {
     plugin: 'forward',
@@ -227,7 +229,7 @@ export const knownServers: readonly Known[] = [
     plugin: 'rewrite',
     test: 'TestRewrite',
     like: /Expected EDNS0 options but got none/,
-    intended: 'src/plugins/rewrite/rewrite.md: a client that sent no EDNS gets none back',
+    intended: 'src/server/plugins/rewrite/rewrite.md: a client that sent no EDNS gets none back',
   },
   {
     plugin: 'tls',

@@ -1,12 +1,12 @@
-import type { Clock } from '../../src/base/clock.ts';
-import { directive } from '../../src/corefile/syntax.ts';
-import { definePlugin, type Next, type Plugin } from '../../src/server/contract/plugin.ts';
-import { metadataProviders } from '../../src/server/contract/ports.ts';
-import { FLAG } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage, type Question } from '../../src/wire/message.ts';
-import type { Query } from '../../src/wire/query.ts';
-import { failure, Reply, silence } from '../../src/wire/reply.ts';
-import { fromUpstream } from '../../src/wire/upstream.ts';
+import type { Clock } from '../../src/server/base/clock.ts';
+import { directive } from '../../src/server/corefile/syntax.ts';
+import { definePlugin, type Next, type Plugin } from '../../src/server/engine/contract/plugin.ts';
+import { metadataProviders } from '../../src/server/engine/contract/ports.ts';
+import { FLAG } from '../../src/server/wire/iana.ts';
+import { readMessage, writeMessage, type Question } from '../../src/server/wire/message.ts';
+import type { Query } from '../../src/server/wire/query.ts';
+import { failure, Reply, silence } from '../../src/server/wire/reply.ts';
+import { fromUpstream } from '../../src/server/wire/upstream.ts';
 import type { Written } from './events.ts';
 
 /** The reply to one query of a chain, and after how many milliseconds it comes. */

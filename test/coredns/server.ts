@@ -1,14 +1,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Clock } from '../../src/base/clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom } from '../../src/base/random.ts';
-import { parseCorefile } from '../../src/corefile/parse.ts';
+import type { Clock } from '../../src/server/base/clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { parseCorefile } from '../../src/server/corefile/parse.ts';
 import { plugins as all } from '../kit/plugins.ts';
-import type { Network } from '../../src/net/network.ts';
-import type { Plugin } from '../../src/server/contract/plugin.ts';
-import { EmbeddedServer } from '../../src/server/embedded.ts';
+import type { Network } from '../../src/server/transport/network.ts';
+import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
+import { EmbeddedServer } from '../../src/server/engine/embedded.ts';
 
 export interface CorefileServer extends AsyncDisposable {
   readonly embedded: EmbeddedServer;

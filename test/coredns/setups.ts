@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { every } from '../../src/base/clock.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { problemsIn } from '../../src/base/problem.ts';
+import { every } from '../../src/server/base/clock.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { problemsIn } from '../../src/server/base/problem.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 import type { SetupEvent } from './events.ts';
 import { corefileServer } from './server.ts';

@@ -2,9 +2,9 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-import { parseCorefile } from '../../src/corefile/parse.ts';
-import type { ParseOutput } from '../../src/corefile/parse.ts';
-import type { Syntax } from '../../src/corefile/syntax.ts';
+import { parseCorefile } from '../../src/server/corefile/parse.ts';
+import type { ParseOutput } from '../../src/server/corefile/parse.ts';
+import type { Syntax } from '../../src/server/corefile/syntax.ts';
 
 export const folder: string = import.meta.dirname;
 

@@ -1,7 +1,7 @@
 /** Syntaxes like those of real plugins, and what a Corefile's lines make of them. */
 import assert from 'node:assert/strict';
 
-import { pluginProblem, pluginRemark } from '../../src/corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../src/server/corefile/problems.ts';
 import {
   keyed,
   keyword,
@@ -13,7 +13,7 @@ import {
   zones,
   type Position,
   type BoundPositions,
-} from '../../src/corefile/positions.ts';
+} from '../../src/server/corefile/positions.ts';
 import {
   custom,
   each,
@@ -25,9 +25,9 @@ import {
   setting,
   zoneList,
   type PropertySchema,
-} from '../../src/corefile/properties.ts';
-import { bindDirective, directive } from '../../src/corefile/syntax.ts';
-import type { BoundDirective, Options, Syntax } from '../../src/corefile/syntax.ts';
+} from '../../src/server/corefile/properties.ts';
+import { bindDirective, directive } from '../../src/server/corefile/syntax.ts';
+import type { BoundDirective, Options, Syntax } from '../../src/server/corefile/syntax.ts';
 import {
   choice,
   duration,
@@ -36,7 +36,7 @@ import {
   seconds,
   word,
   worded,
-} from '../../src/corefile/values.ts';
+} from '../../src/server/corefile/values.ts';
 import { read } from './read.ts';
 
 /** Binds all uses of the directive in `. { BODY }`. */

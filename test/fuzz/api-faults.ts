@@ -7,13 +7,13 @@
  */
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { apiServerSource } from '../../src/kube/api/api-server.ts';
-import type { Access, ApiConnection } from '../../src/kube/api/connection.ts';
-import { wantedResources, type Resource } from '../../src/kube/api/resources.ts';
-import type { KubernetesAnswerer } from '../../src/plugins/kubernetes/answer.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { apiServerSource } from '../../src/server/kube/api/api-server.ts';
+import type { Access, ApiConnection } from '../../src/server/kube/api/connection.ts';
+import { wantedResources, type Resource } from '../../src/server/kube/api/resources.ts';
+import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import type { Fault, Verb } from '../kit/apiserver/faults.ts';
 import { everything, quiet } from '../kit/apiserver/rig.ts';
 import { ApiServer, namespace, type ApiServerOptions } from '../kit/apiserver/server.ts';

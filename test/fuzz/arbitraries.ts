@@ -1,13 +1,18 @@
 /** Things of the wire for property tests: everything that can stand in a message, with a liking for edges. */
 import fc from 'fast-check';
-import { printAddress } from '../../src/base/ip.ts';
-import type { Edns } from '../../src/wire/edns.ts';
-import { parseHex, printString } from '../../src/wire/encoding.ts';
-import { typeNumber } from '../../src/wire/iana.ts';
-import { readData, type DnsRecord, type Message, type Question } from '../../src/wire/message.ts';
-import { printName, type WireName } from '../../src/wire/name.ts';
-import { Reader } from '../../src/wire/reader.ts';
-import { Opaque } from '../../src/wire/record/kind.ts';
+import { printAddress } from '../../src/server/base/ip.ts';
+import type { Edns } from '../../src/server/wire/edns.ts';
+import { parseHex, printString } from '../../src/server/wire/encoding.ts';
+import { typeNumber } from '../../src/server/wire/iana.ts';
+import {
+  readData,
+  type DnsRecord,
+  type Message,
+  type Question,
+} from '../../src/server/wire/message.ts';
+import { printName, type WireName } from '../../src/server/wire/name.ts';
+import { Reader } from '../../src/server/wire/reader.ts';
+import { Opaque } from '../../src/server/wire/record/kind.ts';
 import { recordSamples } from './record-samples.ts';
 
 export const byte: fc.Arbitrary<number> = fc.integer({ min: 0, max: 255 });

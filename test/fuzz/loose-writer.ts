@@ -1,6 +1,6 @@
 /** Messages whose names are not compressed. */
-import type { WireName } from '../../src/wire/name.ts';
-import { MessageWriter } from '../../src/wire/writer.ts';
+import type { WireName } from '../../src/server/wire/name.ts';
+import { MessageWriter } from '../../src/server/wire/writer.ts';
 
 /** Writes all names in full, as CoreDNS does for replies that fit. */
 export class LooseWriter extends MessageWriter {

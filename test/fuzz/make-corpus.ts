@@ -3,10 +3,10 @@
  * be one), small, named for what it holds. What a fuzzer run found and was fixed is added by hand as `found-….bin`.
  */
 import { writeFileSync } from 'node:fs';
-import { parseHex } from '../../src/wire/encoding.ts';
-import { typeNumber } from '../../src/wire/iana.ts';
-import { writeMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
-import { parseRecord } from '../../src/wire/zone-text.ts';
+import { parseHex } from '../../src/server/wire/encoding.ts';
+import { typeNumber } from '../../src/server/wire/iana.ts';
+import { writeMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
+import { parseRecord } from '../../src/server/wire/zone-text.ts';
 import { LooseWriter } from './loose-writer.ts';
 import { recordSamples } from './record-samples.ts';
 

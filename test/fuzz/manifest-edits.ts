@@ -17,11 +17,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { manifestSource } from '../../src/kube/manifests/manifest-folder.ts';
-import type { KubernetesAnswerer } from '../../src/plugins/kubernetes/answer.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { manifestSource } from '../../src/server/kube/manifests/manifest-folder.ts';
+import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
 import { answersOf, tell } from './cluster-answers.ts';
 import { pick } from './odd-objects.ts';

@@ -1,5 +1,5 @@
 /** Changing bytes at random. */
-import type { Random } from '../../src/base/random.ts';
+import type { Random } from '../../src/server/base/random.ts';
 
 /** Bytes that mean something in a message: ends, pointers, label lengths, types. */
 const telling = [

@@ -1,5 +1,5 @@
 /** Kubernetes objects as nobody should write them. */
-import type { Random } from '../../src/base/random.ts';
+import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**

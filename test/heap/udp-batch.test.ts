@@ -5,10 +5,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 
-import { batchedUdp } from '../../src/linux/packet-loop.ts';
-import { batchedUdpListener } from '../../src/net/udp-batch.ts';
-import { makeQuery } from '../../src/wire/query.ts';
-import { parseName } from '../../src/wire/name.ts';
+import { batchedUdp } from '../../src/server/runtime/packet-loop.ts';
+import { batchedUdpListener } from '../../src/server/transport/udp/udp-batch.ts';
+import { makeQuery } from '../../src/server/wire/query.ts';
+import { parseName } from '../../src/server/wire/name.ts';
 import { listenerParts, replyWith } from '../kit/loopback.ts';
 
 setFlagsFromString('--expose-gc');

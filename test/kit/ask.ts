@@ -1,8 +1,8 @@
 /** Questions to a server on loopback, over one socket. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
-import { typeNumber } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
+import { typeNumber } from '../../src/server/wire/iana.ts';
 
 const TRIES = 3;
 const WAIT_MS = 3000;

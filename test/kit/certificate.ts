@@ -1,5 +1,5 @@
 /** A certificate for the tests. */
-import type { ListenerTls } from '../../src/net/listener.ts';
+import type { ListenerTls } from '../../src/server/transport/listener.ts';
 
 /**
  * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key protects nothing.

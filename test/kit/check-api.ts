@@ -1,7 +1,7 @@
 /** An API server with Kuberhealthy's kinds, pods and events only, in memory; what it is not asked for here it does not know. */
-import { asObject, child, text, type JsonObject } from '../../src/base/json-object.ts';
-import type { ApiClient, ApiRequest } from '../../src/kube/api/client.ts';
-import { ApiFailure } from '../../src/kube/api/failure.ts';
+import { asObject, child, text, type JsonObject } from '../../src/server/base/json-object.ts';
+import type { ApiClient, ApiRequest } from '../../src/server/kube/api/client.ts';
+import { ApiFailure } from '../../src/server/kube/api/failure.ts';
 
 const groups: Readonly<Record<string, readonly string[]>> = {
   '/apis/comcast.github.io/v1': ['khchecks', 'khjobs', 'khstates'],

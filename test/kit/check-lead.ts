@@ -1,13 +1,13 @@
 /** A replica that stands in Kuberhealthy's place, in virtual time, before an API server in memory. */
 import { randomUUID } from 'node:crypto';
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { CheckCluster } from '../../src/kuberhealthy/check-cluster.ts';
-import { CheckEvents } from '../../src/kuberhealthy/check-events.ts';
-import { CheckRunner, type CheckRunnerParts } from '../../src/kuberhealthy/check-runner.ts';
-import { CheckWatch } from '../../src/kuberhealthy/check-watch.ts';
-import { ReportIntake, type ReportAnswer } from '../../src/kuberhealthy/report-intake.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { CheckCluster } from '../../src/addons/kuberhealthy/check-cluster.ts';
+import { CheckEvents } from '../../src/addons/kuberhealthy/check-events.ts';
+import { CheckRunner, type CheckRunnerParts } from '../../src/addons/kuberhealthy/check-runner.ts';
+import { CheckWatch } from '../../src/addons/kuberhealthy/check-watch.ts';
+import { ReportIntake, type ReportAnswer } from '../../src/addons/kuberhealthy/report-intake.ts';
 import { CheckApi } from './check-api.ts';
 
 let replicas = 0;

@@ -98,7 +98,7 @@ function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));
   if ((observations === undefined && profiles === undefined) || at < 0) return words;
   const [verb = 'serve', ...rest] = words.slice(at + 1);
-  const main = join(import.meta.dirname, '../../dist/cli/main.js');
+  const main = join(import.meta.dirname, '../../dist/faces/cli/main.js');
   const flags = ['--max-semi-space-size=2', '--max-old-space-size=192'];
   const program = [process.execPath, ...flags, main, verb, ...rest];
   if (observations === undefined) {

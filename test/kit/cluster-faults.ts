@@ -1,5 +1,5 @@
 /** Things that can be wrong with the DNS of a cluster, one at a time. */
-import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
+import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import {
   clientPod,

@@ -2,10 +2,10 @@
  * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
  * source ports, shared ids, EDNS, AD, what was answered), the pauses between them, and the result.
  */
-import { parseAddress, printAddress } from '../../src/base/ip.ts';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { jitterSteps } from '../../src/resolver/c-ares-servers.ts';
-import type { SentQuery } from '../../src/resolver/network.ts';
+import { parseAddress, printAddress } from '../../src/server/base/ip.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { jitterSteps } from '../../src/tools/resolver/c-ares-servers.ts';
+import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
 /** What is compared of a query, the same for both sides. */

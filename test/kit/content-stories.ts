@@ -1,6 +1,6 @@
 /** Stories of replies that come at once and are wrong, or of no use to who gets them. */
-import { FLAG, OPTION, TYPE } from '../../src/wire/iana.ts';
-import type { DnsRecord, Message } from '../../src/wire/message.ts';
+import { FLAG, OPTION, TYPE } from '../../src/server/wire/iana.ts';
+import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
 import type { Captured } from './packets.ts';
 import {
   addressRecord,

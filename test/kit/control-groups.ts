@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
-import type { ControlGroupFiles } from '../../src/base/control-groups.ts';
+import type { ControlGroupFiles } from '../../src/server/base/control-groups.ts';
 
 /** Lays out such files, each time anew: what the process's own file says, and the files below the mount. To be called in a suite, at whose end all are removed. */
 export function controlGroups(): (

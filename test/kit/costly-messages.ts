@@ -1,5 +1,5 @@
 /** Messages of 64 KiB from an upstream, some made so that a reader that compares names one by one takes long. */
-import { TYPE } from '../../src/wire/iana.ts';
+import { TYPE } from '../../src/server/wire/iana.ts';
 
 /** One record: its owner, its type, its data. */
 export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Array];

@@ -1,13 +1,13 @@
 /** Root, a zone below and a zone below that, each served by another address of loopback on one port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { FLAG, TYPE } from '../../src/wire/iana.ts';
+import { FLAG, TYPE } from '../../src/server/wire/iana.ts';
 import {
   readMessage,
   writeMessage,
   type DnsRecord,
   type Question,
-} from '../../src/wire/message.ts';
+} from '../../src/server/wire/message.ts';
 
 const record = (name: string, type: number, data: object): DnsRecord => ({
   name,

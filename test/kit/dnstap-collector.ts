@@ -1,13 +1,13 @@
 /** A collector of dnstap messages. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
-import { DNSTAP_CONTENT_TYPE, readDnstap, type Dnstap } from '../../src/wire/dnstap.ts';
+import { DNSTAP_CONTENT_TYPE, readDnstap, type Dnstap } from '../../src/server/wire/dnstap.ts';
 import {
   CONTROL,
   FrameReader,
   writeControl,
   type ControlFrame,
-} from '../../src/wire/frame-stream.ts';
+} from '../../src/server/wire/frame-stream.ts';
 
 /** Reads dnstap messages from a Frame Streams socket, with the handshake in both directions. */
 export class DnstapReader {

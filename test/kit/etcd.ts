@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
-import { EtcdClient, type EtcdAccess } from '../../src/etcd/client.ts';
-import { parseEndpoint } from '../../src/etcd/endpoint.ts';
-import { prefixRange } from '../../src/etcd/messages.ts';
+import { systemClock } from '../../src/server/base/clock.ts';
+import { EtcdClient, type EtcdAccess } from '../../src/server/etcd/client.ts';
+import { parseEndpoint } from '../../src/server/etcd/endpoint.ts';
+import { prefixRange } from '../../src/server/etcd/messages.ts';
 import { start, type Child } from './child.ts';
 import { freePorts } from './free-ports.ts';
 

@@ -1,9 +1,9 @@
 /** The world of the examples of live rules: what is wrong with which address, and which names are there. */
-import { seededRandom } from '../../src/base/random.ts';
-import type { LiveWorld } from '../../src/live/rules/live-rule.ts';
-import type { ProbeResult, ProbeQuestion } from '../../src/probe/network.ts';
-import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
-import type { DnsRecord } from '../../src/wire/message.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import type { LiveWorld } from '../../src/tools/lint/live/live-rule.ts';
+import type { ProbeResult, ProbeQuestion } from '../../src/tools/probe/network.ts';
+import { FLAG, RCODE, TYPE } from '../../src/server/wire/iana.ts';
+import type { DnsRecord } from '../../src/server/wire/message.ts';
 
 const silence: ProbeResult = {
   reply: null,

@@ -1,9 +1,9 @@
 /** An etcd in memory that does what a test says. */
-import { EtcdFailure } from '../../src/etcd/etcd-failure.ts';
-import type { EtcdClient, WatchCall } from '../../src/etcd/client.ts';
-import type { GrpcStream } from '../../src/net/grpc/grpc-stream.ts';
-import type { KeyValue, RangeRequest, RangeResponse } from '../../src/etcd/messages.ts';
-import { MessageBuilder, MessageReader } from '../../src/base/protobuf.ts';
+import { EtcdFailure } from '../../src/server/etcd/etcd-failure.ts';
+import type { EtcdClient, WatchCall } from '../../src/server/etcd/client.ts';
+import type { GrpcStream } from '../../src/server/transport/grpc/grpc-stream.ts';
+import type { KeyValue, RangeRequest, RangeResponse } from '../../src/server/etcd/messages.ts';
+import { MessageBuilder, MessageReader } from '../../src/server/base/protobuf.ts';
 
 /** What a watch covers. */
 interface Watched {

@@ -1,17 +1,17 @@
 /** A cache that is full of entries. */
-import { seededRandom } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { bindDirective } from '../../src/corefile/syntax.ts';
-import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
-import type { Next, WorkerContext } from '../../src/server/contract/plugin.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { makeQuery } from '../../src/wire/query.ts';
-import { fromUpstream } from '../../src/wire/upstream.ts';
-import { MessageWriter } from '../../src/wire/writer.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { bindDirective } from '../../src/server/corefile/syntax.ts';
+import { parseCorefile } from '../../src/server/corefile/parse.ts';
+import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
+import type { Next, WorkerContext } from '../../src/server/engine/contract/plugin.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { makeQuery } from '../../src/server/wire/query.ts';
+import { fromUpstream } from '../../src/server/wire/upstream.ts';
+import { MessageWriter } from '../../src/server/wire/writer.ts';
 import { replyBytes } from './upstream.ts';
-import { cache } from '../../src/plugins/cache/cache.ts';
+import { cache } from '../../src/server/plugins/cache/cache.ts';
 
 /** The cache's link alone, in front of `next`. */
 export function cacheLink(

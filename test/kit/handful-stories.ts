@@ -1,6 +1,6 @@
 /** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
-import { seededRandom } from '../../src/base/random.ts';
-import { FLAG } from '../../src/wire/iana.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { FLAG } from '../../src/server/wire/iana.ts';
 import {
   addressRecord,
   back,

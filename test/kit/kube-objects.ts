@@ -5,7 +5,7 @@ import type {
   Namespace,
   Pod,
   Service,
-} from '../../src/kube/store/objects.ts';
+} from '../../src/server/kube/store/objects.ts';
 
 /** Kubernetes objects as a source gives them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 

@@ -1,7 +1,7 @@
 /** `ndots lab` as a person starts it, for tests. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { lacksOfMachine, lacksOfStory } from '../../src/lab/machine.ts';
-import type { StoryOutcome, Story } from '../../src/lab/story.ts';
+import { lacksOfMachine, lacksOfStory } from '../../src/tools/lab/machine.ts';
+import type { StoryOutcome, Story } from '../../src/tools/lab/story.ts';
 
 const path = process.env['PATH'] ?? '';
 const missing = lacksOfMachine(path);
@@ -30,7 +30,7 @@ export function startLab(
   env: Record<string, string> = {},
   leads = false,
 ): ChildProcess {
-  return spawn(process.execPath, ['src/cli/main.ts', 'lab', ...words], {
+  return spawn(process.execPath, ['src/faces/cli/main.ts', 'lab', ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: leads,
     env: { ...process.env, ...env },

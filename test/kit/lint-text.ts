@@ -1,11 +1,11 @@
 /** Lints texts as `ndots lint --live` lints files, in the world that the examples of the rules are about. */
-import { lint, type LintReport } from '../../src/lint/lint.ts';
-import { askLive } from '../../src/live/rules/live-rule.ts';
-import { liveRules } from '../../src/live/rules/rules.ts';
+import { lint, type LintReport } from '../../src/tools/lint/lint.ts';
+import { askLive } from '../../src/tools/lint/live/live-rule.ts';
+import { liveRules } from '../../src/tools/lint/live/rules.ts';
 import { exampleWorld } from './example-world.ts';
-import { parseTarget } from '../../src/lint/target.ts';
-import { rules } from '../../src/plugins/lint-rules.ts';
-import { directiveNames, external, loadPlugins } from '../../src/plugins/order.ts';
+import { parseTarget } from '../../src/tools/lint/target.ts';
+import { rules } from '../../src/tools/lint/plugins/lint-rules.ts';
+import { directiveNames, external, loadPlugins } from '../../src/server/plugins/order.ts';
 
 /** Texts by the names of their files; `running` and `target` as the options of the verb. */
 export interface LintTexts {

@@ -2,12 +2,16 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { replyBytes } from '../../src/resolver/reply-bytes.ts';
-import { answerBySpec } from '../../src/resolver/answer-spec.ts';
-import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
-import type { SocketKind } from '../../src/wire/transports.ts';
-import { typeName } from '../../src/wire/iana.ts';
-import { readMessage } from '../../src/wire/message.ts';
+import { replyBytes } from '../../src/tools/resolver/reply-bytes.ts';
+import { answerBySpec } from '../../src/tools/resolver/answer-spec.ts';
+import {
+  nextAnswer,
+  parseAnswers,
+  type RuleCounts,
+} from '../../src/tools/resolver/answers-file.ts';
+import type { SocketKind } from '../../src/server/wire/transports.ts';
+import { typeName } from '../../src/server/wire/iana.ts';
+import { readMessage } from '../../src/server/wire/message.ts';
 import { freePorts } from './free-ports.ts';
 
 /** A server that answers on 127.0.0.1, over UDP and TCP. */

@@ -4,15 +4,27 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-import { systemClock } from '../../src/base/clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { limits as allLimits, usualLimits, type ListenerLimits } from '../../src/net/limits.ts';
-import { listenerCounters, type ListenerCounters } from '../../src/net/listener-counters.ts';
-import type { ListenAddress, ListenerParts, ListenerTls, Serve } from '../../src/net/listener.ts';
-import { FLAG, HEADER, TYPE } from '../../src/wire/iana.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { makeQuery, type Query } from '../../src/wire/query.ts';
-import { Reply } from '../../src/wire/reply.ts';
+import { systemClock } from '../../src/server/base/clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import {
+  limits as allLimits,
+  usualLimits,
+  type ListenerLimits,
+} from '../../src/server/transport/limits/limits.ts';
+import {
+  listenerCounters,
+  type ListenerCounters,
+} from '../../src/server/transport/listener-counters.ts';
+import type {
+  ListenAddress,
+  ListenerParts,
+  ListenerTls,
+  Serve,
+} from '../../src/server/transport/listener.ts';
+import { FLAG, HEADER, TYPE } from '../../src/server/wire/iana.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { makeQuery, type Query } from '../../src/server/wire/query.ts';
+import { Reply } from '../../src/server/wire/reply.ts';
 
 /** The bytes of an A query; `edns` adds an OPT record with that UDP size. */
 export function queryBytes(name: string, id = 1, edns = 0): Buffer {

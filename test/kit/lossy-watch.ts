@@ -1,14 +1,14 @@
 /** `ndots check serve` in virtual time, at three replicas behind a network that loses messages. */
-import { makeLog } from '../../src/base/log.ts';
-import { seededRandom } from '../../src/base/random.ts';
-import type { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { noObjects } from '../../src/probe/cluster-objects.ts';
-import { planChecks } from '../../src/probe/check-file.ts';
-import type { ProbeContext } from '../../src/probe/check.ts';
-import type { ProbeResult, ProbeNetwork, ProbeServer } from '../../src/probe/network.ts';
-import { CheckSchedule } from '../../src/probe/watch.ts';
-import { RCODE, TYPE } from '../../src/wire/iana.ts';
-import type { Message } from '../../src/wire/message.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { noObjects } from '../../src/tools/probe/cluster-objects.ts';
+import { planChecks } from '../../src/tools/probe/check-file.ts';
+import type { ProbeContext } from '../../src/tools/probe/check.ts';
+import type { ProbeResult, ProbeNetwork, ProbeServer } from '../../src/tools/probe/network.ts';
+import { CheckSchedule } from '../../src/tools/probe/watch.ts';
+import { RCODE, TYPE } from '../../src/server/wire/iana.ts';
+import type { Message } from '../../src/server/wire/message.ts';
 
 /** Where the replicas are. */
 export const replicas: readonly ProbeServer[] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map(

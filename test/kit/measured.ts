@@ -3,14 +3,19 @@
  * settings, runs a model on it in virtual time and says where the two differ.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
-import type { Client, AddressFamily, LookupOutcome, Settings } from '../../src/resolver/client.ts';
-import { findClient } from '../../src/resolver/clients.ts';
-import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
-import type { SentQuery } from '../../src/resolver/network.ts';
-import { Trace } from '../../src/resolver/trace.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { parseAnswers, type Script } from '../../src/tools/resolver/answers-file.ts';
+import type {
+  Client,
+  AddressFamily,
+  LookupOutcome,
+  Settings,
+} from '../../src/tools/resolver/client.ts';
+import { findClient } from '../../src/tools/resolver/clients.ts';
+import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
+import type { SentQuery } from '../../src/tools/resolver/network.ts';
+import { Trace } from '../../src/tools/resolver/trace.ts';
 
 /** What was set up for the clients: the name that they look up, their files, and what the network does. */
 export interface Scenario {

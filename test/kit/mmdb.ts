@@ -1,5 +1,5 @@
 /** Databases in MaxMind's format, made for tests. */
-import { parseNet } from '../../src/base/ip.ts';
+import { parseNet } from '../../src/server/base/ip.ts';
 
 /** A value that a database in MaxMind's format can hold. Numbers with a fraction are doubles, others of 32 bits, bigints of 64. */
 export type MmdbValue =

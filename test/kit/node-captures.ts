@@ -3,9 +3,9 @@
  * can be chosen, and at how many points of the node each packet is seen.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { LINK } from '../../src/capture/packets/frame.ts';
-import type { DnsRecord } from '../../src/wire/message.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
+import type { DnsRecord } from '../../src/server/wire/message.ts';
 import { addressRecord, dnsMessage, linked, pcapFile, udpPacket } from './packets.ts';
 
 /** Which capture. */

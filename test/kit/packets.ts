@@ -1,8 +1,8 @@
 /** Packets and capture files for tests: any link, VLAN tags, fragments, TCP in pieces, ICMP errors. */
-import { parseAddress } from '../../src/base/ip.ts';
-import { LINK } from '../../src/capture/packets/frame.ts';
-import { writeMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
-import { FLAG, typeNumber } from '../../src/wire/iana.ts';
+import { parseAddress } from '../../src/server/base/ip.ts';
+import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
+import { writeMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
+import { FLAG, typeNumber } from '../../src/server/wire/iana.ts';
 
 /** A packet and when it passed. */
 export interface Captured {

@@ -1,6 +1,6 @@
 /** Stories whose trouble is a part of what a capture holds: some seconds of it, one server, one client, replies of one size. */
-import { parseAddress } from '../../src/base/ip.ts';
-import { seededRandom } from '../../src/base/random.ts';
+import { parseAddress } from '../../src/server/base/ip.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import {
   addressRecord,
   back,

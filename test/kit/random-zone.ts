@@ -1,5 +1,5 @@
 /** Zones that are drawn at random. */
-import type { Random } from '../../src/base/random.ts';
+import type { Random } from '../../src/server/base/random.ts';
 
 /** A zone as text and questions about it. */
 export interface RandomZone {

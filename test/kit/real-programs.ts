@@ -1,9 +1,9 @@
 /** The real resolvers of this machine, ready to be run beside their models. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Client } from '../../src/resolver/client.ts';
-import { findClient } from '../../src/resolver/clients.ts';
-import { realClient } from '../../src/lab/real-clients.ts';
+import type { Client } from '../../src/tools/resolver/client.ts';
+import { findClient } from '../../src/tools/resolver/clients.ts';
+import { realClient } from '../../src/tools/lab/real-clients.ts';
 import { cannotIsolate, nodeClient } from './real-resolver.ts';
 
 /** A program that looks names up by one real resolver. */

@@ -6,7 +6,7 @@ import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_pr
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AddressFamily } from '../../src/resolver/client.ts';
+import type { AddressFamily } from '../../src/tools/resolver/client.ts';
 import {
   rulesOf,
   type MeasuredQuery,
@@ -17,8 +17,8 @@ import {
 
 const kit = new URL('.', import.meta.url).pathname;
 
-/** The client of c-ares as Node has it; the others are compiled (src/lab/real-clients.ts). */
-export const nodeClient: string = join(kit, '../../src/lab/clients/resolve.mjs');
+/** The client of c-ares as Node has it; the others are compiled (src/tools/lab/real-clients.ts). */
+export const nodeClient: string = join(kit, '../../src/tools/lab/clients/resolve.mjs');
 
 /** Own scenarios for real runs; recorded ones are in test/resolvers/measured. */
 export function readScenarios(): Scenario[] {

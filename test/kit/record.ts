@@ -1,11 +1,11 @@
 /**
  * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every scenario of
  * test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line of JSON for each lookup
- * (`src/lab/clients/`), and writes down what it did: beside an earlier recording that did the same, or as one of its own.
+ * (`src/tools/lab/clients/`), and writes down what it did: beside an earlier recording that did the same, or as one of its own.
  * What the model does not repeat is printed and left out; chance and a busy machine are tried out a few times first.
  */
 import { writeFileSync } from 'node:fs';
-import { findClient, labelOf } from '../../src/resolver/clients.ts';
+import { findClient, labelOf } from '../../src/tools/resolver/clients.ts';
 import { differencesFrom, readRecorded, type Recorded, type RecordedRun } from './recorded.ts';
 import { runReal } from './real-resolver.ts';
 

@@ -4,13 +4,13 @@
  * that call ares_getaddrinfo and evdns_getaddrinfo.
  */
 import { readFileSync } from 'node:fs';
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { parseAnswers } from '../../src/resolver/answers-file.ts';
-import type { Client, AddressFamily, LookupOutcome } from '../../src/resolver/client.ts';
-import { findClient } from '../../src/resolver/clients.ts';
-import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
-import { Trace } from '../../src/resolver/trace.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { parseAnswers } from '../../src/tools/resolver/answers-file.ts';
+import type { Client, AddressFamily, LookupOutcome } from '../../src/tools/resolver/client.ts';
+import { findClient } from '../../src/tools/resolver/clients.ts';
+import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
+import { Trace } from '../../src/tools/resolver/trace.ts';
 import { compareRuns } from './compare-runs.ts';
 import {
   runFor,

@@ -1,23 +1,30 @@
 /** What a worker knows of a cluster, from objects without an API server. */
-import type { Clock } from '../../src/base/clock.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { namespaceOf, type ObjectChange, type KubeObject } from '../../src/kube/store/objects.ts';
-import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
-import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
+import type { Clock } from '../../src/server/base/clock.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import {
+  namespaceOf,
+  type ObjectChange,
+  type KubeObject,
+} from '../../src/server/kube/store/objects.ts';
+import type { Source, SourceEvents } from '../../src/server/kube/store/source.ts';
+import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import {
   KubernetesAnswerer,
   type KubernetesAnswererParts,
-} from '../../src/plugins/kubernetes/answer.ts';
-import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
-import { ClusterPublisher } from '../../src/plugins/kubernetes/publisher.ts';
-import { ClusterReplica } from '../../src/plugins/kubernetes/replica.ts';
-import type { OpenDataSet, ReplicaAck } from '../../src/server/contract/data-set.ts';
-import { ReplicatedSet, type ReplicaLinks } from '../../src/server/control/replicated-set.ts';
-import { followDataSet, type AnyReplica } from '../../src/server/worker/follow-data-set.ts';
-import { RCODE } from '../../src/wire/iana.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { failure } from '../../src/wire/reply.ts';
-import { MessageWriter } from '../../src/wire/writer.ts';
+} from '../../src/server/plugins/kubernetes/worker/answer.ts';
+import type { Cluster } from '../../src/server/plugins/kubernetes/worker/cluster.ts';
+import { ClusterPublisher } from '../../src/server/plugins/kubernetes/control/publisher.ts';
+import { ClusterReplica } from '../../src/server/plugins/kubernetes/worker/replica.ts';
+import type { OpenDataSet, ReplicaAck } from '../../src/server/engine/contract/data-set.ts';
+import {
+  ReplicatedSet,
+  type ReplicaLinks,
+} from '../../src/server/engine/control/replicated-set.ts';
+import { followDataSet, type AnyReplica } from '../../src/server/engine/worker/follow-data-set.ts';
+import { RCODE } from '../../src/server/wire/iana.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { failure } from '../../src/server/wire/reply.ts';
+import { MessageWriter } from '../../src/server/wire/writer.ts';
 
 /** A source that holds what it is given; tests change it. */
 export class StaticSource implements Source {

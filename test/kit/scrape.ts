@@ -1,5 +1,5 @@
 /** Metrics that are at hand as text. */
-import { Scrape } from '../../src/metrics/read-exposition.ts';
+import { Scrape } from '../../src/server/metrics/read-exposition.ts';
 
 /** All series of a text in the form of Prometheus. */
 export function readScrape(text: string): Scrape {

@@ -3,8 +3,8 @@
  * Started inside a network namespace by the tests of test/real; every query becomes one line of JSON in the log.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
-import { serveScript } from '../../src/lab/scripted-server.ts';
-import { parseAnswers } from '../../src/resolver/answers-file.ts';
+import { serveScript } from '../../src/tools/lab/scripted-server.ts';
+import { parseAnswers } from '../../src/tools/resolver/answers-file.ts';
 
 const [scriptFile = '', log = '', ...listen] = process.argv.slice(2);
 const script = parseAnswers(JSON.parse(readFileSync(scriptFile, 'utf8')), scriptFile);

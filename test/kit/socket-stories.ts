@@ -1,5 +1,5 @@
 /** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
 import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
 import {

@@ -1,5 +1,5 @@
 /** The accounts of Kubernetes DNS going wrong, as stories in packets: who asks what, what the network does, and what must be found. */
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import type { Captured } from './packets.ts';
 import {
   addressRecord,

@@ -1,8 +1,8 @@
 /** The format of story files as docs/lab-stories.md shows it: tables that are made from what reads the files. */
-import type { YamlFields } from '../../src/kube/manifests/yaml-shape.ts';
-import { clusterFields, podFields } from '../../src/lab/story-file/cluster-shape.ts';
-import { judges } from '../../src/lab/story-file/judges.ts';
-import { actFields, stepKinds, storyFields } from '../../src/lab/story-file/story-file.ts';
+import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
+import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
+import { judges } from '../../src/tools/lab/story-file/judges.ts';
+import { actFields, stepKinds, storyFields } from '../../src/tools/lab/story-file/story-file.ts';
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');

@@ -2,21 +2,21 @@
  * Stories told in packets: models of real resolvers send their lookups on a common clock through a network that has one fault, and
  * what passes at the client is captured.
  */
-import { seededRandom, type Random } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { Observations } from '../../src/capture/evidence/observations.ts';
-import type { Diagnosis } from '../../src/capture/diagnosis.ts';
-import { cutRemark } from '../../src/capture/exchanges/pairing.ts';
-import { Reading } from '../../src/capture/reading.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { Observations } from '../../src/tools/doctor/observe/observations.ts';
+import type { Diagnosis } from '../../src/tools/doctor/diagnosis.ts';
+import { cutRemark } from '../../src/tools/capture/pair/pairing.ts';
+import { Reading } from '../../src/tools/capture/read/reading.ts';
 import {
   diagnoseWithParts,
   everything,
   holds,
   holdsTime,
   type Part,
-} from '../../src/capture/part-diagnosis.ts';
-import { ReceivingSocket } from '../../src/resolver/receiving-socket.ts';
-import { findClient } from '../../src/resolver/clients.ts';
+} from '../../src/tools/doctor/part-diagnosis.ts';
+import { ReceivingSocket } from '../../src/tools/resolver/receiving-socket.ts';
+import { findClient } from '../../src/tools/resolver/clients.ts';
 import type {
   Arrival,
   Fault,
@@ -24,9 +24,9 @@ import type {
   QueryToSend,
   SentQuery,
   Socket,
-} from '../../src/resolver/network.ts';
-import { queryBytes, readReply } from '../../src/resolver/query-bytes.ts';
-import { Trace } from '../../src/resolver/trace.ts';
+} from '../../src/tools/resolver/network.ts';
+import { queryBytes, readReply } from '../../src/tools/resolver/query-bytes.ts';
+import { Trace } from '../../src/tools/resolver/trace.ts';
 import {
   addressRecord,
   back,

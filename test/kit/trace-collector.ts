@@ -1,7 +1,7 @@
 /** A collector of spans that takes nothing that is not in its form. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { MessageReader, WIRE } from '../../src/base/protobuf.ts';
+import { MessageReader, WIRE } from '../../src/server/base/protobuf.ts';
 
 /** A span as a collector understood it. */
 export interface CollectedSpan {

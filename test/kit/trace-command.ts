@@ -1,8 +1,8 @@
 /** Runs `ndots trace` in this process, as the command line would, and gives back what it printed. */
-import { failure, type Command, type Io } from '../../src/cli/command.ts';
-import { trace } from '../../src/cli/trace.ts';
-import { harmless } from '../../src/cli/terminal.ts';
-import type { TraceDocument } from '../../src/resolver/report.ts';
+import { failure, type Command, type Io } from '../../src/faces/cli/command.ts';
+import { trace } from '../../src/faces/cli/trace/trace.ts';
+import { harmless } from '../../src/faces/cli/terminal.ts';
+import type { TraceDocument } from '../../src/tools/resolver/report.ts';
 
 /** How a command ended, and what it printed. */
 export interface Ran {

@@ -1,6 +1,6 @@
 /** Where the TTLs of a message stand. */
-import { TYPE } from '../../src/wire/iana.ts';
-import { Records } from '../../src/wire/records.ts';
+import { TYPE } from '../../src/server/wire/iana.ts';
+import { Records } from '../../src/server/wire/records.ts';
 
 const records = new Records();
 

@@ -1,8 +1,11 @@
 /** Upstreams that answer from a function. */
-import { printHostPort } from '../../src/base/ip.ts';
-import type { Clock } from '../../src/base/clock.ts';
-import { ExchangeError, type ExchangeFailure } from '../../src/net/upstream-exchange.ts';
-import type { Protocol } from '../../src/wire/transports.ts';
+import { printHostPort } from '../../src/server/base/ip.ts';
+import type { Clock } from '../../src/server/base/clock.ts';
+import {
+  ExchangeError,
+  type ExchangeFailure,
+} from '../../src/server/transport/upstream/upstream-exchange.ts';
+import type { Protocol } from '../../src/server/wire/transports.ts';
 import {
   promisedUpstream,
   type ExchangeReply,
@@ -10,14 +13,14 @@ import {
   type Upstream,
   type UpstreamCounters,
   type UpstreamParts,
-} from '../../src/net/network.ts';
-import { FLAG, rcodeNumber, typeNumber } from '../../src/wire/iana.ts';
-import { writeMessage, type DnsRecord } from '../../src/wire/message.ts';
-import type { EdnsOption } from '../../src/wire/edns.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { kindOf } from '../../src/wire/record/table.ts';
-import type { Query } from '../../src/wire/query.ts';
-import { Words } from '../../src/wire/words.ts';
+} from '../../src/server/transport/network.ts';
+import { FLAG, rcodeNumber, typeNumber } from '../../src/server/wire/iana.ts';
+import { writeMessage, type DnsRecord } from '../../src/server/wire/message.ts';
+import type { EdnsOption } from '../../src/server/wire/edns.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { kindOf } from '../../src/server/wire/record/table.ts';
+import type { Query } from '../../src/server/wire/query.ts';
+import { Words } from '../../src/server/wire/words.ts';
 
 /** What was sent to an upstream. */
 export interface Asked {

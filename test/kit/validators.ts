@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
-import { FLAG, typeNumber } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
+import { FLAG, typeNumber } from '../../src/server/wire/iana.ts';
 import { printed, start, type Child } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 

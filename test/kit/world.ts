@@ -1,19 +1,19 @@
 /** A whole server in virtual time. */
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { makeLog } from '../../src/base/log.ts';
-import { parseAddress } from '../../src/base/ip.ts';
-import { seededRandom } from '../../src/base/random.ts';
-import { parseCorefile } from '../../src/corefile/parse.ts';
-import type { Network } from '../../src/net/network.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { makeLog } from '../../src/server/base/log.ts';
+import { parseAddress } from '../../src/server/base/ip.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { parseCorefile } from '../../src/server/corefile/parse.ts';
+import type { Network } from '../../src/server/transport/network.ts';
 import { plugins as allPlugins } from './plugins.ts';
-import type { Plugin } from '../../src/server/contract/plugin.ts';
-import type { Server } from '../../src/server/control/server.ts';
-import { EmbeddedServer, type Sender } from '../../src/server/embedded.ts';
-import { typeNumber } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
-import { parseName } from '../../src/wire/name.ts';
-import { printMessage } from '../../src/wire/print.ts';
-import type { Proto } from '../../src/wire/query.ts';
+import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
+import type { Server } from '../../src/server/engine/control/server.ts';
+import { EmbeddedServer, type Sender } from '../../src/server/engine/embedded.ts';
+import { typeNumber } from '../../src/server/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
+import { parseName } from '../../src/server/wire/name.ts';
+import { printMessage } from '../../src/server/wire/print.ts';
+import type { Proto } from '../../src/server/wire/query.ts';
 
 /** What a server may find beside its Corefile. */
 export interface WorldParts {

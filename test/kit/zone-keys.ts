@@ -2,8 +2,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyTag } from '../../src/dnssec/key-pair.ts';
-import { algorithms } from '../../src/dnssec/algorithm.ts';
+import { keyTag } from '../../src/server/dnssec/key-pair.ts';
+import { algorithms } from '../../src/server/dnssec/algorithm.ts';
 
 /** A pair as text. */
 export interface ZoneKey {

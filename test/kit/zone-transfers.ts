@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { askStream } from '../../src/net/one-exchange.ts';
-import { TYPE } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage } from '../../src/wire/message.ts';
-import { printRecord } from '../../src/wire/print.ts';
+import { askStream } from '../../src/server/transport/one-exchange.ts';
+import { TYPE } from '../../src/server/wire/iana.ts';
+import { readMessage, writeMessage } from '../../src/server/wire/message.ts';
+import { printRecord } from '../../src/server/wire/print.ts';
 import { printed, start } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { buildFolder } from '../kit/real-resolver.ts';
 import { randomCases, written, type PatternCase } from './cases.ts';
 

@@ -2,7 +2,7 @@
  * Patterns and texts to compare with Go's: those of real Corefiles, one or more for every element of the syntax, patterns
  * that are refused, and random ones.
  */
-import type { Random } from '../../src/base/random.ts';
+import type { Random } from '../../src/server/base/random.ts';
 
 /** A pattern, and what it is to be tried on. */
 export interface PatternCase {

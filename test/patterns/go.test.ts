@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { compilePattern, PatternError, type Pattern } from '../../src/base/pattern.ts';
-import { seededRandom } from '../../src/base/random.ts';
+import { compilePattern, PatternError, type Pattern } from '../../src/server/base/pattern.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { hasProgram } from '../kit/real-resolver.ts';
 import { askGo, readRecorded, type Recorded } from './ask-go.ts';
 import { randomCases } from './cases.ts';

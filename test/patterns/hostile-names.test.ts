@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { leastCpuUs } from '../kit/growth.ts';
-import { problemsIn } from '../../src/base/problem.ts';
-import { seededRandom } from '../../src/base/random.ts';
+import { problemsIn } from '../../src/server/base/problem.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 interface Directive {

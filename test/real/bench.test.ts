@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { readMessage } from '../../src/wire/message.ts';
+import { readMessage } from '../../src/server/wire/message.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { capture } from '../../src/cli/capture.ts';
-import type { ExchangeDocument } from '../../src/cli/capture-rows.ts';
-import { LINK } from '../../src/capture/packets/frame.ts';
-import { seededRandom } from '../../src/base/random.ts';
+import { capture } from '../../src/faces/cli/capture/capture.ts';
+import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
+import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import {
   addressRecord,
   back,

@@ -4,10 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { apiClient } from '../../src/kube/api/client.ts';
-import { clusterAccess } from '../../src/kube/api/cluster-access.ts';
-import { findServers, type FoundServers, type ServiceChoice } from '../../src/probe/replicas.ts';
+import { systemClock } from '../../src/server/base/clock.ts';
+import { apiClient } from '../../src/server/kube/api/client.ts';
+import { clusterAccess } from '../../src/server/kube/api/cluster-access.ts';
+import {
+  findServers,
+  type FoundServers,
+  type ServiceChoice,
+} from '../../src/tools/probe/replicas.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster, type User } from '../kit/cluster/cluster.ts';

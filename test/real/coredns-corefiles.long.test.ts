@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seededRandom, type Random } from '../../src/base/random.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import {
   namesIn,
   primaryZone,

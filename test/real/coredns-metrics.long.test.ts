@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { namesIn, randomBlocks, textOf, type RandomBlock } from '../kit/beside/corefiles.ts';
 import { exchange } from '../kit/beside/exchange.ts';
 import { readSeries, seriesThatDiffer } from '../kit/beside/metrics.ts';

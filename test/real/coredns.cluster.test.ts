@@ -4,10 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
-import { FLAG, rcodeName, typeName, typeNumber } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
-import { printRecord } from '../../src/wire/print.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { FLAG, rcodeName, typeName, typeNumber } from '../../src/server/wire/iana.ts';
+import {
+  readMessage,
+  writeMessage,
+  type DnsRecord,
+  type Message,
+} from '../../src/server/wire/message.ts';
+import { printRecord } from '../../src/server/wire/print.ts';
 import { randomCluster } from '../conformance/random-cluster.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { policyObjects } from '../../src/webhook/policy.ts';
+import { policyObjects } from '../../src/addons/webhook/policy.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments, stringify } from 'yaml';
-import { doctor } from '../../src/cli/doctor.ts';
+import { doctor } from '../../src/faces/cli/doctor/doctor.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';

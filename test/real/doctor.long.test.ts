@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { doctor } from '../../src/cli/doctor.ts';
+import { doctor } from '../../src/faces/cli/doctor/doctor.ts';
 import { realGlibc, realGo, realMusl, type RealProgram } from '../kit/real-programs.ts';
 import { cannotIsolate, hasProgram } from '../kit/real-resolver.ts';
 import { runCommand } from '../kit/trace-command.ts';
@@ -113,7 +113,7 @@ async function startServer(more: readonly object[]): Promise<ChildProcess> {
   return child;
 }
 
-const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+const main = new URL('../../src/faces/cli/main.ts', import.meta.url).pathname;
 
 /** Plays it, and gives what doctor says. */
 async function play(fault: {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
-import { RCODE, TYPE } from '../../src/wire/iana.ts';
-import type { DnsRecord, Message } from '../../src/wire/message.ts';
-import { printData } from '../../src/wire/print.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { RCODE, TYPE } from '../../src/server/wire/iana.ts';
+import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
+import { printData } from '../../src/server/wire/print.ts';
 import { Asker } from '../kit/ask.ts';
 import { corednsPath, etcdPrograms, startCoredns, startEtcd } from '../kit/etcd.ts';
 import { serveProcess } from '../kit/serve-process.ts';

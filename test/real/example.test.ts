@@ -138,7 +138,7 @@ describe('the example cluster', { skip }, () => {
       ['npx ndots capture -i any ', null],
       ['npx ndots capture examples/', / A large\.example\.com\. .*truncated /],
       ['npx ndots doctor examples/', /^✕ ND3011 /m, 1],
-      // Need a cluster: src/cli/doctor-cluster.test.ts, src/cli/trace-pod.test.ts.
+      // Need a cluster: src/faces/cli/doctor/doctor-cluster.test.ts, src/faces/cli/trace/trace-pod.test.ts.
       ['npx ndots doctor cluster', null],
       ['npx ndots trace redis.cache --from deploy/web', null],
       ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],

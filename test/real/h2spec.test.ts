@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { httpsListener } from '../../src/net/https.ts';
+import { httpsListener } from '../../src/server/transport/https/https.ts';
 import { testTls } from '../kit/certificate.ts';
 import { answerOne, listenerParts, queryBytes } from '../kit/loopback.ts';
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
 import { mutate } from '../fuzz/mutate.ts';
 import { hostilePackets, rcodeOf } from '../kit/hostile-packets.ts';
 import { framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';

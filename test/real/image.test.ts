@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
-import { securityContextFor } from '../../src/kube/pods/ephemeral-container.ts';
+import { securityContextFor } from '../../src/server/kube/pods/ephemeral-container.ts';
 import { printed, start } from '../kit/child.ts';
 import { helmTemplate, noHelm } from '../kit/helm.ts';
 import { noImages, type Image } from '../kit/image.ts';

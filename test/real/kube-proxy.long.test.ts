@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../src/base/json-object.ts';
-import { endpointsOf } from '../../src/dataplane/endpoints.ts';
-import { iptablesJumps, iptablesRules } from '../../src/dataplane/iptables.ts';
-import { nftablesRules } from '../../src/dataplane/nftables.ts';
-import { servicePorts } from '../../src/dataplane/service-port.ts';
-import { defaultProxy, type ClusterState, type ProxyOptions } from '../../src/dataplane/traffic.ts';
+import type { JsonObject } from '../../src/server/base/json-object.ts';
+import { endpointsOf } from '../../src/tools/lab/proxy-rules/endpoints.ts';
+import { iptablesJumps, iptablesRules } from '../../src/tools/lab/proxy-rules/iptables.ts';
+import { nftablesRules } from '../../src/tools/lab/proxy-rules/nftables.ts';
+import { servicePorts } from '../../src/tools/lab/proxy-rules/service-port.ts';
+import {
+  defaultProxy,
+  type ClusterState,
+  type ProxyOptions,
+} from '../../src/tools/lab/proxy-rules/traffic.ts';
 import { noKubeProxy, proxyRules, type ProxiedCluster } from '../kit/kube-proxy/kube-proxy.ts';
 
 const CLUSTERS = 400;

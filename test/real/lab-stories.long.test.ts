@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { stories } from '../../src/lab/stories.ts';
+import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
 /** CoreDNS's program, to be played with as well. */

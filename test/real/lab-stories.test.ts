@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { modelStory } from '../../src/lab/play.ts';
-import { stories } from '../../src/lab/stories.ts';
+import { modelStory } from '../../src/tools/lab/play.ts';
+import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
 /** Those that are played here; lab-stories.long.test.ts plays all. */

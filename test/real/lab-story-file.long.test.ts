@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { StoryOutcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/tools/lab/story.ts';
 import { broken, noLab, runLab } from '../kit/lab.ts';
 
 const skip =

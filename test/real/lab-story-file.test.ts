@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { StoryOutcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/tools/lab/story.ts';
 import { broken, noLab, runLab } from '../kit/lab.ts';
 import { formatSections } from '../kit/story-format.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
-import type { StoryOutcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/tools/lab/story.ts';
 import { missing } from '../kit/dig.ts';
 import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 
@@ -171,7 +171,7 @@ describe('mistakes', () => {
       spawnSync('setpriv', [...asNobody, ...words], { encoding: 'utf8' });
     if (ask(process.execPath, '-e', 'require("fs").readFileSync("package.json")').status !== 0)
       return t.skip('nobody may not read this folder');
-    const nobody = ask(process.execPath, 'src/cli/main.ts', 'lab', 'run', 'twelve-queries');
+    const nobody = ask(process.execPath, 'src/faces/cli/main.ts', 'lab', 'run', 'twelve-queries');
     assert.match(nobody.stderr, /it needs root[^]*so here is its model/);
     assert.match(nobody.stdout, /a model, in virtual time[^]*as told/);
     assert.equal(nobody.status, 0);

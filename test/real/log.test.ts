@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { answered, printed, start } from '../kit/child.ts';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
-import { logLine } from '../../src/capture/records/log-line.ts';
+import { logLine } from '../../src/tools/capture/read/records/log-line.ts';
 
 const program = 'bin/ndots';
 

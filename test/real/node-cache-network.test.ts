@@ -138,7 +138,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
   });
 
   test('without the right to change the network it says so', () => {
-    const main = join(import.meta.dirname, '../../src/cli/main.ts');
+    const main = join(import.meta.dirname, '../../src/faces/cli/main.ts');
     const words = ['-localip', LOCAL, '-conf', join(world.folder, 'Corefile')];
     const metrics = ['-metrics-listen-address', '127.0.0.1:0'];
     const drop = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', '--'];

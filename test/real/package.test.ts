@@ -20,7 +20,7 @@ describe('the package', () => {
   test('holds program, manual, pages and examples, and no tests', () => {
     for (const file of [
       'bin/ndots',
-      'dist/cli/main.js',
+      'dist/faces/cli/main.js',
       'man/ndots.1',
       'README.md',
       'LICENSE',
@@ -28,7 +28,7 @@ describe('the package', () => {
       'docs/coredns.md',
       'docs/problems.md',
       'docs/trace.schema.json',
-      'src/plugins/kubernetes/kubernetes.md',
+      'src/server/plugins/kubernetes/kubernetes.md',
       'examples/Corefile',
     ])
       assert.ok(files.includes(file), file);
@@ -55,9 +55,9 @@ describe('the package', () => {
 
 test('a checkout in which nothing is installed says so in one line', () => {
   const checkout = join(folder, 'checkout');
-  run(['mkdir', '-p', `${checkout}/src/cli`]);
+  run(['mkdir', '-p', `${checkout}/src/faces/cli`]);
   run(['cp', '-r', 'bin', checkout]);
-  run(['cp', 'src/cli/main.ts', `${checkout}/src/cli`]);
+  run(['cp', 'src/faces/cli/main.ts', `${checkout}/src/faces/cli`]);
   const { code, err } = run([`${checkout}/bin/ndots`, '--version']);
   assert.equal(code, 2);
   assert.match(err, /^ndots: nothing is installed in \S+ yet: run npm ci there\.\n$/);

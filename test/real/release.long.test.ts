@@ -105,7 +105,7 @@ describe('a release', () => {
         closeSync(descriptor);
         assert.equal(head.readUInt16LE(18), machine, file);
       }
-      for (const file of ['LICENSE', 'man/ndots.1', 'docs/problems.md', 'dist/cli/main.js'])
+      for (const file of ['LICENSE', 'man/ndots.1', 'docs/problems.md', 'dist/faces/cli/main.js'])
         assert.ok(readFileSync(join(root, file)).length > 0, file);
     });
 

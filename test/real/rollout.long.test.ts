@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import type { StoryOutcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/tools/lab/story.ts';
 import { broken, noLab } from '../kit/lab.ts';
 
 const skip =
@@ -10,7 +10,7 @@ const skip =
 
 for (const words of [[], ['-m', 'nftables'], ['--ports', '20', '--entries-stay']])
   test(`rollout rehearse ${words.join(' ')}`, { skip }, () => {
-    const main = ['src/cli/main.ts', 'rollout', 'rehearse', '-o', 'json', ...words];
+    const main = ['src/faces/cli/main.ts', 'rollout', 'rehearse', '-o', 'json', ...words];
     const { stdout, stderr } = spawnSync(process.execPath, main, { encoding: 'utf8' });
     const [outcome] = JSON.parse(stdout || '[]') as StoryOutcome[];
     assert.ok(outcome !== undefined, stderr);

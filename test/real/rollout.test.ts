@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { noLab } from '../kit/lab.ts';
 
 const run = (...words: string[]) =>
-  spawnSync(process.execPath, ['src/cli/main.ts', 'rollout', ...words], { encoding: 'utf8' });
+  spawnSync(process.execPath, ['src/faces/cli/main.ts', 'rollout', ...words], { encoding: 'utf8' });
 
 describe('ndots rollout', () => {
   test('predicts without any rights', () => {
@@ -46,7 +46,7 @@ describe('ndots rollout', () => {
     });
 
   test('a play of a minute is announced with its time', { skip: noLab ?? false }, async () => {
-    const played = spawn(process.execPath, ['src/cli/main.ts', 'rollout', 'rehearse']);
+    const played = spawn(process.execPath, ['src/faces/cli/main.ts', 'rollout', 'rehearse']);
     const exited = once(played, 'exit');
     const [said] = (await once(played.stderr, 'data')) as [Buffer];
     played.kill('SIGINT');

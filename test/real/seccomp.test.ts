@@ -40,7 +40,7 @@ describe('a verb under a seccomp profile', { skip: noFilters() ?? false }, () =>
       const narrower = join(folder, name);
       writeFileSync(narrower, profile.replace(/"fsync",/, ''));
       for (let run = 0; run < 3; run++) {
-        const words = under('serve', process.execPath, resolve('src/cli/main.ts'), 'version');
+        const words = under('serve', process.execPath, resolve('src/faces/cli/main.ts'), 'version');
         words[2] = narrower;
         const { status, stdout, stderr } = spawnSync(words[0]!, words.slice(1), {
           encoding: 'utf8',
@@ -110,7 +110,7 @@ grpc://.:${grpc} {
       'ndots',
       under(
         'serve',
-        ...([process.execPath, '--import', preload, 'dist/cli/main.js'] as const),
+        ...([process.execPath, '--import', preload, 'dist/faces/cli/main.js'] as const),
         ...['serve', '-conf', corefile, '-workers', '1'],
       ),
     );
@@ -154,7 +154,7 @@ grpc://.:${grpc} {
     const [program = '', ...words] = under(
       'serve',
       process.execPath,
-      'dist/cli/main.js',
+      'dist/faces/cli/main.js',
       'version',
     );
     const { stdout } = spawnSync(program, words, { encoding: 'utf8', timeout: 20_000 });
@@ -204,7 +204,7 @@ describe('an API server that is known by its name', { skip: cannotName ?? false 
       const profiles = readdirSync('deploy/seccomp').map((name) => name.replace('.json', ''));
       const script = `
         mount --make-rprivate / && mount --bind ${settings} /etc/resolv.conf && ip link set lo up
-        ${process.execPath} dist/cli/main.js serve -conf ${corefile} > ${folder}/log 2>&1 &
+        ${process.execPath} dist/faces/cli/main.js serve -conf ${corefile} > ${folder}/log 2>&1 &
         server=$!
         tries=0
         until grep -q '^ndots-' ${folder}/log || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { seededRandom, type Random } from '../../src/base/random.ts';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { startKnot, startNamed, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, scratch, transferred, until } from '../kit/zone-transfers.ts';

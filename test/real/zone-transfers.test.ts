@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { TYPE } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage } from '../../src/wire/message.ts';
+import { TYPE } from '../../src/server/wire/iana.ts';
+import { readMessage, writeMessage } from '../../src/server/wire/message.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import {
   startKnot,

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
-import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { TYPE } from '../../src/wire/iana.ts';
+import { seededRandom } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { TYPE } from '../../src/server/wire/iana.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 

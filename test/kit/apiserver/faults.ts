@@ -1,6 +1,6 @@
 /** What the stand-in API server can be made to do wrong. */
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../../src/base/clock.ts';
+import type { Clock } from '../../../src/server/base/clock.ts';
 import { failureStatus } from './status.ts';
 
 /** What to do to a request instead of, or before, answering it. */

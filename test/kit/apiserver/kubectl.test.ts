@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { kubeconfigConnection } from '../../../src/kube/api/connection.ts';
-import { Authority } from '../../../src/base/certificates.ts';
+import { kubeconfigConnection } from '../../../src/server/kube/api/connection.ts';
+import { Authority } from '../../../src/server/base/certificates.ts';
 import { makeRig, until } from './rig.ts';
 import { ApiServer } from './server.ts';
 

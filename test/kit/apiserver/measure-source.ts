@@ -9,11 +9,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../../src/base/clock.ts';
-import { makeLog } from '../../../src/base/log.ts';
-import { secureRandom } from '../../../src/base/random.ts';
-import { endpointConnection } from '../../../src/kube/api/connection.ts';
-import { apiServerSource } from '../../../src/kube/api/api-server.ts';
+import { systemClock } from '../../../src/server/base/clock.ts';
+import { makeLog } from '../../../src/server/base/log.ts';
+import { secureRandom } from '../../../src/server/base/random.ts';
+import { endpointConnection } from '../../../src/server/kube/api/connection.ts';
+import { apiServerSource } from '../../../src/server/kube/api/api-server.ts';
 
 const { values } = parseArgs({
   options: {

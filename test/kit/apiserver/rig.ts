@@ -1,16 +1,16 @@
 /** A source that watches the stand-in API server. */
-import { makeLog } from '../../../src/base/log.ts';
-import { seededRandom } from '../../../src/base/random.ts';
-import { VirtualClock } from '../../../src/base/virtual-clock.ts';
-import { apiServerSource, type ApiServerParts } from '../../../src/kube/api/api-server.ts';
-import { endpointConnection, type ApiConnection } from '../../../src/kube/api/connection.ts';
+import { makeLog } from '../../../src/server/base/log.ts';
+import { seededRandom } from '../../../src/server/base/random.ts';
+import { VirtualClock } from '../../../src/server/base/virtual-clock.ts';
+import { apiServerSource, type ApiServerParts } from '../../../src/server/kube/api/api-server.ts';
+import { endpointConnection, type ApiConnection } from '../../../src/server/kube/api/connection.ts';
 import {
   namespaceOf,
   type ObjectChange,
   type ObjectKind,
   type KubeObject,
-} from '../../../src/kube/store/objects.ts';
-import type { Source, SourceEvents, WantedObjects } from '../../../src/kube/store/source.ts';
+} from '../../../src/server/kube/store/objects.ts';
+import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
 /** What most tests want: everything but the rare parts. */

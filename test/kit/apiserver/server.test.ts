@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import { VirtualClock } from '../../../src/server/base/virtual-clock.ts';
 import { pod, service } from './populate.ts';
 import { until } from './rig.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';

@@ -4,8 +4,8 @@ import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import { systemClock, type Clock } from '../../../src/base/clock.ts';
-import type { PemIdentity } from '../../../src/base/certificates.ts';
+import { systemClock, type Clock } from '../../../src/server/base/clock.ts';
+import type { PemIdentity } from '../../../src/server/base/certificates.ts';
 import { Faults, strike, type Verb } from './faults.ts';
 import { Lists } from './lists.ts';
 import {

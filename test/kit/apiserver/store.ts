@@ -1,5 +1,5 @@
 /** The objects of the stand-in API server, and their history. */
-import { parseSelector, type Selector } from '../../../src/kube/manifests/selector.ts';
+import { parseSelector, type Selector } from '../../../src/server/kube/manifests/selector.ts';
 
 /** An object as it travels. */
 export interface KubeJson {

@@ -1,6 +1,6 @@
 /** Watches of the stand-in API server. */
 import type { ServerResponse } from 'node:http';
-import type { Clock, Timer } from '../../../src/base/clock.ts';
+import type { Clock, Timer } from '../../../src/server/base/clock.ts';
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import {
   serve,

@@ -1,7 +1,7 @@
 /** Server blocks that are drawn at random: what sources answer, and what stands before them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { seededRandom, type Random } from '../../../src/base/random.ts';
+import { seededRandom, type Random } from '../../../src/server/base/random.ts';
 import { makeMmdb } from '../mmdb.ts';
 import { drawFrom, drawName, labels, zones, type Draw } from './words.ts';
 

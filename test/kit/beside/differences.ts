@@ -1,7 +1,7 @@
 /** What two replies to one query differ in. */
-import { TYPE } from '../../../src/wire/iana.ts';
-import { readMessage, type DnsRecord, type Message } from '../../../src/wire/message.ts';
-import { flagNames, printData } from '../../../src/wire/print.ts';
+import { TYPE } from '../../../src/server/wire/iana.ts';
+import { readMessage, type DnsRecord, type Message } from '../../../src/server/wire/message.ts';
+import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import type { RandomBlock } from './corefiles.ts';
 import type { RandomQuery } from './queries.ts';
 

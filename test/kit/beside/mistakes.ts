@@ -1,5 +1,5 @@
 /** Corefiles with a mistake or none: examples of every property of CoreDNS, with words and lines changed by chance. */
-import type { Random } from '../../../src/base/random.ts';
+import type { Random } from '../../../src/server/base/random.ts';
 import { directives, type Property } from '../../../tools/coredns/properties.ts';
 import { drawFrom, type Draw } from './words.ts';
 

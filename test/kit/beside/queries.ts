@@ -1,5 +1,5 @@
 /** Queries as clients send them, and as nobody should. */
-import type { Random } from '../../../src/base/random.ts';
+import type { Random } from '../../../src/server/base/random.ts';
 import { drawFrom, drawName, labels, type Draw } from './words.ts';
 
 /** A query as bytes. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { seededRandom, type Random } from '../../../src/base/random.ts';
+import { seededRandom, type Random } from '../../../src/server/base/random.ts';
 import { start, type Child } from '../child.ts';
 
 /** Where each of the two listens. */

@@ -1,8 +1,8 @@
 /** Whole zones over TCP, as text that can be compared. */
 import { connect } from 'node:net';
-import { TYPE } from '../../../src/wire/iana.ts';
-import { readMessage, writeMessage } from '../../../src/wire/message.ts';
-import { printData } from '../../../src/wire/print.ts';
+import { TYPE } from '../../../src/server/wire/iana.ts';
+import { readMessage, writeMessage } from '../../../src/server/wire/message.ts';
+import { printData } from '../../../src/server/wire/print.ts';
 
 /** Longer than any of these zones takes, ms. */
 const SILENCE_MS = 3000;

@@ -2,16 +2,16 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { FLAG, TYPE, rcodeNumber, typeNumber } from '../../../src/wire/iana.ts';
+import { FLAG, TYPE, rcodeNumber, typeNumber } from '../../../src/server/wire/iana.ts';
 import {
   readMessage,
   writeMessage,
   type DnsRecord,
   type Message,
-} from '../../../src/wire/message.ts';
-import { parseName } from '../../../src/wire/name.ts';
-import { kindOf } from '../../../src/wire/record/table.ts';
-import { Words } from '../../../src/wire/words.ts';
+} from '../../../src/server/wire/message.ts';
+import { parseName } from '../../../src/server/wire/name.ts';
+import { kindOf } from '../../../src/server/wire/record/table.ts';
+import { Words } from '../../../src/server/wire/words.ts';
 
 /** `IP:PORT` of those that `startUpstreams` starts. */
 export const upstreams: readonly string[] = ['127.0.0.53:5300', '127.0.0.54:5300'];

@@ -1,5 +1,5 @@
 /** Names that random Corefiles, zones, upstreams and queries have in common, so that they meet. */
-import type { Random } from '../../../src/base/random.ts';
+import type { Random } from '../../../src/server/base/random.ts';
 
 /** Zones that server blocks and plugins are about. */
 export const zones: readonly string[] = [

@@ -1,5 +1,5 @@
 /** Random single changes of Corefiles, as people make them. */
-import type { Random } from '../../../src/base/random.ts';
+import type { Random } from '../../../src/server/base/random.ts';
 
 /** A Corefile with one thing else, and what it was; null: this change does not fit this file. */
 export type Change = (text: string, random: Random) => string | null;

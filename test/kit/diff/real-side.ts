@@ -5,12 +5,16 @@ import { connect, createServer, type Server } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ServedConfiguration } from '../../../src/diff/compare.ts';
-import type { PrintedRecord, QueryOutcome, DiffQuestion } from '../../../src/diff/question.ts';
-import { scriptedReply } from '../../../src/diff/script.ts';
-import { rcodeName, typeName } from '../../../src/wire/iana.ts';
-import { readMessage, writeMessage, type DnsRecord } from '../../../src/wire/message.ts';
-import { flagNames, printData } from '../../../src/wire/print.ts';
+import type { ServedConfiguration } from '../../../src/tools/diff/compare.ts';
+import type {
+  PrintedRecord,
+  QueryOutcome,
+  DiffQuestion,
+} from '../../../src/tools/diff/question.ts';
+import { scriptedReply } from '../../../src/tools/diff/script.ts';
+import { rcodeName, typeName } from '../../../src/server/wire/iana.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../../../src/server/wire/message.ts';
+import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import { start, type Child } from '../child.ts';
 
 /** What stands for upstreams, over UDP and TCP at port 53 of each address; it remembers who was asked. */

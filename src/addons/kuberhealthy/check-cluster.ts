@@ -1,0 +1,177 @@
+/** What is changed in the cluster: states of checks, their pods. Each request is one right that `deploy/check/rbac.yaml` gives. */
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import type { JsonObject } from '../../server/base/json-object.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import {
+  createObject,
+  deleteObject,
+  patchObject,
+  unlessMissing,
+  type ObjectRequest,
+} from '../../server/kube/api/one-object.ts';
+import { KINDS, type CheckObject, type CheckCondition } from './check-object.ts';
+import { khStateOf, statusOf } from './check-state.ts';
+import type { CheckerPod } from './check-pod.ts';
+import { resourcePath, type CheckWatch } from './check-watch.ts';
+
+/** What changing takes. */
+export interface CheckClusterParts {
+  readonly client: ApiClient;
+  readonly watch: CheckWatch;
+  readonly clock: Clock;
+}
+
+const WAIT_MS = 10_000;
+/** How often a change is retried on the current object after another process has changed it. */
+const TRIES_MAX = 10;
+const AGAIN_MS = 100;
+
+/** The finalizer that Kuberhealthy 3 puts on HealthChecks. */
+const FINALIZER = 'kuberhealthy.io/healthcheck';
+
+/** Changes go to the API server, and what it answers is known at once. All reject with an `ApiFailure`, or when aborted. */
+export class CheckCluster {
+  readonly #parts: CheckClusterParts;
+
+  constructor(parts: CheckClusterParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Changes the current state of a check, even if other processes change it at the same time.
+   * @param step the next state; null: there is nothing to change any more
+   * @returns the check with its new state; null: nothing was changed, or it is gone
+   */
+  async changeState(
+    { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
+    step: (check: CheckObject) => CheckCondition | null,
+    signal: AbortSignal,
+  ): Promise<CheckObject | null> {
+    return this.#change({ kind, namespace, name }, signal, (check) => {
+      const next = step(check);
+      return next === null ? null : () => this.#write(check, next, signal);
+    });
+  }
+
+  /**
+   * Says how far a job is.
+   * @returns the job; null: it was no more what it was before, or it is gone
+   */
+  async changePhase(
+    job: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
+    from: CheckObject['phase'],
+    to: CheckObject['phase'],
+    signal: AbortSignal,
+  ): Promise<CheckObject | null> {
+    const { client, watch } = this.#parts;
+    return this.#change(job, signal, ({ namespace, name, phase, objectVersion }) => {
+      if (phase !== from) return null;
+      const path = `${resourcePath('khjobs', namespace)}/${name}`;
+      const request = asked(path, `patch khjobs ${name}`, signal);
+      const patch = { metadata: { resourceVersion: objectVersion }, spec: { phase: to } };
+      return async () => watch.learn('khjobs', await patchObject(client, request, patch));
+    });
+  }
+
+  /** @param write what changes the check as it is; null: there is nothing to change any more */
+  async #change(
+    { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
+    signal: AbortSignal,
+    write: (check: CheckObject) => (() => Promise<void>) | null,
+  ): Promise<CheckObject | null> {
+    const { watch, clock } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      const check = watch.get(kind, namespace, name);
+      const change = check === null ? null : write(check);
+      if (change === null) return null;
+      try {
+        await change();
+        return watch.get(kind, namespace, name);
+      } catch (error) {
+        if (!(error instanceof ApiFailure)) throw error;
+        if (error.kind === 'missing') return null;
+        if (error.status !== 409 || tries === TRIES_MAX) throw error;
+      }
+      // The watch brings what it is now.
+      await sleep(clock, AGAIN_MS * tries, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #write(check: CheckObject, next: CheckCondition, signal: AbortSignal): Promise<void> {
+    const { namespace, name, version, stateVersion, uid } = check;
+    const { client, watch } = this.#parts;
+    // With the version that was read: the API server refuses what was decided on by something older.
+    const metadata = { resourceVersion: stateVersion };
+    if (version === 3) {
+      const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
+      const patch = { metadata, status: statusOf(check, next) };
+      const request = asked(path, `patch healthchecks/status ${name}`, signal);
+      watch.learn('healthchecks', await patchObject(client, request, patch));
+      return;
+    }
+    const folder = resourcePath('khstates', namespace);
+    const { annotations, spec } = khStateOf(check, next);
+    const owner = { ...KINDS[check.kind], name, uid };
+    if (stateVersion !== '') {
+      // What a job finds there may be another one's.
+      const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
+      const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
+      const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);
+      watch.learn('khstates', await patchObject(client, request, patch));
+      return;
+    }
+    const state = {
+      apiVersion: 'comcast.github.io/v1',
+      kind: 'KuberhealthyState',
+      metadata: { name, namespace, annotations, ownerReferences: [owner] },
+      spec,
+    };
+    const request = asked(folder, `create khstates ${name}`, signal);
+    watch.learn('khstates', await createObject(client, request, state));
+  }
+
+  async createPod(pod: JsonObject, namespace: string, signal: AbortSignal): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    await createObject(this.#parts.client, asked(path, 'create pods', signal), pod);
+  }
+
+  /** A pod that is gone already is as good as deleted. */
+  async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    await deleteObject(this.#parts.client, asked(path, 'delete pods', signal));
+  }
+
+  /** Deletes a KuberhealthyState, or a KuberhealthyJob. */
+  async deleteObject(
+    resource: 'khstates' | 'khjobs',
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = `${resourcePath(resource, namespace)}/${name}`;
+    await deleteObject(this.#parts.client, asked(path, `delete ${resource} ${name}`, signal));
+  }
+
+  /**
+   * Removes Kuberhealthy's finalizer from checks that are being deleted, since Kuberhealthy no longer runs and cannot
+   * do it.
+   */
+  async removeFinalizer(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { version, namespace, name, finalizers, stateVersion } = check;
+    if (version !== 3 || !finalizers.includes(FINALIZER)) return;
+    const path = `${resourcePath('healthchecks', namespace)}/${name}`;
+    const patch = {
+      metadata: {
+        resourceVersion: stateVersion,
+        finalizers: finalizers.filter((each) => each !== FINALIZER),
+      },
+    };
+    const request = asked(path, `patch healthchecks ${name}`, signal);
+    await unlessMissing(() => patchObject(this.#parts.client, request, patch));
+  }
+}
+
+function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
+  return { path, task, waitMs: WAIT_MS, signal };
+}

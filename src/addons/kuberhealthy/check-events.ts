@@ -1,0 +1,193 @@
+/** Events of checks, for `kubectl describe`: with the reasons that Kuberhealthy 3 gives them. */
+import type { Clock } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { child, text } from '../../server/base/json-object.ts';
+import { bugText, type Log } from '../../server/base/log.ts';
+import type { Random } from '../../server/base/random.ts';
+import { Recent } from '../../server/base/recent.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { createObject, patchObject, unlessMissing } from '../../server/kube/api/one-object.ts';
+import { fullName, KINDS, type CheckObject } from './check-object.ts';
+import { apiTime } from './check-state.ts';
+import { shortText } from './error-texts.ts';
+
+/** Why there is an event; words that people filter by. */
+export type EventReason =
+  | 'PodCreated'
+  | 'PodCreateFailed'
+  | 'CheckReported'
+  | 'CheckReportFailed'
+  | 'CheckRunTimedOut'
+  | 'CheckRunTimeout'
+  | 'CheckPodReaped'
+  | 'CheckFailedPodReaped'
+  | 'CheckPodExpired';
+
+/** What happened to a check. */
+export interface CheckEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: EventReason;
+  readonly message: string;
+}
+
+/** Gets what happens to checks. */
+export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
+
+/** What a report is as an event. */
+export function reported({
+  ok,
+  errors,
+}: {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+}): CheckEvent {
+  return ok
+    ? { type: 'Normal', reason: 'CheckReported', message: 'check reported OK' }
+    : { type: 'Warning', reason: 'CheckReported', message: errors.join('; ') };
+}
+
+/** What writing events takes. */
+export interface CheckEventsParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** What this replica is called. */
+  readonly host: string;
+}
+
+const WAIT_MS = 10_000;
+/** So many wait to be written; more are dropped: an event is worth no run. */
+const QUEUE_MAX = 256;
+/** Of one check: so many at once, and one more in so many milliseconds. */
+const BURST = 25;
+const EACH_MS = 30_000;
+/** The API server's own bound is 1024 characters. */
+const MESSAGE_MAX = 1000;
+/** What has happened before is counted, for so long after it did, milliseconds. */
+const REPEATS_MS = 600_000;
+const REMEMBERED_MAX = 2048;
+
+interface Written {
+  readonly name: string;
+  readonly count: number;
+}
+
+interface Allowance {
+  readonly left: number;
+  readonly at: number;
+}
+
+/** Writes events one after the other, when the API server takes them. Nothing waits for them. */
+export class CheckEvents {
+  readonly #parts: CheckEventsParts;
+  readonly #failures: FailureReport;
+  readonly #stopping = new AbortController();
+  readonly #queue: (readonly [CheckObject, CheckEvent])[] = [];
+  readonly #written: Recent<string, Written>;
+  /** Of checks that had events of late; those of all others are whole. */
+  readonly #allowances: Recent<string, Allowance>;
+  #writing: Promise<void> | null = null;
+  #dropped = 0;
+
+  constructor(parts: CheckEventsParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'writing events' });
+    this.#written = new Recent(clock, REPEATS_MS, REMEMBERED_MAX);
+    this.#allowances = new Recent(clock, BURST * EACH_MS, REMEMBERED_MAX);
+  }
+
+  /** Events that were not written: there were too many, or the API server did not take them. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Tells of something that happened to a check; never throws. */
+  readonly record: RecordEvent = (check, event) => {
+    if (this.#queue.length >= QUEUE_MAX || !this.#isAllowed(check)) {
+      this.#dropped++;
+      return;
+    }
+    // A report of many pages is not remembered for it.
+    this.#queue.push([check, { ...event, message: shortText(event.message, MESSAGE_MAX) }]);
+    this.#writing ??= this.#writeAll();
+  };
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#writing;
+  }
+
+  #isAllowed({ uid }: CheckObject): boolean {
+    const now = this.#parts.clock.now();
+    const known = this.#allowances.get(uid);
+    const left = Math.min(BURST, (known?.left ?? BURST) + (now - (known?.at ?? now)) / EACH_MS);
+    this.#allowances.put(uid, { left: Math.max(0, left - 1), at: now });
+    return left >= 1;
+  }
+
+  async #writeAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      try {
+        await this.#write(...next);
+        this.#failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#dropped++;
+        if (error instanceof ApiFailure) this.#failures.failed(error, 0, 'checks go on without');
+        else this.#parts.log.error(`${fullName(next[0])}: ${bugText(error)}`);
+      }
+    }
+    this.#writing = null;
+  }
+
+  async #write(check: CheckObject, { type, reason, message }: CheckEvent): Promise<void> {
+    const { client, clock, random, host } = this.#parts;
+    const { namespace, name, uid, kind, objectVersion } = check;
+    const key = `${uid} ${reason} ${message}`;
+    const now = apiTime(clock.wall());
+    const folder = `/api/v1/namespaces/${namespace}/events`;
+    const asked = { waitMs: WAIT_MS, signal: this.#stopping.signal };
+    const known = this.#written.get(key);
+    this.#written.delete(key);
+    if (known !== undefined) {
+      const counted = { ...known, count: known.count + 1 };
+      const request = { ...asked, path: `${folder}/${known.name}`, task: 'patch events' };
+      const patch = { count: counted.count, lastTimestamp: now };
+      // The API server forgets events after a while.
+      if ((await unlessMissing(() => patchObject(client, request, patch))) !== null) {
+        this.#written.put(key, counted);
+        return;
+      }
+    }
+    const request = { ...asked, path: folder, task: 'create events' };
+    const made = await createObject(client, request, {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: {
+        namespace,
+        name: `${name.slice(0, 200)}.${hex(random)}${hex(random)}`,
+      },
+      involvedObject: { ...KINDS[kind], namespace, name, uid, resourceVersion: objectVersion },
+      type,
+      reason,
+      message,
+      source: { component: 'kuberhealthy', host },
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    });
+    const written = text(child(made, 'metadata'), 'name');
+    this.#written.put(key, { name: written, count: 1 });
+  }
+}
+
+function hex(random: Random): string {
+  return random
+    .integer(2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+}

@@ -1,0 +1,310 @@
+/**
+ * Checks as Kuberhealthy's objects have them: KuberhealthyCheck (`comcast.github.io/v1`,
+ * Kuberhealthy 2) with its KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`,
+ * Kuberhealthy 3) with its status. What people wrote may be of any shape.
+ */
+import { parseDuration } from '../../server/base/duration.ts';
+import {
+  child,
+  isObject,
+  list,
+  text,
+  textMap,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+
+/** The major version of Kuberhealthy whose objects and reports these are. */
+export type KuberhealthyVersion = 2 | 3;
+
+/**
+ * The singular name of a resource that is a check, as kubectl shows it; `CheckResource` has the
+ * plural ones.
+ */
+export type CheckResourceName = 'khcheck' | 'khjob' | 'healthcheck';
+
+/** The API version and the kind of each, as an owner reference needs them. */
+export const KINDS: Readonly<
+  Record<CheckResourceName, { readonly apiVersion: string; readonly kind: string }>
+> = {
+  khcheck: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck' },
+  khjob: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyJob' },
+  healthcheck: { apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck' },
+};
+
+/** What a check is and how it is, whatever version it was written for. */
+export interface CheckObject {
+  readonly version: KuberhealthyVersion;
+  readonly kind: CheckResourceName;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly runsOnce: boolean;
+  /** Of a job: how far it is, `''` before it has run; `''` of all others. */
+  readonly phase: '' | 'Running' | 'Completed';
+  /** A job that has no state of its own, and cannot run. */
+  readonly isBlocked: boolean;
+  /** When the object was made, milliseconds since 1970. */
+  readonly madeAt: number;
+  /** Checks of ndots that are run instead of a pod: a file of checks; null: a pod is run. */
+  readonly ownChecks: string | null;
+  /** Labels and annotations of its pods, and their specification as it was written. */
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly podAnnotations: Readonly<Record<string, string>>;
+  readonly podSpec: JsonObject;
+  /** Whether it is being deleted, and waits for a finalizer to be removed. */
+  readonly isGoing: boolean;
+  readonly finalizers: readonly string[];
+  /** What is wrong with it and was passed over. */
+  readonly remarks: readonly string[];
+  readonly state: CheckCondition;
+  /** Of the object that has the state; `''`: there is none yet. */
+  readonly stateVersion: string;
+  /** Of the check itself. */
+  readonly objectVersion: string;
+}
+
+/** How a check is. Times are milliseconds since 1970. */
+export interface CheckCondition {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+  /** Of the run that may report; `''`: none may. */
+  readonly run: string;
+  /** Whether that run has neither reported nor run out of time. */
+  readonly isRunning: boolean;
+  /** When the last run began; null: there was none. */
+  readonly begunAt: number | null;
+  /** How long the last run took, milliseconds. */
+  readonly tookMs: number;
+  readonly node: string;
+  /** Kuberhealthy 2 says when it was told last, and by whom. */
+  readonly toldAt: number | null;
+  readonly authoritativePod: string;
+  /** Counts and times of Kuberhealthy 3; version 2 does not have them. */
+  readonly successes: number;
+  readonly failures: number;
+  readonly failuresInARow: number;
+  readonly lastOkAt: number | null;
+  readonly lastFailureAt: number | null;
+}
+
+/** The annotation with checks of ndots. */
+export const OWN_CHECKS = 'ndots.dev/checks';
+/**
+ * Annotations of a KuberhealthyState: its kind has no place for when a run began, and whether it is
+ * over.
+ */
+export const BEGUN = 'ndots.dev/run-began';
+/** See `BEGUN`. */
+export const RUNNING = 'ndots.dev/run-is-on';
+
+/** Kuberhealthy's own. */
+const INTERVAL_MS = 10 * 60_000;
+const TIMEOUT_MS: Readonly<Record<KuberhealthyVersion, number>> = { 2: 5 * 60_000, 3: 30_000 };
+/** Nothing is done more often, and nothing takes longer. */
+const LEAST_MS = 1000;
+const MOST_MS = 366 * 86_400_000;
+/**
+ * No later time can be written as a date (ECMA-262, 21.4.1.1), and the objects have whole numbers
+ * of 64 bits. Seconds since 1970.
+ */
+const LATEST_S = 8.64e12;
+
+/** The state of a check that never ran. */
+function noState(version: KuberhealthyVersion): CheckCondition {
+  return {
+    ok: version === 2,
+    errors: [],
+    run: '',
+    isRunning: false,
+    begunAt: null,
+    tookMs: 0,
+    node: '',
+    toldAt: null,
+    authoritativePod: '',
+    successes: 0,
+    failures: 0,
+    failuresInARow: 0,
+    lastOkAt: null,
+    lastFailureAt: null,
+  };
+}
+
+/** A KuberhealthyCheck with its KuberhealthyState, if it has one yet. */
+export function readKhCheck(object: JsonObject, state: JsonObject | null): CheckObject {
+  return { ...ofVersion2(object, state, 'khcheck'), runsOnce: false, phase: '' };
+}
+
+/**
+ * A KuberhealthyJob, which runs once, with its KuberhealthyState: that of a check of the same name,
+ * if there is one.
+ */
+export function readKhJob(object: JsonObject, state: JsonObject | null): CheckObject {
+  const phase = text(child(object, 'spec'), 'phase');
+  const job = ofVersion2(object, state, 'khjob');
+  const owner = list(child(state ?? {}, 'metadata'), 'ownerReferences').find((each) =>
+    isObject(each),
+  );
+  const isOthers = isObject(owner) && text(owner, 'uid') !== job.uid;
+  return {
+    ...job,
+    ...(isOthers && { state: noState(2) }),
+    runsOnce: true,
+    phase: phase === '' || phase === 'Running' ? phase : 'Completed',
+  };
+}
+
+function ofVersion2(
+  object: JsonObject,
+  state: JsonObject | null,
+  kind: CheckResourceName,
+): Omit<CheckObject, 'runsOnce' | 'phase'> {
+  const spec = child(object, 'spec');
+  return {
+    ...common(object, kind),
+    podLabels: textMap(spec, 'extraLabels'),
+    podAnnotations: textMap(spec, 'extraAnnotations'),
+    podSpec: child(spec, 'podSpec'),
+    state: state === null ? noState(2) : readKhState(state),
+    stateVersion: state === null ? '' : text(child(state, 'metadata'), 'resourceVersion'),
+  };
+}
+
+/** A HealthCheck. */
+export function readHealthCheck(object: JsonObject): CheckObject {
+  const spec = child(object, 'spec');
+  const pod = child(spec, 'podSpec');
+  const metadata = child(pod, 'metadata');
+  return {
+    ...common(object, 'healthcheck'),
+    phase: '',
+    podLabels: { ...textMap(metadata, 'labels'), ...textMap(spec, 'extraLabels') },
+    podAnnotations: { ...textMap(metadata, 'annotations'), ...textMap(spec, 'extraAnnotations') },
+    podSpec: child(pod, 'spec'),
+    runsOnce: spec['singleRunOnly'] === true,
+    state: readStatus(child(object, 'status')),
+    stateVersion: text(child(object, 'metadata'), 'resourceVersion'),
+  };
+}
+
+function common(
+  object: JsonObject,
+  kind: CheckResourceName,
+): Omit<
+  CheckObject,
+  'podLabels' | 'podAnnotations' | 'podSpec' | 'runsOnce' | 'phase' | 'state' | 'stateVersion'
+> {
+  const version = kind === 'healthcheck' ? 3 : 2;
+  const metadata = child(object, 'metadata');
+  const spec = child(object, 'spec');
+  const remarks: string[] = [];
+  const time = (key: string, usual: number): number => {
+    const given = spec[key];
+    if (given === undefined || given === '' || given === null) return usual;
+    const ms = typeof given === 'string' ? parseDuration(given) : null;
+    if (ms !== null && ms > 0) return Math.min(MOST_MS, Math.max(LEAST_MS, ms));
+    remarks.push(
+      `spec.${key} is ${JSON.stringify(given).slice(0, 60)}, which is no time such as 2m: ${usual / 1000}s is taken`,
+    );
+    return usual;
+  };
+  const own = textMap(metadata, 'annotations')[OWN_CHECKS] ?? '';
+  return {
+    version,
+    kind,
+    isBlocked: false,
+    objectVersion: text(metadata, 'resourceVersion'),
+    madeAt: timeOf(text(metadata, 'creationTimestamp')) ?? 0,
+    namespace: text(metadata, 'namespace'),
+    name: text(metadata, 'name'),
+    uid: text(metadata, 'uid'),
+    labels: textMap(metadata, 'labels'),
+    intervalMs: time('runInterval', INTERVAL_MS),
+    timeoutMs: time('timeout', TIMEOUT_MS[version]),
+    ownChecks: own.trim() === '' ? null : own,
+    isGoing: text(metadata, 'deletionTimestamp') !== '',
+    finalizers: list(metadata, 'finalizers').filter((each) => typeof each === 'string'),
+    remarks,
+  };
+}
+
+function readKhState(object: JsonObject): CheckCondition {
+  const spec = child(object, 'spec');
+  const annotations = textMap(child(object, 'metadata'), 'annotations');
+  const toldAt = timeOf(text(spec, 'LastRun'));
+  return {
+    ...noState(2),
+    ok: spec['OK'] === true,
+    errors: errorsOf(spec, 'Errors'),
+    run: text(spec, 'uuid'),
+    isRunning: annotations[RUNNING] === 'true' && text(spec, 'uuid') !== '',
+    begunAt: timeOf(annotations[BEGUN] ?? '') ?? toldAt,
+    tookMs: Math.max(0, parseDuration(text(spec, 'RunDuration')) ?? 0),
+    node: text(spec, 'Node'),
+    toldAt,
+    authoritativePod: text(spec, 'AuthoritativePod'),
+  };
+}
+
+function readStatus(status: JsonObject): CheckCondition {
+  const run = text(status, 'currentUUID');
+  const at = (key: string): number | null => {
+    const seconds = numberOf(status, key);
+    return seconds > 0 && seconds <= LATEST_S ? seconds * 1000 : null;
+  };
+  return {
+    ...noState(3),
+    ok: status['ok'] === true,
+    errors: errorsOf(status, 'errors'),
+    run,
+    isRunning: run !== '',
+    begunAt: at('lastRunUnix'),
+    // Nanoseconds.
+    tookMs: numberOf(status, 'runDuration') / 1e6,
+    successes: numberOf(status, 'successCount'),
+    failures: numberOf(status, 'failureCount'),
+    failuresInARow: numberOf(status, 'consecutiveFailures'),
+    lastOkAt: at('lastOKUnix'),
+    lastFailureAt: at('lastFailureUnix'),
+  };
+}
+
+function errorsOf(object: JsonObject, key: string): string[] {
+  return list(object, key).map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
+}
+
+function numberOf(object: JsonObject, key: string): number {
+  const value = object[key];
+  return typeof value === 'number' && value > 0 ? value : 0;
+}
+
+function timeOf(written: string): number | null {
+  const ms = Date.parse(written);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** Whether what its state tells is of another job, of the same name, that was there before. */
+export function isOfBefore({ kind, phase, state, madeAt }: CheckObject): boolean {
+  return kind === 'khjob' && phase === '' && state.begunAt !== null && state.begunAt < madeAt;
+}
+
+/** `namespace/name`. */
+export function fullName({ namespace, name }: Pick<CheckObject, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/** What a check is found by: no two have the same. */
+export function keyOf({
+  kind,
+  namespace,
+  name,
+}: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** The containers of a pod's specification that are objects. */
+export function containersOf(spec: JsonObject, key: string): readonly JsonObject[] {
+  return list(spec, key).filter(isObject);
+}

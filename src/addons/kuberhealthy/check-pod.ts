@@ -1,0 +1,209 @@
+/** The pod of one run: what its check says, and what Kuberhealthy adds to it. */
+import { asObject, child, list, text, type JsonObject } from '../../server/base/json-object.ts';
+import { plainAddress } from '../../server/base/ip.ts';
+import { containersOf, KINDS, type CheckObject } from './check-object.ts';
+
+/** What a pod is told of its run. */
+export interface PodTerms {
+  readonly run: string;
+  /** A secret of this run's pod, by which its reports are known from any address. */
+  readonly token: string;
+  /** Without the path. */
+  readonly reportingUrl: string;
+  /** When it begins and until when it may report, milliseconds since 1970. */
+  readonly begunAt: number;
+  readonly deadline: number;
+  /** Makes its name its own: five characters of a label. */
+  readonly suffix: string;
+}
+
+/** Labels that say that a pod is a checker, and of which run: of version 2, and of 3. */
+export const RUN_LABEL = { 2: 'kuberhealthy-run-id', 3: 'kh-run-uuid' } as const;
+/** Labels with the name of the check. */
+const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
+
+/** The paths that reports are sent to. */
+export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
+
+/** A label holds so many characters; a pod's name, which is its host name, too. */
+const LABEL_MAX = 63;
+/** Longest name of an object (RFC 1123). */
+const NAME_MAX = 253;
+/** One of each family. */
+const ADDRESSES_MAX = 2;
+
+/** The pod as it is created. Whether its specification is one the API server says. */
+export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
+  const { kind, namespace, name, uid } = check;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace,
+      name: `${shortened(name, LABEL_MAX - 6)}-${terms.suffix}`,
+      labels: { ...check.podLabels, ...labelsOf(check, terms) },
+      annotations: { ...check.podAnnotations, ...annotationsOf(check, terms) },
+      // What the check leaves behind goes with it.
+      ownerReferences: [{ ...KINDS[kind], name, uid, controller: true, blockOwnerDeletion: true }],
+    },
+    spec: specOf(check, terms),
+  };
+}
+
+function labelsOf({ version, name }: CheckObject, { run }: PodTerms): Record<string, string> {
+  return {
+    [RUN_LABEL[version]]: run,
+    // A longer name is no value of a label; the annotation has it whole.
+    [CHECK_LABEL[version]]: shortened(name, LABEL_MAX),
+    ...(version === 2 && { app: 'kuberhealthy-check' }),
+  };
+}
+
+/** The beginning of a name that is itself a name: it ends with a letter or a digit. */
+function shortened(name: string, most: number): string {
+  let end = Math.min(most, name.length);
+  while (end > 0 && !/[a-z0-9]/.test(name[end - 1]!)) end--;
+  return name.slice(0, end);
+}
+
+/** The annotation with the whole name of the check. */
+const CHECK_ANNOTATION = {
+  2: 'comcast.github.io/check-name',
+  3: 'kuberhealthyCheckName',
+} as const;
+
+function annotationsOf({ version, name }: CheckObject, terms: PodTerms): Record<string, string> {
+  const named = { [CHECK_ANNOTATION[version]]: name };
+  if (version === 2) return named;
+  return {
+    ...named,
+    createdBy: 'kuberhealthy',
+    createdTime: new Date(terms.begunAt).toISOString(),
+    [RUN_LABEL[3]]: terms.run,
+  };
+}
+
+function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject {
+  const { run, token, reportingUrl, deadline } = terms;
+  const variables: readonly JsonObject[] = [
+    // Every checker posts to this URL unchanged, so the token comes with the reports of old ones, too.
+    { name: 'KH_REPORTING_URL', value: `${reportingUrl}${REPORT_PATH[version]}?token=${token}` },
+    { name: 'KH_RUN_UUID', value: run },
+    {
+      name: 'KH_POD_NAMESPACE',
+      valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } },
+    },
+    { name: 'KH_CHECK_RUN_DEADLINE', value: String(Math.floor(deadline / 1000)) },
+  ];
+  const names = new Set(variables.map((variable) => variable['name']));
+  const told = (container: JsonObject): JsonObject => ({
+    ...container,
+    env: [
+      ...list(container, 'env').filter((each) => !names.has(asObject(each)['name'])),
+      ...variables,
+    ],
+  });
+  return {
+    ...podSpec,
+    // A container that is started again would report a run twice. Version 3 leaves that to the check.
+    ...((version === 2 || text(podSpec, 'restartPolicy') === '') && { restartPolicy: 'Never' }),
+    containers: containersOf(podSpec, 'containers').map(told),
+    ...(Array.isArray(podSpec['initContainers']) && {
+      initContainers: containersOf(podSpec, 'initContainers').map(told),
+    }),
+  };
+}
+
+/** A checker pod, as far as it matters after it was made. */
+export interface CheckerPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: 2 | 3;
+  readonly run: string;
+  /** Name of its check. */
+  readonly check: string;
+  readonly phase: string;
+  readonly node: string;
+  /** Those that it has for itself until it ends: on its node's network it has none. */
+  readonly addresses: readonly string[];
+  /** Of the object that it was made for. */
+  readonly owner: string;
+  /** The secret in its reporting URL; `''`: it has none. */
+  readonly token: string;
+  /** Milliseconds since 1970. */
+  readonly madeAt: number;
+  /** Whether it is being deleted, but the kubelet or a finalizer has not let it go yet. */
+  readonly isGoing: boolean;
+  /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
+  readonly condition: string;
+}
+
+/** @returns null: the pod does not belong to a check */
+export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | null {
+  const metadata = child(pod, 'metadata');
+  const run = text(child(metadata, 'labels'), RUN_LABEL[version]);
+  const check =
+    text(child(metadata, 'annotations'), CHECK_ANNOTATION[version]) ||
+    text(child(metadata, 'labels'), CHECK_LABEL[version]);
+  if (run === '' || check === '') return null;
+  const status = child(pod, 'status');
+  const spec = child(pod, 'spec');
+  const phase = text(status, 'phase');
+  return {
+    namespace: text(metadata, 'namespace'),
+    name: text(metadata, 'name'),
+    version,
+    run,
+    // No name is longer; an annotation may be.
+    check: check.slice(0, NAME_MAX),
+    phase,
+    node: text(spec, 'nodeName'),
+    addresses:
+      (phase === 'Running' || phase === 'Pending') && spec['hostNetwork'] !== true
+        ? addressesOf(status)
+        : [],
+    owner: text(containersOf(metadata, 'ownerReferences')[0] ?? {}, 'uid'),
+    token: tokenOf(spec),
+    madeAt: Date.parse(text(metadata, 'creationTimestamp')) || 0,
+    isGoing: text(metadata, 'deletionTimestamp') !== '',
+    condition: conditionOf(status),
+  };
+}
+
+function addressesOf(status: JsonObject): readonly string[] {
+  const all = [
+    text(status, 'podIP'),
+    ...containersOf(status, 'podIPs').map((each) => text(each, 'ip')),
+  ];
+  return [...new Set(all)]
+    .filter((address) => address !== '')
+    .map(plainAddress)
+    .slice(0, ADDRESSES_MAX);
+}
+
+const TOKEN = /[?&]token=([0-9a-f-]{32,64})$/;
+
+function tokenOf(spec: JsonObject): string {
+  for (const container of containersOf(spec, 'containers'))
+    for (const variable of containersOf(container, 'env'))
+      if (text(variable, 'name') === 'KH_REPORTING_URL')
+        return TOKEN.exec(text(variable, 'value'))?.[1] ?? '';
+  return '';
+}
+
+function conditionOf(status: JsonObject): string {
+  const phase = text(status, 'phase') || 'Unknown';
+  const states = [
+    ...containersOf(status, 'initContainerStatuses'),
+    ...containersOf(status, 'containerStatuses'),
+  ]
+    .map((each) => child(each, 'state'))
+    .flatMap((state) => [child(state, 'waiting'), child(state, 'terminated')]);
+  const scheduling = containersOf(status, 'conditions').filter(
+    (each) => text(each, 'type') === 'PodScheduled' && text(each, 'status') === 'False',
+  );
+  const found = [...states, ...scheduling].find((each) => text(each, 'reason') !== '');
+  if (found === undefined) return phase;
+  const message = text(found, 'message').replace(/\s+/g, ' ').slice(0, 200);
+  return `${phase}: ${text(found, 'reason').slice(0, 100)}${message === '' ? '' : ` (${message})`}`;
+}

@@ -1,0 +1,338 @@
+/** What the leading replica does: begins runs when they are due, ends those that do not report, and clears pods away. */
+import { sleep } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { bugText } from '../../server/base/log.ts';
+import { printDuration } from '../../server/base/duration.ts';
+import { child, text } from '../../server/base/json-object.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { fullName, isOfBefore, keyOf, type CheckObject } from './check-object.ts';
+import { podOf } from './check-pod.ts';
+import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
+import type { CheckWatch } from './check-watch.ts';
+import { isOfObject } from './object-failure.ts';
+import { OwnRuns, type OwnRunsParts } from './own-runs.ts';
+import { PodSweeper, type Retention } from './pod-sweeper.ts';
+import { RefusedChecks } from './refused-checks.ts';
+
+/** What running checks takes. */
+export interface CheckRunnerParts extends OwnRunsParts {
+  readonly watch: CheckWatch;
+  readonly retention: Retention;
+  /** Makes the names of runs, and their secrets: random UUIDs. */
+  readonly newRun: () => string;
+  /** Where checkers report, without the path. */
+  readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
+  /** Why a checker that ran may not have found the way to report; `''`: nothing is known against it. */
+  readonly whyUnreported: () => Promise<string>;
+}
+
+/** What the scheduler is doing, for metrics. */
+export interface RunnerNumbers {
+  readonly loopSeconds: number;
+  readonly due: number;
+  readonly begun: number;
+  /** Checks that wait because the API server did not let them be changed. */
+  readonly refused: number;
+}
+
+/** The outcome of a request for a run. `follows`: another replica is the leader. */
+export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
+
+const TICK_MS = 1000;
+/** The least time between the last run and one that is requested, because anybody may request runs. */
+const ASKED_MS = 10_000;
+/** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
+const BUSY_MAX = 16;
+const BEGIN_MAX = 20;
+/** A report that is on its way at the deadline may still be taken; then the run has failed. */
+const GRACE_MS = 2000;
+/** After a failure of the API server nothing is tried for so long. */
+const REST_MS = 5000;
+/** As long as it asks for, but no longer. */
+const REST_MAX_MS = 60_000;
+
+/** Runs checks for as long as this replica leads. */
+export class CheckRunner {
+  readonly #parts: CheckRunnerParts;
+  readonly #failures: FailureReport;
+  readonly #busy = new Set<string>();
+  readonly #own: OwnRuns;
+  readonly sweeper: PodSweeper;
+  /** Checks that run before they are due: a run was requested, or their last one was given up. */
+  readonly #asked = new Set<string>();
+  /** Checks that the API server did not let be changed. */
+  readonly #refused: RefusedChecks;
+  /** Checks at which the last failure was found: after the rest the others have their turn first. */
+  readonly #last = new Map<string, CheckObject>();
+  #leads = false;
+  #restUntil = -Infinity;
+  #leadsSince = 0;
+  /** When the API server last did what it was asked. */
+  #servedAt = -Infinity;
+  #numbers = { loopSeconds: 0, due: 0, begun: 0 };
+
+  constructor(parts: CheckRunnerParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'running checks' });
+    this.#refused = new RefusedChecks(parts);
+    this.#own = new OwnRuns(parts, this.#failures, this.#refused);
+    this.sweeper = new PodSweeper(parts);
+  }
+
+  get numbers(): RunnerNumbers {
+    return { ...this.#numbers, refused: this.#refused.size };
+  }
+
+  /** Runs until the signal comes. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    this.#leadsSince = clock.now();
+    this.#leads = true;
+    const sweeping = this.sweeper.run(signal);
+    while (!signal.aborted) {
+      this.#tick(signal);
+      await sleep(clock, TICK_MS, signal);
+    }
+    this.#leads = false;
+    this.#asked.clear();
+    this.#refused.clear();
+    this.#last.clear();
+    this.#own.abortAll();
+    await sweeping;
+  }
+
+  /** Has a check run now, not when it is due. */
+  ask(namespace: string, name: string): RunRequest {
+    const { watch } = this.#parts;
+    if (!this.#leads || !watch.isSynced) return 'follows';
+    const check =
+      watch.get('healthcheck', namespace, name) ?? watch.get('khcheck', namespace, name);
+    if (check === null) return 'unknown';
+    if (check.state.isRunning || this.#busy.has(keyOf(check))) return 'runs';
+    if (watch.sinceBegun(check) < ASKED_MS) return 'too-soon';
+    this.#asked.add(keyOf(check));
+    return 'begins';
+  }
+
+  #tick(signal: AbortSignal): void {
+    const { watch, clock } = this.#parts;
+    const start = clock.now();
+    if (!watch.isSynced || start < this.#restUntil) return;
+    this.#forgetGone();
+    let begins = 0;
+    let due = 0;
+    for (const check of this.#inTurn()) {
+      const step = this.#stepFor(check);
+      if (step === null) continue;
+      if (step === this.#begin) {
+        due++;
+        if (begins >= BEGIN_MAX) continue;
+      }
+      if (this.#busy.size >= BUSY_MAX) continue;
+      if (step === this.#begin) begins++;
+      void this.#take(check, step, signal);
+    }
+    this.#numbers = {
+      loopSeconds: (clock.now() - start) / 1000,
+      due,
+      begun: this.#numbers.begun,
+    };
+  }
+
+  #forgetGone(): void {
+    const { watch } = this.#parts;
+    const isGone = ({ kind, namespace, name }: CheckObject): boolean =>
+      watch.get(kind, namespace, name) === null;
+    this.#refused.forget(isGone);
+    for (const [key, check] of this.#last) if (isGone(check)) this.#last.delete(key);
+  }
+
+  *#inTurn(): Generator<CheckObject> {
+    const { watch } = this.#parts;
+    const last: CheckObject[] = [];
+    for (const check of watch.checks()) {
+      if (this.#last.has(keyOf(check))) last.push(check);
+      else yield check;
+    }
+    yield* last;
+  }
+
+  /** What is to be done about a check now; null: nothing. */
+  #stepFor(check: CheckObject): CheckStep | null {
+    const { watch, clock } = this.#parts;
+    const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
+    const key = keyOf(check);
+    if (this.#busy.has(key) || check.isBlocked) return null;
+    if (this.#refused.has(check)) return null;
+    if (check.isGoing) return this.#letGo;
+    if (isOfBefore(check)) return this.#mayBegin(check);
+    const ageMs = watch.sinceBegun(check);
+    if (state.isRunning) {
+      const isMine = this.#own.has(state.run);
+      // Checks of ndots run in this process: those that another one began ended with it.
+      if (ownChecks !== null && !isMine) return this.#giveUp;
+      if (ageMs <= timeoutMs + GRACE_MS) return null;
+      // It timed out while there was no leader, and perhaps nobody to take its report: that says nothing of the check.
+      const ranOutAt = clock.now() - ageMs + timeoutMs;
+      return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
+    }
+    if (kind === 'khjob' && check.phase !== '')
+      return check.phase === 'Running' && hasReported(check) ? this.#complete : null;
+    if (ageMs === Infinity) return this.#mayBegin(check);
+    if (!this.#asked.has(key) && (runsOnce || ageMs < intervalMs)) return null;
+    return this.#mayBegin(check);
+  }
+
+  #mayBegin({ ownChecks }: CheckObject): CheckStep | null {
+    return ownChecks !== null && this.#own.isFull ? null : this.#begin;
+  }
+
+  async #take(check: CheckObject, step: CheckStep, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts;
+    const key = keyOf(check);
+    this.#busy.add(key);
+    try {
+      await step.call(this, check, signal);
+      this.#servedAt = clock.now();
+      this.#failures.over();
+      this.#last.delete(key);
+      this.#refused.delete(check);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiFailure) {
+        if (this.#isOfCheck(error)) return this.#refused.add(check, error);
+        this.#last.set(key, check);
+        const restMs = Math.min(REST_MAX_MS, Math.max(REST_MS, error.retryAfterMs ?? 0));
+        this.#restUntil = clock.now() + restMs;
+        this.#failures.failed(error, restMs, 'states stay as they are');
+      } else log.error(`${fullName(check)}: ${bugText(error)}`);
+    } finally {
+      this.#busy.delete(key);
+    }
+  }
+
+  /** Whether it is about one check: then the others go on. What serves others at the same time is not in trouble as a whole. */
+  #isOfCheck(failure: ApiFailure): boolean {
+    const { clock } = this.#parts;
+    return (
+      isOfObject(failure) || (failure.kind === 'server' && clock.now() - this.#servedAt < REST_MS)
+    );
+  }
+
+  async #letGo(check: CheckObject, signal: AbortSignal): Promise<void> {
+    await this.#parts.cluster.removeFinalizer(check, signal);
+  }
+
+  async #giveUp(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { cluster, log } = this.#parts;
+    const { run } = check.state;
+    log.info(`${fullName(check)}: run ${run} is given up: it ended with the replica that led`);
+    const given = await cluster.changeState(
+      check,
+      ({ state }) => (state.run === run && state.isRunning ? givenUp(state) : null),
+      signal,
+    );
+    if (given === null || given.kind === 'khjob') return;
+    // At once, not an interval later, because the state of the check is unknown.
+    if (this.#mayBegin(given) === null) this.#asked.add(keyOf(given));
+    else await this.#begin(given, signal);
+  }
+
+  async #complete(job: CheckObject, signal: AbortSignal): Promise<void> {
+    await this.#parts.cluster.changePhase(job, 'Running', 'Completed', signal);
+  }
+
+  async #begin(check: CheckObject, signal: AbortSignal): Promise<void> {
+    this.#asked.delete(keyOf(check));
+    if (check.ownChecks === null) return this.#beginRun(check, signal);
+    await this.#own.begin(() => this.#beginRun(check, signal));
+  }
+
+  async #beginRun(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
+    const run = newRun();
+    const url = check.ownChecks === null ? await reportingUrl(signal) : '';
+    // Before the pod: its report may come at once.
+    const started = await cluster.changeState(
+      check,
+      (now) =>
+        (now.state.isRunning && !isOfBefore(now)) || now.isGoing
+          ? null
+          : begun(now.state, run, clock.wall()),
+      signal,
+    );
+    if (started === null) return;
+    // The replica that records this first runs the job; it is not run again, whatever happens to this process.
+    if (
+      started.kind === 'khjob' &&
+      (await cluster.changePhase(started, '', 'Running', signal)) === null
+    )
+      return;
+    this.#numbers = { ...this.#numbers, begun: this.#numbers.begun + 1 };
+    if (started.ownChecks !== null)
+      return void this.#own.run(started, started.ownChecks, run, signal);
+    const begunAt = started.state.begunAt ?? clock.wall();
+    const pod = podOf(started, {
+      run,
+      token: newRun(),
+      reportingUrl: url,
+      begunAt,
+      deadline: begunAt + started.timeoutMs,
+      suffix: run.replaceAll('-', '').slice(0, 5),
+    });
+    try {
+      await cluster.createPod(pod, started.namespace, signal);
+      const message = `created pod ${text(child(pod, 'metadata'), 'name')}`;
+      record(started, { type: 'Normal', reason: 'PodCreated', message });
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+      const message = `failed to create pod: ${error.message}`;
+      record(started, { type: 'Warning', reason: 'PodCreateFailed', message });
+      await this.#fail(started, run, podNotMade(started, error.message), signal);
+    }
+  }
+
+  async #end(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { run } = check.state;
+    this.#own.abort(run);
+    const why =
+      check.ownChecks === null ? await this.#whyUnreported(check) : 'the checks did not end';
+    const message = `check run ${run} exceeded timeout ${printDuration(check.timeoutMs)}${why === '' ? '' : `: ${why}`}`;
+    this.#parts.record(check, { type: 'Warning', reason: 'CheckRunTimedOut', message });
+    await this.#fail(check, run, timedOut(check, why), signal);
+  }
+
+  /** What its pod says of itself; of one that ran, what may have kept it from reporting. */
+  async #whyUnreported({ version, state }: CheckObject): Promise<string> {
+    const { watch, whyUnreported } = this.#parts;
+    if (!watch.pods.isListed(version)) return '';
+    const pod = watch.pods.ofRun(version, state.run);
+    if (pod === null) return 'its pod is gone';
+    const told = `pod ${pod.name} is ${pod.condition}`;
+    if (pod.phase === 'Pending') return told;
+    const why = await whyUnreported();
+    return why === '' ? told : `${told}; ${why}`;
+  }
+
+  async #fail(check: CheckObject, run: string, error: string, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, log, authoritativePod, watch } = this.#parts;
+    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
+    const failed = await cluster.changeState(
+      check,
+      (now) =>
+        now.state.run === run && now.state.isRunning
+          ? ended(now, { ok: false, errors: [error], node, authoritativePod }, clock.wall())
+          : null,
+      signal,
+    );
+    if (failed !== null) log.warning(`${fullName(check)}: ${error}`);
+  }
+}
+
+/** Whether a job's pod has said how it went. One that could not be run, or said nothing in time, stays as it is, as with Kuberhealthy. */
+function hasReported({ state }: CheckObject): boolean {
+  return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
+}
+
+type CheckStep = (check: CheckObject, signal: AbortSignal) => Promise<void>;

@@ -1,0 +1,344 @@
+/**
+ * The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its
+ * HealthChecks, listed and watched.
+ */
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
+import { bugText, type Log } from '../../server/base/log.ts';
+import type { Random } from '../../server/base/random.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { findObject } from '../../server/kube/api/one-object.ts';
+import { Reflector } from '../../server/kube/api/reflector.ts';
+import { JsonStore, type JsonChange, type OnLeftOut } from '../../server/kube/store/json-store.ts';
+import { ObjectRoom } from '../../server/kube/store/object-room.ts';
+import {
+  fullName,
+  keyOf,
+  readHealthCheck,
+  readKhCheck,
+  readKhJob,
+  type CheckResourceName,
+  type CheckObject,
+  type KuberhealthyVersion,
+} from './check-object.ts';
+import { CheckerPods } from './checker-pods.ts';
+import { storedObject } from './stored-object.ts';
+
+/** Group and version of each resource of Kuberhealthy, by its plural name in API paths. */
+export const RESOURCES = {
+  khchecks: { group: 'comcast.github.io', version: 'v1' },
+  khjobs: { group: 'comcast.github.io', version: 'v1' },
+  khstates: { group: 'comcast.github.io', version: 'v1' },
+  healthchecks: { group: 'kuberhealthy.github.io', version: 'v2' },
+} as const;
+
+/** A resource of Kuberhealthy, states included: its plural name, as in API paths. */
+export type CheckResource = keyof typeof RESOURCES;
+
+/** Which kinds each version of Kuberhealthy has. */
+const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>> = {
+  2: ['khchecks', 'khjobs', 'khstates'],
+  3: ['healthchecks'],
+};
+
+/** What watching takes. */
+export interface CheckWatchParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The namespace whose checks count; `''`: all. */
+  readonly namespace: string;
+}
+
+/** So often is asked whether the kinds that were not there are by now. */
+const LOOK_EVERY_MS = 60_000;
+const RETRY_MS = 5000;
+const WAIT_MS = 10_000;
+
+/** Objects take some kilobytes each; the container has 120 MiB, most of them for the program. */
+const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
+/** Objects that there is no room for are told of so often, milliseconds. */
+const TELL_MS = 60_000;
+const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
+  object: 'it is too large',
+  namespace: 'those of its namespace take all the room that one may have',
+  all: 'all objects together are too large',
+};
+
+const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
+/** A state has the name of its check, or of its job. */
+const BLOCKED =
+  'a khcheck is called so too, and both would have one khstate: the job runs when one of them is called otherwise';
+
+/** The path of a kind of objects in a namespace; `''`: in all. */
+export function resourcePath(resource: CheckResource, namespace: string): string {
+  const { group, version } = RESOURCES[resource];
+  const within = namespace === '' ? '' : `/namespaces/${namespace}`;
+  return `/apis/${group}/${version}${within}/${resource}`;
+}
+
+/** Follows the kinds that the cluster has. */
+export class CheckWatch {
+  readonly #parts: CheckWatchParts;
+  readonly #room = new ObjectRoom(ROOM);
+  readonly #stores: Readonly<Record<CheckResource, JsonStore>>;
+  readonly #reflectors: Reflector<JsonObject, JsonChange>[] = [];
+  readonly #followed = new Set<CheckResource>();
+  readonly #listed = new Set<CheckResource>();
+  readonly #checks = new Map<string, CheckObject>();
+  readonly #runs = new Map<string, string>();
+  readonly #sightings = new Map<string, RunSighting>();
+  readonly #stopping = new AbortController();
+  #looked = false;
+  #toldAt = -Infinity;
+
+  /** The pods of their runs. */
+  readonly pods: CheckerPods;
+
+  constructor(parts: CheckWatchParts) {
+    this.#parts = parts;
+    const store = (resource: CheckResource): JsonStore =>
+      new JsonStore(this.#room, (object, why) => this.#tellLeftOut(resource, object, why));
+    this.#stores = {
+      khchecks: store('khchecks'),
+      khjobs: store('khjobs'),
+      khstates: store('khstates'),
+      healthchecks: store('healthchecks'),
+    };
+    this.pods = new CheckerPods(parts);
+  }
+
+  start(): void {
+    void this.#discover();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#reflectors, this.pods].map((each) => each.stop()));
+  }
+
+  /** Whether all that the cluster has is known here. */
+  get isSynced(): boolean {
+    return this.#looked && [...this.#followed].every((resource) => this.#listed.has(resource));
+  }
+
+  /** The versions whose kinds the cluster has. */
+  get versions(): readonly KuberhealthyVersion[] {
+    return ([2, 3] as const).filter((version) =>
+      ofVersion[version].some((resource) => this.#followed.has(resource)),
+    );
+  }
+
+  checks(): Iterable<CheckObject> {
+    return this.#checks.values();
+  }
+
+  get(kind: CheckResourceName, namespace: string, name: string): CheckObject | null {
+    return this.#checks.get(keyOf({ kind, namespace, name })) ?? null;
+  }
+
+  /** The check whose present run is called so. */
+  byRun(version: KuberhealthyVersion, run: string): CheckObject | null {
+    const key = this.#runs.get(`${version} ${run}`);
+    return key === undefined ? null : (this.#checks.get(key) ?? null);
+  }
+
+  /** Objects that there was no room for, and about how many bytes the others take. */
+  get numbers(): { readonly leftOut: number; readonly bytes: number } {
+    let leftOut = 0;
+    for (const store of Object.values(this.#stores)) leftOut += store.leftOut;
+    return { leftOut, bytes: this.#room.taken };
+  }
+
+  /**
+   * States whose check is gone: namespace and name. None while there may be checks that are not
+   * known.
+   */
+  *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
+    const { khchecks, khjobs } = this.#stores;
+    if (khchecks.leftOut + khjobs.leftOut > 0) return;
+    for (const state of this.#stores.khstates.objects()) {
+      const { namespace, name } = namesOf(state);
+      const has = (kind: CheckResourceName): boolean => this.get(kind, namespace, name) !== null;
+      if (!has('khcheck') && !has('khjob')) yield { namespace, name };
+    }
+  }
+
+  /**
+   * How long ago the last run began, milliseconds; Infinity: there was none. By this process's own
+   * clock from when it saw the run begin: a clock that is set, or another machine's that goes
+   * differently, ends no run.
+   */
+  sinceBegun(check: CheckObject): number {
+    const sighting = this.#sightings.get(keyOf(check));
+    return sighting === undefined ? Infinity : this.#parts.clock.now() - sighting.beganAt;
+  }
+
+  /** Takes in what the API server answered to a change, before the watch has it. */
+  learn(resource: CheckResource, object: JsonObject): void {
+    const { namespace, name } = namesOf(object);
+    if (name === '') return;
+    const changes: JsonChange[] = [];
+    this.#stores[resource].put(namespace, name, [storedObject(object)], changes);
+    this.#changed(resource, changes);
+  }
+
+  async #discover(): Promise<void> {
+    const { clock, log } = this.#parts;
+    const { signal } = this.#stopping;
+    const failures = new FailureReport({
+      clock,
+      log,
+      work: 'looking for the kinds of Kuberhealthy',
+    });
+    while (!signal.aborted) {
+      let waitMs = LOOK_EVERY_MS;
+      try {
+        for (const version of [2, 3] as const)
+          for (const resource of await this.#served(version, signal)) this.#follow(resource);
+        if (!this.#looked && this.#followed.size === 0)
+          log.warning(
+            'the cluster has neither khchecks.comcast.github.io nor healthchecks.kuberhealthy.github.io: kubectl apply -f deploy/check/crds.yaml',
+          );
+        this.#looked = true;
+        failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        waitMs = RETRY_MS;
+        if (error instanceof ApiFailure) failures.failed(error, waitMs, 'no check runs meanwhile');
+        else log.error(bugText(error));
+      }
+      if (this.#followed.size === Object.keys(RESOURCES).length) return;
+      await sleep(clock, waitMs, signal);
+    }
+  }
+
+  /** The kinds of a version that the cluster has. */
+  async #served(
+    version: KuberhealthyVersion,
+    signal: AbortSignal,
+  ): Promise<readonly CheckResource[]> {
+    const wanted = ofVersion[version].filter((resource) => !this.#followed.has(resource));
+    if (wanted.length === 0) return [];
+    const { group, version: served } = RESOURCES[wanted[0]!];
+    const path = `/apis/${group}/${served}`;
+    const task = `get ${group}`;
+    const found = await findObject(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
+    if (found === null) return [];
+    const names = new Set(children(found, 'resources').map((each) => text(each, 'name')));
+    // Nothing of version 2 can run without its states: the log tells that they are missing.
+    const has = (resource: string): boolean => names.has(resource);
+    return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
+  }
+
+  #follow(resource: CheckResource): void {
+    const version = resource === 'healthchecks' ? 3 : 2;
+    if (!this.versions.includes(version)) this.pods.follow(version);
+    this.#followed.add(resource);
+    const reflector = new Reflector<JsonObject, JsonChange>({
+      ...this.#parts,
+      resource: {
+        labelSelector: '',
+        fieldSelector: '',
+        forms: [
+          {
+            name: `${resource}.${RESOURCES[resource].group}`,
+            path: resourcePath(resource, this.#parts.namespace),
+            transform: (raw) => [storedObject(raw)],
+          },
+        ],
+      },
+      store: this.#stores[resource],
+      canStream: async () => false,
+      changes: (batch) => this.#changed(resource, batch),
+      listed: () => void this.#listed.add(resource),
+      failed: () => undefined,
+    });
+    this.#reflectors.push(reflector);
+    reflector.start();
+  }
+
+  #tellLeftOut(resource: CheckResource, ...[object, why]: Parameters<OnLeftOut>): void {
+    const { clock, log } = this.#parts;
+    if (clock.now() - this.#toldAt < TELL_MS) return;
+    this.#toldAt = clock.now();
+    const { leftOut } = this.numbers;
+    log.warning(
+      `${resource} ${fullName(object)} is left out, as ${leftOut} objects are: ${NO_ROOM[why]}`,
+    );
+  }
+
+  #changed(resource: CheckResource, changes: readonly JsonChange[]): void {
+    const kinds = resource === 'healthchecks' ? (['healthcheck'] as const) : KINDS_OF_2;
+    const isNew = !this.#listed.has(resource);
+    for (const { before, now } of changes) {
+      const names = namesOf((now ?? before)!);
+      for (const kind of kinds) this.#reread({ kind, ...names }, isNew);
+    }
+  }
+
+  #reread(named: Pick<CheckObject, 'kind' | 'namespace' | 'name'>, isNew: boolean): void {
+    const key = keyOf(named);
+    const before = this.#checks.get(key);
+    const ran = before === undefined ? '' : `${before.version} ${before.state.run}`;
+    if (this.#runs.get(ran) === key) this.#runs.delete(ran);
+    const check = this.#read(named);
+    if (check === null) {
+      this.#checks.delete(key);
+      this.#sightings.delete(key);
+      return;
+    }
+    this.#checks.set(key, check);
+    if (check.state.run !== '') this.#runs.set(`${check.version} ${check.state.run}`, key);
+    this.#sight(key, check, isNew);
+    if (before?.uid === check.uid && before.remarks.join() === check.remarks.join()) return;
+    for (const remark of check.remarks) this.#parts.log.warning(`${fullName(check)}: ${remark}`);
+  }
+
+  #read({
+    kind,
+    namespace,
+    name,
+  }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): CheckObject | null {
+    const { khchecks, khjobs, khstates, healthchecks } = this.#stores;
+    const stores = { khcheck: khchecks, khjob: khjobs, healthcheck: healthchecks };
+    const object = stores[kind].get(namespace, name);
+    if (object === null) return null;
+    switch (kind) {
+      case 'khcheck':
+        return readKhCheck(object, khstates.get(namespace, name));
+      case 'khjob': {
+        if (khchecks.get(namespace, name) === null)
+          return readKhJob(object, khstates.get(namespace, name));
+        const job = readKhJob(object, null);
+        return { ...job, isBlocked: true, remarks: [...job.remarks, BLOCKED] };
+      }
+      case 'healthcheck':
+        return readHealthCheck(object);
+    }
+  }
+
+  /** @param isNew what is found at the start began when it says; what changes later, just now */
+  #sight(key: string, { state: { begunAt } }: CheckObject, isNew: boolean): void {
+    if (begunAt === null) return void this.#sightings.delete(key);
+    const { clock } = this.#parts;
+    const known = this.#sightings.get(key);
+    if (known?.begunAt === begunAt) return;
+    const agoMs = isNew ? Math.max(0, clock.wall() - begunAt) : 0;
+    this.#sightings.set(key, { begunAt, beganAt: clock.now() - agoMs });
+  }
+}
+
+/** When a run began: as its object says, and by this process's clock. */
+interface RunSighting {
+  readonly begunAt: number;
+  readonly beganAt: number;
+}
+
+function namesOf(object: JsonObject): { namespace: string; name: string } {
+  const metadata = child(object, 'metadata');
+  return { namespace: text(metadata, 'namespace'), name: text(metadata, 'name') };
+}

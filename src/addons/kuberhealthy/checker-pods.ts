@@ -1,0 +1,204 @@
+/** The checker pods of a cluster as they are now, watched: a report or a timeout asks the API server nothing, however many there are. */
+import type { Clock } from '../../server/base/clock.ts';
+import type { Log } from '../../server/base/log.ts';
+import type { Random } from '../../server/base/random.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { Reflector } from '../../server/kube/api/reflector.ts';
+import type { ReflectedStore } from '../../server/kube/store/reflected-store.ts';
+import type { KuberhealthyVersion } from './check-object.ts';
+import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
+
+/** What watching pods takes. */
+export interface CheckerPodsParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The namespace whose pods count; `''`: all. */
+  readonly namespace: string;
+}
+
+/** How many pods of each version are remembered, because anybody can create pods with these labels. */
+const PODS_MAX = 20_000;
+
+/** Follows the pods that have the label of a run. */
+export class CheckerPods {
+  readonly #parts: CheckerPodsParts;
+  readonly #stores: Readonly<Record<KuberhealthyVersion, PodStore>>;
+  readonly #reflectors: Reflector<CheckerPod, never>[] = [];
+  readonly #listed = new Set<KuberhealthyVersion>();
+
+  constructor(parts: CheckerPodsParts) {
+    this.#parts = parts;
+    this.#stores = { 2: new PodStore(parts.clock), 3: new PodStore(parts.clock) };
+  }
+
+  /** Begins with those of a version. */
+  follow(version: KuberhealthyVersion): void {
+    const { namespace } = this.#parts;
+    const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
+    const reflector = new Reflector<CheckerPod, never>({
+      ...this.#parts,
+      resource: {
+        labelSelector: RUN_LABEL[version],
+        fieldSelector: '',
+        forms: [
+          {
+            name: 'pods',
+            path,
+            transform: (raw) => [readCheckerPod(raw, version)].filter((pod) => pod !== null),
+          },
+        ],
+      },
+      store: this.#stores[version],
+      canStream: async () => false,
+      changes: () => undefined,
+      listed: () => void this.#listed.add(version),
+      failed: () => undefined,
+    });
+    this.#reflectors.push(reflector);
+    reflector.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+  }
+
+  /** Whether those of a version are known. */
+  isListed(version: KuberhealthyVersion): boolean {
+    return this.#listed.has(version);
+  }
+
+  ofVersion(version: KuberhealthyVersion): Iterable<CheckerPod> {
+    return this.#stores[version].pods();
+  }
+
+  ofRun(version: KuberhealthyVersion, run: string): CheckerPod | null {
+    const [pod = null] = this.allOfRun(version, run);
+    return pod;
+  }
+
+  /** Pods with the label of a run; anybody who may create pods can add some. */
+  allOfRun(version: KuberhealthyVersion, run: string): Iterable<CheckerPod> {
+    return this.#stores[version].ofRun(run);
+  }
+
+  /**
+   * How old a pod is, milliseconds. By this process's own clock from when it saw the pod: a clock that is set makes none old.
+   * @returns 0 for one that is not known
+   */
+  ageOf(pod: CheckerPod): number {
+    return this.#stores[pod.version].ageOf(pod);
+  }
+
+  /** The run of the one running pod of version 2 that has this address for itself; `''`: there is none, or more than one. */
+  runAt(address: string): string {
+    return this.#stores[2].runAt(address);
+  }
+
+  /** How many are remembered, and how many were not for their number. */
+  get numbers(): { readonly pods: number; readonly leftOut: number } {
+    const { 2: two, 3: three } = this.#stores;
+    return { pods: two.size + three.size, leftOut: two.leftOut + three.leftOut };
+  }
+}
+
+class PodStore implements ReflectedStore<CheckerPod, never> {
+  readonly #clock: Clock;
+  readonly #pods = new Map<string, CheckerPod>();
+  readonly #byRun = new Map<string, Set<CheckerPod>>();
+  readonly #byAddress = new Map<string, Set<CheckerPod>>();
+  /** When each was made, by the clock of this process. */
+  readonly #made = new Map<string, number>();
+  #unlisted: Set<string> | null = null;
+  leftOut = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#pods.size;
+  }
+
+  /** About. */
+  get bytes(): number {
+    return this.#pods.size * 500;
+  }
+
+  put(namespace: string, name: string, [pod]: readonly CheckerPod[]): void {
+    const key = keyOf(namespace, name);
+    this.#unlisted?.delete(key);
+    const before = this.#pods.get(key);
+    const made = before?.run === pod?.run ? this.#made.get(key) : undefined;
+    this.#forget(key);
+    if (pod === undefined) return;
+    if (this.#pods.size >= PODS_MAX) {
+      this.leftOut++;
+      return;
+    }
+    this.#pods.set(key, pod);
+    // What a list brings was made when it says; what comes later, just now.
+    const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
+    this.#made.set(key, made ?? this.#clock.now() - agoMs);
+    addTo(this.#byRun, pod.run, pod);
+    for (const address of pod.addresses) addTo(this.#byAddress, address, pod);
+  }
+
+  remove(namespace: string, name: string): void {
+    this.#forget(keyOf(namespace, name));
+  }
+
+  beginList(): void {
+    this.#unlisted = new Set(this.#pods.keys());
+    this.leftOut = 0;
+  }
+
+  endList(): void {
+    for (const key of this.#unlisted ?? []) this.#forget(key);
+    this.#unlisted = null;
+  }
+
+  pods(): Iterable<CheckerPod> {
+    return this.#pods.values();
+  }
+
+  ageOf({ namespace, name }: CheckerPod): number {
+    const made = this.#made.get(keyOf(namespace, name));
+    return made === undefined ? 0 : this.#clock.now() - made;
+  }
+
+  ofRun(run: string): Iterable<CheckerPod> {
+    return this.#byRun.get(run) ?? [];
+  }
+
+  runAt(address: string): string {
+    const [pod, ...others] = this.#byAddress.get(address) ?? [];
+    return pod === undefined || others.length > 0 ? '' : pod.run;
+  }
+
+  #forget(key: string): void {
+    const pod = this.#pods.get(key);
+    if (pod === undefined) return;
+    this.#pods.delete(key);
+    this.#made.delete(key);
+    removeFrom(this.#byRun, pod.run, pod);
+    for (const address of pod.addresses) removeFrom(this.#byAddress, address, pod);
+  }
+}
+
+function addTo(map: Map<string, Set<CheckerPod>>, key: string, pod: CheckerPod): void {
+  const there = map.get(key);
+  if (there === undefined) map.set(key, new Set([pod]));
+  else there.add(pod);
+}
+
+function removeFrom(map: Map<string, Set<CheckerPod>>, key: string, pod: CheckerPod): void {
+  const there = map.get(key);
+  there?.delete(pod);
+  if (there?.size === 0) map.delete(key);
+}
+
+function keyOf(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,67 @@
+/** Checks that the API server does not let be changed, though it serves others: they are left alone for a while. */
+import type { Clock } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import type { Log } from '../../server/base/log.ts';
+import type { ApiFailure } from '../../server/kube/api/failure.ts';
+import { fullName, keyOf, type CheckObject } from './check-object.ts';
+
+/** What became of a check that the API server did not let be changed. */
+interface RefusedCheck {
+  readonly check: CheckObject;
+  /** In a row. */
+  readonly times: number;
+  /** Until when it is left alone. */
+  readonly until: number;
+}
+
+/** After the first refusal a check is left alone for so long, then twice as long, and so on, up to the second. */
+const REFUSED_MS = 5000;
+const REFUSED_MAX_MS = 5 * 60_000;
+
+/** Which checks are left alone, and for how long. */
+export class RefusedChecks {
+  readonly #clock: Clock;
+  readonly #failures: FailureReport;
+  readonly #refused = new Map<string, RefusedCheck>();
+
+  constructor(parts: { readonly clock: Clock; readonly log: Log }) {
+    this.#clock = parts.clock;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'running single checks' });
+  }
+
+  get size(): number {
+    return this.#refused.size;
+  }
+
+  /** Whether nothing is tried with it now. */
+  has(check: CheckObject): boolean {
+    const refusal = this.#refused.get(keyOf(check));
+    return refusal !== undefined && this.#clock.now() < refusal.until;
+  }
+
+  /** It could not be changed, once more. */
+  add(check: CheckObject, failure: ApiFailure): void {
+    const key = keyOf(check);
+    const times = (this.#refused.get(key)?.times ?? 0) + 1;
+    const restMs = Math.min(REFUSED_MAX_MS, REFUSED_MS * 2 ** (times - 1));
+    this.#refused.set(key, { check, times, until: this.#clock.now() + restMs });
+    const { kind, advice } = failure;
+    const message = `${fullName(check)}: ${failure.message}`;
+    this.#failures.failed({ kind, advice, message }, restMs, 'the others run');
+  }
+
+  /** It could be changed. */
+  delete(check: CheckObject): void {
+    if (this.#refused.delete(keyOf(check)) && this.#refused.size === 0) this.#failures.over();
+  }
+
+  /** Forgets those that are gone. */
+  forget(isGone: (check: CheckObject) => boolean): void {
+    for (const [key, { check }] of this.#refused) if (isGone(check)) this.#refused.delete(key);
+  }
+
+  clear(): void {
+    this.#refused.clear();
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What keeps a flood of reports from the API server: each taken report is a change of an object there, and a run of version 2 may report as
+ * often as it likes.
+ */
+import type { Clock } from '../../server/base/clock.ts';
+
+/** So many reports of one check wait for each other. */
+const WAITING_MAX = 4;
+/** So many changes of one check at once, and so many a second from then on. */
+const BURST = 10;
+const PER_SECOND = 1;
+/** Checks that are remembered; those that have been quiet are forgotten. */
+const REMEMBERED_MAX = 4096;
+
+interface PodTurn {
+  last: Promise<unknown>;
+  waiting: number;
+  left: number;
+  at: number;
+}
+
+/** Lets the reports of each check through one after the other, and no more than the API server is to be asked to take. */
+export class ReportGate {
+  readonly #clock: Clock;
+  readonly #turns = new Map<string, PodTurn>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Does the work when it is its turn; passes on what it throws.
+   * @param key whose report it is
+   * @returns null: too many reports of it are here, or were
+   */
+  async pass<T>(key: string, work: () => Promise<T>): Promise<T | null> {
+    const turn = this.#turnOf(key);
+    if (turn.waiting >= WAITING_MAX || turn.left < 1) return null;
+    turn.left--;
+    turn.waiting++;
+    const mine = turn.last.then(work);
+    turn.last = mine.catch(() => undefined);
+    try {
+      return await mine;
+    } finally {
+      turn.waiting--;
+    }
+  }
+
+  #turnOf(key: string): PodTurn {
+    const now = this.#clock.now();
+    let turn = this.#turns.get(key);
+    if (turn === undefined) {
+      if (this.#turns.size >= REMEMBERED_MAX) this.#forgetQuiet(now);
+      turn = { last: Promise.resolve(), waiting: 0, left: BURST, at: now };
+      this.#turns.set(key, turn);
+    }
+    turn.left = Math.min(BURST, turn.left + ((now - turn.at) / 1000) * PER_SECOND);
+    turn.at = now;
+    return turn;
+  }
+
+  #forgetQuiet(now: number): void {
+    for (const [key, { waiting, at }] of this.#turns)
+      if (waiting === 0 && now - at > (BURST / PER_SECOND) * 1000) this.#turns.delete(key);
+  }
+}

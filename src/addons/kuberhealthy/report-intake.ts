@@ -1,0 +1,268 @@
+/**
+ * Reports of checkers, taken and refused as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`. Its clients have one
+ * try: they mean to have more, but have sent the body with the first. So what cannot be written down now is held until it can be.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { printSpan } from '../../server/base/elapsed.ts';
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { isObject } from '../../server/base/json-object.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import type { CheckCluster } from './check-cluster.ts';
+import { reported, type RecordEvent } from './check-events.ts';
+import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
+import { ended } from './check-state.ts';
+import type { CheckWatch } from './check-watch.ts';
+import { ReportGate } from './report-gate.ts';
+
+/** A report as it came. */
+export interface ReportRequest {
+  readonly version: KuberhealthyVersion;
+  readonly method: string;
+  readonly contentType: string;
+  /** The header `kh-run-uuid`; `''`: there was none. */
+  readonly run: string;
+  /** Address of the sender, as the socket has it: what headers say of it can be forged. */
+  readonly from: string;
+  /** The secret of its URL; `''`: there was none. */
+  readonly token: string;
+  /** Null: it is larger than is taken. */
+  readonly body: string | null;
+}
+
+/** What is answered. */
+export interface ReportAnswer {
+  readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
+  /** Why it was not taken; empty: it was. */
+  readonly text: string;
+  /** `namespace/name` of the check, once it is known. */
+  readonly check: string;
+}
+
+/** What taking reports takes. */
+export interface ReportIntakeParts {
+  readonly watch: CheckWatch;
+  readonly cluster: CheckCluster;
+  readonly clock: Clock;
+  readonly record: RecordEvent;
+  /** What this replica is called, in states too. */
+  readonly authoritativePod: string;
+}
+
+/** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
+const UNKNOWN_MS = 2000;
+const UNKNOWN_MAX = 64;
+/** The most reports of one sender at a time, so that one that floods does not make others wait. */
+const UNKNOWN_EACH_MAX = 4;
+const LOOK_EVERY_MS = 100;
+/** While the API server is away a report is held for so long, and tried so often. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 1000;
+
+/** Takes reports into the states of their checks. Any replica does. */
+export class ReportIntake {
+  readonly #parts: ReportIntakeParts;
+  readonly #gate: ReportGate;
+  /** Reports of unknown runs that wait, by their senders. */
+  readonly #waiting = new Map<string, number>();
+  #waitingOfAll = 0;
+
+  constructor(parts: ReportIntakeParts) {
+    this.#parts = parts;
+    this.#gate = new ReportGate(parts.clock);
+  }
+
+  /** Rejects with an `ApiFailure` if the state cannot be written for a minute. */
+  async take(request: ReportRequest, signal: AbortSignal): Promise<ReportAnswer> {
+    const { version } = request;
+    const { watch } = this.#parts;
+    if (version === 3) {
+      if (request.method !== 'POST') return refused(405, 'reports are posted');
+      if (!request.contentType.startsWith('application/json'))
+        return refused(415, 'a report is application/json');
+      if (request.run === '') return refused(400, 'the header kh-run-uuid is missing');
+    }
+    let [run, check] = this.#find(request);
+    if (check === null || !this.#isOwn(request, run, check)) {
+      if (!(await this.#untilKnown(request, signal)))
+        return refused(503, 'too many reports of unknown runs');
+      [run, check] = this.#find(request);
+    }
+    if (!watch.isSynced) return refused(503, 'the checks are not known here yet');
+    if (check === null)
+      return refused(
+        400,
+        run === ''
+          ? 'no header kh-run-uuid, and no checker pod of its own has this address'
+          : `run uuid ${shown(run)} is invalid or expired`,
+      );
+    const late = this.#lateness(check);
+    if (late !== null) return { ...late, check: fullName(check) };
+    if (!this.#isOwn(request, run, check))
+      return { ...refused(403, strangerText(request)), check: fullName(check) };
+    return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
+  }
+
+  /** Whether it comes from the pod of its run: by the pod's own address, or with the pod's secret. */
+  #isOwn({ version, from, token }: ReportRequest, run: string, check: CheckObject): boolean {
+    for (const pod of this.#parts.watch.pods.allOfRun(version, run)) {
+      if (pod.namespace !== check.namespace || pod.owner !== check.uid) continue;
+      if (pod.addresses.includes(from) || isSecret(token, pod.token)) return true;
+    }
+    return false;
+  }
+
+  /** Version 2 knows a pod without the header by its address. */
+  #find({ version, run: given, from }: ReportRequest): readonly [string, CheckObject | null] {
+    const { watch } = this.#parts;
+    const run = given === '' && version === 2 ? watch.pods.runAt(from) : given;
+    return [run, run === '' ? null : watch.byRun(version, run)];
+  }
+
+  async #write(
+    { version, body }: ReportRequest,
+    run: string,
+    check: CheckObject,
+    signal: AbortSignal,
+  ): Promise<ReportAnswer> {
+    if (body === null) return refused(413, 'a report this large is taken from nobody');
+    const report = readReport(body, version);
+    if (typeof report === 'string') return refused(400, report);
+    if (saysTheSame(check, report)) return TAKEN;
+    const answer = await this.#gate.pass(run, () => this.#writeDown(run, check, report, signal));
+    return answer ?? refused(503, 'too many reports of this run');
+  }
+
+  async #writeDown(
+    run: string,
+    check: CheckObject,
+    report: TakenReport,
+    signal: AbortSignal,
+  ): Promise<ReportAnswer> {
+    const { watch, cluster, clock, authoritativePod, record } = this.#parts;
+    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
+    const end = clock.now() + PATIENCE_MS;
+    for (;;) {
+      let waitMs = AGAIN_MS;
+      try {
+        const written = await cluster.changeState(
+          check,
+          // It came in time, however long writing it takes.
+          (now) =>
+            now.state.run === run
+              ? ended(now, { ...report, node, authoritativePod }, clock.wall())
+              : null,
+          signal,
+        );
+        // Else another report of the same run, or its end, came first.
+        if (written !== null) {
+          record(check, reported(report));
+          return TAKEN;
+        }
+        return refused(400, `run uuid ${shown(run)} is invalid or expired`);
+      } catch (error) {
+        if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+        // As long as it asks for, and long before this report is given up.
+        waitMs = Math.min(PATIENCE_MS / 4, Math.max(waitMs, error.retryAfterMs ?? 0));
+        if (clock.now() >= end) {
+          const message = `failed to store check state: ${error.message}`;
+          record(check, { type: 'Warning', reason: 'CheckReportFailed', message });
+          throw error;
+        }
+      }
+      await sleep(clock, waitMs, signal);
+    }
+  }
+
+  /** @returns whether it was waited: too many do already, or too many of this sender */
+  async #untilKnown(request: ReportRequest, signal: AbortSignal): Promise<boolean> {
+    const { watch, clock } = this.#parts;
+    const { from } = request;
+    const others = this.#waiting.get(from) ?? 0;
+    if (this.#waitingOfAll >= UNKNOWN_MAX || others >= UNKNOWN_EACH_MAX) return false;
+    // Right after the start nothing is known yet.
+    const end = clock.now() + (watch.isSynced ? UNKNOWN_MS : PATIENCE_MS);
+    this.#waitingOfAll++;
+    this.#waiting.set(from, others + 1);
+    try {
+      // A pod's address is known a moment after it has begun.
+      const isKnown = (): boolean => {
+        const [run, check] = this.#find(request);
+        return check !== null && this.#isOwn(request, run, check);
+      };
+      while (!isKnown() && clock.now() < end && !signal.aborted)
+        await sleep(clock, LOOK_EVERY_MS, signal);
+    } finally {
+      this.#waitingOfAll--;
+      const left = (this.#waiting.get(from) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(from);
+      else this.#waiting.set(from, left);
+    }
+    return true;
+  }
+
+  #lateness(check: CheckObject): ReportAnswer | null {
+    if (this.#parts.watch.sinceBegun(check) < check.timeoutMs) return null;
+    return check.version === 3
+      ? refused(410, `the run ended ${printSpan(check.timeoutMs)} after it began`)
+      : refused(400, 'the run has timed out');
+  }
+}
+
+const TAKEN: ReportAnswer = { status: 200, text: '', check: '' };
+
+function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): ReportAnswer {
+  return { status, text, check: '' };
+}
+
+/** What a client sent, short enough for a log. */
+function shown(run: string): string {
+  return JSON.stringify(run.slice(0, 64));
+}
+
+function strangerText({ from, token }: ReportRequest): string {
+  const what = token === '' ? 'without the token of KH_REPORTING_URL' : 'with another token';
+  return `a report is accepted from the address of its run's own pod, or with the token of KH_REPORTING_URL; this one came from ${from} ${what}`;
+}
+
+/** Compares in constant time; an empty secret is no secret. */
+function isSecret(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+  return b.length > 0 && a.length === b.length && timingSafeEqual(a, b);
+}
+
+interface TakenReport {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+}
+
+/** Whether this is what its run has said before: then there is nothing to write down. */
+function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
+  return (
+    !state.isRunning &&
+    state.ok === ok &&
+    state.errors.length === errors.length &&
+    state.errors.every((error, index) => error === errors[index])
+  );
+}
+
+/** The content of a report; a text: why it is invalid. */
+function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
+  let read: unknown;
+  try {
+    read = JSON.parse(body);
+  } catch {
+    return 'the report is no JSON';
+  }
+  if (!isObject(read)) return 'the report is no JSON object';
+  // As Go reads it: keys in any case, absent and null for nothing.
+  const fields = new Map(Object.entries(read).map(([key, value]) => [key.toLowerCase(), value]));
+  const ok = fields.get('ok') ?? false;
+  const errors = fields.get('errors') ?? [];
+  if (typeof ok !== 'boolean') return 'OK is true or false';
+  if (!Array.isArray(errors) || !errors.every((each) => typeof each === 'string'))
+    return 'Errors is a list of texts';
+  if (ok && version === 3 && errors.length > 0) return 'OK is true, and there are errors';
+  if (!ok && errors.length === 0) return 'OK is false, and there is no error that says why';
+  if (!ok && errors.includes('')) return 'one of the errors is blank';
+  return { ok, errors };
+}

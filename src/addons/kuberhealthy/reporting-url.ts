@@ -1,0 +1,124 @@
+/**
+ * Where checkers are told to report. A name there needs DNS, which may be what the check finds to be down, and is found by some clients and
+ * not by others; so they are told an address, where one is known.
+ */
+import type { Clock } from '../../server/base/clock.ts';
+import { parseAddress, printHostPort } from '../../server/base/ip.ts';
+import type { Log } from '../../server/base/log.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { explainHost } from '../../tools/probe/kuberhealthy/explanation.ts';
+import type { Settings } from '../../tools/resolver/client.ts';
+import { isLocalhostName } from '../../tools/resolver/myhostname.ts';
+import { REPORT_PATH } from './check-pod.ts';
+
+/** What finding the URL takes. */
+export interface ReportingUrlParts {
+  /** As it was given, without a path. */
+  readonly url: URL;
+  /** Whether checkers are told a name as it is, or its address. */
+  readonly by: 'address' | 'name';
+  /** The ClusterIP of a service; null: it has none. Rejects with an `ApiFailure`. */
+  readonly clusterIp: (
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ) => Promise<string | null>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A service that is made anew has another address: it is asked for so often. */
+const KEEP_MS = 60_000;
+
+const paths: readonly string[] = ['/', ...Object.values(REPORT_PATH)];
+
+/** Reads what a person gave: Kuberhealthy 3 takes the URL without the path, version 2 with it. @throws Problem */
+export function readReportingUrl(given: string): URL {
+  const url = URL.parse(given);
+  if (url?.protocol === 'http:' && paths.includes(url.pathname) && url.search === '')
+    return new URL(url.origin);
+  throw new Problem({
+    code: 'bad-reporting-url',
+    text: `"${given}" is no URL that checkers can report to`,
+    remedy: 'As in --reporting-url http://kuberhealthy.NAMESPACE.svc',
+  });
+}
+
+/** Knows what checkers are told, and what is to be said against it. */
+export class ReportingUrl {
+  readonly #parts: ReportingUrlParts;
+  #known = '';
+  #askedAt = -Infinity;
+
+  constructor(parts: ReportingUrlParts) {
+    this.#parts = parts;
+  }
+
+  /** The URL for checkers, without the path. Never rejects: a name is better than nothing. */
+  async current(signal: AbortSignal): Promise<string> {
+    const { clock, log, url } = this.#parts;
+    if (this.#known !== '' && clock.now() - this.#askedAt < KEEP_MS) return this.#known;
+    this.#askedAt = clock.now();
+    const found = await this.#find(signal);
+    if (found !== this.#known)
+      log.info(
+        found === url.origin
+          ? `checkers report to ${found}`
+          : `checkers report to ${found}, which is ${url.host}: they need no DNS for it`,
+      );
+    this.#known = found;
+    return found;
+  }
+
+  async #find(signal: AbortSignal): Promise<string> {
+    const { url, by, clusterIp, log } = this.#parts;
+    const name = url.hostname;
+    const port = Number(url.port) || 80;
+    if (by === 'name' || parseAddress(name.replace(/^\[|\]$/g, '')) !== null) return url.origin;
+    // RFC 6761 section 6.3. nss-myhostname of systemd knows that; DNS servers and Go without cgo do not.
+    if (isLocalhostName(name)) return `http://${printHostPort('127.0.0.1', port)}`;
+    const [service = '', namespace = '', kind = 'svc'] = name.split('.');
+    if (namespace === '' || kind !== 'svc') return url.origin;
+    try {
+      const address = await clusterIp(namespace, service, signal);
+      if (address !== null) return `http://${printHostPort(address, port)}`;
+      log.warning(
+        `the service ${namespace}/${service} has no ClusterIP: checkers are told its name`,
+      );
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      log.warning(
+        `where ${name} is could not be asked (${error.message}): checkers are told ${this.#known || 'its name'}`,
+      );
+      return this.#known || url.origin;
+    }
+    return url.origin;
+  }
+
+  /** What may have kept a checker from reporting, if it was told a name; `''`: it was not. */
+  async whyUnreported(): Promise<string> {
+    const { url } = this.#parts;
+    if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';
+    const name = url.hostname;
+    const mend = '--report-by address tells checkers an address instead';
+    if (!isLocalhostName(name))
+      return `it has to look ${name} up before it can report, and cannot if DNS is down: ${mend}`;
+    const [go] = await explainHost(name, podSettings('hosts: files dns\n'));
+    const glibc = (await explainHost(name, podSettings('hosts: files dns myhostname\n')))[2];
+    return `KH_REPORTING_URL is below localhost, which not every client finds. ${go}. ${glibc} with nss-myhostname. ${mend}: http://${printHostPort('127.0.0.1', Number(url.port) || 80)}`;
+  }
+}
+
+/** A pod as most are, for the models of clients. */
+function podSettings(nsswitch: string): Settings {
+  return {
+    resolvConf:
+      'nameserver 10.96.0.10\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n',
+    nsswitch,
+    hosts: '127.0.0.1 localhost\n::1 localhost\n',
+    hostAliases: null,
+    env: {},
+    host: { hostname: 'checker', addresses: ['10.244.0.2'], loopback: [4, 6] },
+  };
+}

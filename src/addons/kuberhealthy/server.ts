@@ -1,0 +1,327 @@
+/** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { addressOf, HttpAdmission } from '../../server/base/http-admission.ts';
+import { answerText } from '../../server/base/http-answer.ts';
+import { endHttp, listenHttp } from '../../server/base/http-listening.ts';
+import { boundConnections } from '../../server/base/idle-connections.ts';
+import { IncomingBodies } from '../../server/base/incoming-bodies.ts';
+import { bugText, type Log } from '../../server/base/log.ts';
+import type { Clock } from '../../server/base/clock.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { printExposition } from '../../server/metrics/exposition.ts';
+import { groupSamples, type MetricSample } from '../../server/metrics/sample.ts';
+import type { CheckRunner, RunRequest } from './check-runner.ts';
+import type { EventList } from './event-list.ts';
+import { PageSender } from '../../server/base/page-sender.ts';
+import type { ReportIntake } from './report-intake.ts';
+import {
+  statusOfVersion2,
+  statusOfVersion3,
+  statusSamples,
+  type StatusFacts,
+} from './status-documents.ts';
+import { PAGE_POLICY, statusPage } from './status-page.ts';
+
+/** What the server is made of. */
+export interface KuberhealthyServerParts {
+  readonly intake: Pick<ReportIntake, 'take'>;
+  readonly facts: () => StatusFacts;
+  readonly isReady: () => boolean;
+  /** Has a check run now. */
+  readonly ask: CheckRunner['ask'];
+  readonly events: Pick<EventList, 'of'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Longest wait for a whole request, milliseconds; absent: ten seconds. */
+  readonly requestMs?: number;
+  /** Connections at a time; 1024 where nothing is said. */
+  readonly connectionsMax?: number;
+  /** Other series of this process. */
+  readonly more: () => readonly MetricSample[];
+  /** How the checks of this process's own file are; null: it has none. */
+  readonly own: () => object | null;
+}
+
+/** Where checkers of versions 3 and 2 report. */
+const REPORT_PATHS: ReadonlySet<string> = new Set(['/check', '/externalCheckStatus']);
+/** Reports are some lines of text. */
+const BODY_MAX = 256 * 1024;
+/** Checkers report at the same time as their intervals meet. */
+const CONNECTIONS_MAX = 1024;
+const REQUEST_MS = 10_000;
+/** The same of the same check is told so often, milliseconds; so much is remembered of what was told. */
+const TELL_MS = 60_000;
+const TOLD_MAX = 1024;
+/** What is under way when the process ends has so long, milliseconds. */
+const GRACE_MS = 2000;
+/** Reports that wait for the API server together; and as much of those that have not come whole. */
+const HELD_MAX = 8 * 1024 * 1024;
+
+/** Answers for the checks. */
+export class KuberhealthyServer {
+  readonly #parts: KuberhealthyServerParts;
+  readonly #server: Server;
+  readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
+  readonly #pages: PageSender;
+  readonly #admission = new HttpAdmission();
+  readonly #stopping = new AbortController();
+  readonly #reports = new Map<string, number>();
+  /** When something of a check was told last. */
+  readonly #told = new Map<string, number>();
+  /** Bytes of reports that are being dealt with. */
+  #held = 0;
+
+  constructor(parts: KuberhealthyServerParts) {
+    this.#parts = parts;
+    const { requestMs = REQUEST_MS } = parts;
+    this.#server = createServer({
+      requestTimeout: requestMs,
+      headersTimeout: requestMs / 2,
+      keepAliveTimeout: requestMs / 2,
+      // How often the limits above are looked at.
+      connectionsCheckingInterval: requestMs / 10,
+    });
+    boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
+    this.#pages = new PageSender(parts.clock);
+    this.#server.on('request', (request, response) => this.#admit(request, response));
+  }
+
+  /** @returns the port. @throws the system's error if it cannot listen */
+  listen(host: string, port: number): Promise<number> {
+    return listenHttp(this.#server, host, port);
+  }
+
+  /** Takes no more requests; those that are here are answered, for two seconds at most. */
+  close(): Promise<void> {
+    return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
+  }
+
+  /** Reports have limits of their own, because all checkers may share one address (NAT). */
+  #admit(request: IncomingMessage, response: ServerResponse): void {
+    const url = URL.parse(request.url ?? '/', 'http://here');
+    const path = url?.pathname ?? '/';
+    const answer = (): void => void this.#take(url, path, request, response);
+    if (REPORT_PATHS.has(path)) return answer();
+    const probe = path === '/healthz' || path === '/readyz';
+    this.#admission.take({ request, response, probe, answer });
+  }
+
+  async #take(
+    url: URL | null,
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    response.setHeader('x-content-type-options', 'nosniff');
+    try {
+      if (REPORT_PATHS.has(path))
+        await this.#report(path === '/check' ? 3 : 2, url?.searchParams, request, response);
+      else if (path === '/api/run') this.#ask(url?.searchParams, request, response);
+      else if (path === '/api/events') await this.#events(url?.searchParams, request, response);
+      else this.#page(path, url?.searchParams.get('namespace') ?? '', request, response);
+    } catch (error) {
+      this.#parts.log.error(bugText(error));
+      if (!response.headersSent) answerText(response, 500, 'a bug');
+    }
+  }
+
+  async #report(
+    version: 2 | 3,
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { intake, log } = this.#parts;
+    const run = request.headers['kh-run-uuid'];
+    if (this.#held > HELD_MAX) {
+      this.#count(version, 503);
+      return answerText(response, 503, 'too many reports at once');
+    }
+    const come = await this.#bodies.read(request);
+    // The client closed the connection while sending: there is nobody to answer.
+    if (come === 'gone') return;
+    if (come === 'busy') {
+      this.#count(version, 503);
+      response.setHeader('connection', 'close');
+      return answerText(response, 503, 'too many reports are on their way');
+    }
+    const body = come === 'too-large' ? null : come.bytes.toString('utf8');
+    const bytes = body?.length ?? 0;
+    this.#held += bytes;
+    try {
+      const answer = await intake.take(
+        {
+          version,
+          method: request.method ?? '',
+          contentType: request.headers['content-type'] ?? '',
+          run: typeof run === 'string' ? run : '',
+          from: addressOf(request.socket),
+          token: query?.get('token') ?? '',
+          body,
+        },
+        this.#stopping.signal,
+      );
+      this.#count(version, answer.status);
+      // The rest of a body that was refused is not waited for.
+      if (answer.status !== 200) response.setHeader('connection', 'close');
+      if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
+        log.warning(`${answer.check}: a report was not taken (${answer.status}): ${answer.text}`);
+      answerText(response, answer.status, answer.text);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      this.#count(version, 503);
+      if (this.#mayTell({ check: '', status: 503 }))
+        log.warning(`a report could not be written down: ${error.message}`);
+      answerText(response, 503, 'the API server does not take the state now: try again');
+    } finally {
+      this.#held -= bytes;
+    }
+  }
+
+  /** At most one write a minute for each check, however often it is reported. */
+  #mayTell({ check, status }: { readonly check: string; readonly status: number }): boolean {
+    const key = `${check} ${status}`;
+    const now = this.#parts.clock.now();
+    if (now - (this.#told.get(key) ?? -Infinity) < TELL_MS) return false;
+    if (this.#told.size >= TOLD_MAX) this.#told.clear();
+    this.#told.set(key, now);
+    return true;
+  }
+
+  #ask(
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    if (request.method !== 'POST') return answerText(response, 405, 'runs are asked for with POST');
+    const site = request.headers['sec-fetch-site'] ?? 'none';
+    // A page elsewhere must not have its reader's browser run checks.
+    if (site !== 'none' && site !== 'same-origin')
+      return answerText(response, 403, 'runs are not asked for from other sites');
+    const named = namedIn(query);
+    if (named === null) return answerText(response, 400, PARAMETERS);
+    const [status, text] = ASKED[this.#parts.ask(named.namespace, named.name)];
+    if (status === 429) response.setHeader('retry-after', '10');
+    answerText(response, status, text);
+  }
+
+  async #events(
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    if (request.method !== 'GET') return answerText(response, 405, 'events are read with GET');
+    const named = namedIn(query);
+    if (named === null) return answerText(response, 400, PARAMETERS);
+    const { events } = this.#parts;
+    try {
+      answerJson(response, await events.of(named.namespace, named.name, this.#stopping.signal));
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      if (this.#mayTell({ check: 'events', status: 503 }))
+        this.#parts.log.warning(`events could not be listed: ${error.message}; ${error.advice}`);
+      answerText(response, 503, 'the API server does not list events now: try again');
+    }
+  }
+
+  #count(version: 2 | 3, status: number): void {
+    const key = `${version} ${status}`;
+    this.#reports.set(key, (this.#reports.get(key) ?? 0) + 1);
+  }
+
+  #page(path: string, namespace: string, request: IncomingMessage, response: ServerResponse): void {
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return answerText(response, 405, 'reports go to /check, or /externalCheckStatus');
+    // A checker that reports here would never learn that its report was lost.
+    if (Number(request.headers['content-length'] ?? 0) > 0)
+      return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
+    const { isReady, more, own } = this.#parts;
+    const page = (form: string, type: string, make: () => string): void =>
+      this.#pages.send(request, response, `${path} ${form} ${namespace}`, type, make);
+    switch (path) {
+      case '/':
+        if (!(request.headers.accept ?? '').includes('text/html'))
+          return page('json', JSON_TYPE, () => printed(statusOfVersion2(this.#facts(namespace))));
+        response.setHeader('content-security-policy', PAGE_POLICY);
+        response.setHeader('refresh', '30');
+        return page('html', 'text/html; charset=utf-8', () => statusPage(this.#facts(namespace)));
+      case '/json':
+        return page('json', JSON_TYPE, () => printed(statusOfVersion3(this.#facts(namespace))));
+      case '/metrics':
+        return page('text', 'text/plain; version=0.0.4; charset=utf-8', () => {
+          const samples = [...statusSamples(this.#facts('')), ...this.#samples(), ...more()];
+          return printExposition(groupSamples(samples).values(), 'text');
+        });
+      case '/checks': {
+        const document = own();
+        return document === null
+          ? answerText(response, 404, 'no file of checks is run here (-f)')
+          : answerJson(response, document);
+      }
+      case '/healthz':
+        return answerText(response, 200, 'OK');
+      case '/readyz':
+        return isReady()
+          ? answerText(response, 200, 'OK')
+          : answerText(response, 503, 'the checks are not known yet');
+      default:
+        return answerText(
+          response,
+          404,
+          path.startsWith('/api/logs')
+            ? 'logs are read with kubectl logs: who sees this page need not see them'
+            : '/, /json, /metrics, /checks, /healthz, /readyz, /api/events, /api/run',
+        );
+    }
+  }
+
+  /** @param namespace some, with commas; `''`: all */
+  #facts(namespace: string): StatusFacts {
+    const facts = this.#parts.facts();
+    const wanted = new Set(namespace.split(',').filter((each) => each !== ''));
+    if (wanted.size === 0) return facts;
+    return { ...facts, checks: facts.checks.filter((check) => wanted.has(check.namespace)) };
+  }
+
+  #samples(): readonly MetricSample[] {
+    return Array.from(this.#reports, ([key, value]) => {
+      const [version = '', status = ''] = key.split(' ');
+      return {
+        name: 'ndots_check_reports_total',
+        help: 'Reports of checkers, by what they were answered.',
+        kind: 'counter',
+        labels: { version, status },
+        value,
+      };
+    });
+  }
+}
+
+const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
+
+/** What each request for a run is answered. */
+const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
+  begins: [202, 'the run begins'],
+  follows: [503, 'another replica runs the checks: ask again'],
+  unknown: [404, 'there is no such check'],
+  runs: [409, 'the check is running'],
+  'too-soon': [429, 'the last run has only just begun'],
+};
+
+function namedIn(
+  query: URLSearchParams | undefined,
+): { readonly namespace: string; readonly name: string } | null {
+  const namespace = query?.get('namespace')?.trim() ?? '';
+  const name = query?.get('healthcheck')?.trim() ?? '';
+  return namespace === '' || name === '' ? null : { namespace, name };
+}
+
+function answerJson(response: ServerResponse, document: object): void {
+  answerText(response, 200, printed(document), JSON_TYPE);
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function printed(document: object): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

@@ -1,0 +1,269 @@
+/** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
+import { clipped } from '../../server/base/shortened.ts';
+import { printDuration } from '../../server/base/duration.ts';
+import type { MetricSample } from '../../server/metrics/sample.ts';
+import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
+import { khStateOf, statusOf } from './check-state.ts';
+import type { SweepReason } from './pod-sweeper.ts';
+
+/** What the documents tell of. */
+export interface StatusFacts {
+  readonly checks: readonly CheckObject[];
+  /** The replica that leads; `''`: none is known. */
+  readonly leader: string;
+  readonly leads: boolean;
+  readonly loopSeconds: number;
+  readonly due: number;
+  /** Checks that wait because the API server did not let them be changed. */
+  readonly refused: number;
+  readonly sweepSeconds: number;
+  readonly swept: ReadonlyMap<SweepReason, number>;
+  /** Checker pods that are known, and those that were too many to be. */
+  readonly pods: { readonly pods: number; readonly leftOut: number };
+  /** The pod of a run; null: none is known. */
+  readonly podOfRun: (run: string) => string | null;
+  readonly eventsDropped: number;
+  /** Objects that there was no room for, and about how many bytes the others take. */
+  readonly objects: { readonly leftOut: number; readonly bytes: number };
+  /** Milliseconds since 1970. */
+  readonly wall: number;
+}
+
+/** Whether a check counts against the whole: one that has never ended a run does not. */
+function isBad({ state }: CheckObject): boolean {
+  return !state.ok && (state.errors.length > 0 || state.failures > 0);
+}
+
+/** Whether all is well, and what is not. */
+export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: string[] } {
+  const bad = checks.filter((check) => isBad(check));
+  return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
+}
+
+/**
+ * The page of version 2: `/`. Jobs stand apart. Anybody may read it, so it shows the uuid of a run
+ * only when the run is over.
+ */
+export function statusOfVersion2({ checks, leader }: StatusFacts): object {
+  const { ok, errors } = overall(checks);
+  const detailsOf = (some: readonly CheckObject[]): object =>
+    Object.fromEntries(
+      keyed(some, 2, fullName).map(([key, check]) => {
+        const { khWorkload: _, ...spec } = khStateOf(check, check.state).spec;
+        return [key, check.state.isRunning ? { ...spec, uuid: '' } : spec];
+      }),
+    );
+  return {
+    OK: ok,
+    Errors: errors,
+    CheckDetails: detailsOf(checks.filter(({ kind }) => kind !== 'khjob')),
+    JobDetails: detailsOf(checks.filter(({ kind }) => kind === 'khjob')),
+    CurrentMaster: leader,
+  };
+}
+
+/**
+ * Each check with a key of its own. While checks move from version 2 to 3 both are there, with one name: those of the page's own version
+ * have the keys that Kuberhealthy gives them; of the others a key that is taken tells the kind too.
+ */
+function keyed(
+  checks: readonly CheckObject[],
+  own: KuberhealthyVersion,
+  keyOf: (check: CheckObject) => string,
+): readonly (readonly [string, CheckObject])[] {
+  const taken = new Set(checks.filter(({ version }) => version === own).map(keyOf));
+  return checks.map((check) => {
+    const key = keyOf(check);
+    if (check.version === own) return [key, check];
+    if (taken.has(key)) return [`${fullName(check)} (${check.kind})`, check];
+    taken.add(key);
+    return [key, check];
+  });
+}
+
+/** The page of version 3: `/json`. Checks have their bare names, as there; where two share one, both have their namespaces with them. */
+export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts): object {
+  const { ok, errors } = overall(checks);
+  const names = new Map<string, number>();
+  const count = (key: string): void => void names.set(key, (names.get(key) ?? 0) + 1);
+  for (const { name, version } of checks) {
+    count(name);
+    if (version === 3) count(`3 ${name}`);
+  }
+  const keyOf = (check: CheckObject): string =>
+    names.get(check.version === 3 ? `3 ${check.name}` : check.name) === 1
+      ? check.name
+      : fullName(check);
+  return {
+    OK: ok,
+    Errors: errors,
+    CheckDetails: Object.fromEntries(
+      keyed(checks, 3, keyOf).map(([key, check]) => {
+        const { state, intervalMs, timeoutMs } = check;
+        const nextAt = (state.begunAt ?? wall) + intervalMs;
+        const podName = check.version === 3 && state.isRunning ? podOfRun(state.run) : null;
+        const details = {
+          ...statusOf(check, state),
+          ...(state.isRunning && { currentUUID: '' }),
+          ...(podName !== null && { podName }),
+          ...(!state.isRunning &&
+            !check.runsOnce &&
+            state.begunAt !== null && { nextRunUnix: Math.floor(nextAt / 1000) }),
+          timeoutSeconds: Math.floor(timeoutMs / 1000),
+          runIntervalSeconds: Math.floor(intervalMs / 1000),
+        };
+        return [key, details];
+      }),
+    ),
+    CurrentMaster: leader,
+    Metadata: {},
+  };
+}
+
+/** Labels of a check that its series have, and what they are called there. */
+const labelNames = {
+  'kuberhealthy.io/severity': 'severity',
+  'kuberhealthy.io/category': 'category',
+} as const;
+/** A label is no place for a page of text. */
+const LABEL_MAX = 256;
+/** Seconds. */
+const buckets = [1, 5, 10, 30, 60, 120, 300] as const;
+
+/** The series of versions 2 and 3. */
+export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
+  const { checks, leader, leads, loopSeconds, due, sweepSeconds, swept, wall } = facts;
+  const found: MetricSample[] = [];
+  const add = (
+    name: string,
+    help: string,
+    labels: Readonly<Record<string, string>>,
+    value: number,
+    kind: MetricSample['kind'] = 'gauge',
+  ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
+  const own = (name: string, help: string, value: number, kind: MetricSample['kind']): void =>
+    void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
+  add(
+    'running',
+    'Whether checks are run; current_master runs them.',
+    { current_master: leader },
+    1,
+  );
+  add('cluster_state', 'Whether all checks are well.', {}, overall(checks).ok ? 1 : 0);
+  add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
+  add(
+    'scheduler_loop_duration_seconds',
+    'How long the last look at all checks took.',
+    {},
+    loopSeconds,
+  );
+  add('scheduler_due_checks', 'Checks that were due at the last look.', {}, due);
+  add(
+    'reaper_last_sweep_duration_seconds',
+    'How long clearing away pods took last.',
+    {},
+    sweepSeconds,
+  );
+  for (const reason of ['timeout', 'completed', 'failed', 'expired'] as const)
+    add(
+      'reaper_deleted_pods_total',
+      'Pods of checks that were deleted.',
+      { reason },
+      swept.get(reason) ?? 0,
+      'counter',
+    );
+  own('pods', 'Checker pods that are known.', facts.pods.pods, 'gauge');
+  own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
+  own(
+    'objects_bytes',
+    'What checks and their states take here, about.',
+    facts.objects.bytes,
+    'gauge',
+  );
+  own(
+    'objects_left_out',
+    'Checks and states that there was no room for.',
+    facts.objects.leftOut,
+    'gauge',
+  );
+  own(
+    'refused',
+    'Checks that wait because the API server did not let them be changed.',
+    facts.refused,
+    'gauge',
+  );
+  own('events_dropped_total', 'Events that were not written.', facts.eventsDropped, 'counter');
+  for (const check of checks) {
+    const { namespace, state, version } = check;
+    const base = { check: version === 2 ? fullName(check) : check.name, namespace };
+    const more = Object.fromEntries(
+      Object.entries(labelNames).flatMap(([label, name]) =>
+        check.labels[label] === undefined ? [] : [[name, shortened(check.labels[label])]],
+      ),
+    );
+    const labels = { ...base, ...more };
+    const status = state.ok ? '1' : '0';
+    const error = shortened(state.errors.join('|'));
+    if (check.kind === 'khjob') {
+      const whole = { ...labels, status, error };
+      add('job', 'Whether the job went well.', whole, state.ok ? 1 : 0);
+      add('job_duration_seconds', 'How long the job took.', labels, state.tookMs / 1000);
+      continue;
+    }
+    add('check', 'Whether the check is well.', { ...labels, status, error }, state.ok ? 1 : 0);
+    add('check_duration_seconds', 'How long the last run took.', labels, state.tookMs / 1000);
+    if (version === 2) continue;
+    add('check_consecutive_failures', 'Runs in a row that failed.', labels, state.failuresInARow);
+    add('check_success_total', 'Runs that went well.', labels, state.successes, 'counter');
+    add('check_failure_total', 'Runs that failed.', labels, state.failures, 'counter');
+    const since = state.lastOkAt === null ? -1 : Math.max(0, wall - state.lastOkAt) / 1000;
+    add(
+      'check_seconds_since_success',
+      'Since the last run that went well; -1: there was none.',
+      labels,
+      since,
+    );
+  }
+  found.push(...histogram(checks.filter(({ kind }) => kind !== 'khjob')));
+  return found;
+}
+
+function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
+  const seconds = checks.map(({ state }) => state.tookMs / 1000);
+  const name = 'kuberhealthy_check_run_duration_seconds';
+  const help = 'How long the last runs of all checks took.';
+  const sample = (
+    suffix: string,
+    labels: Readonly<Record<string, string>>,
+    value: number,
+  ): MetricSample => ({
+    name: `${name}_${suffix}`,
+    help,
+    kind: 'gauge',
+    labels,
+    value,
+  });
+  return [
+    ...buckets.map((most) =>
+      sample('bucket', { le: String(most) }, seconds.filter((each) => each <= most).length),
+    ),
+    sample('bucket', { le: '+Inf' }, seconds.length),
+    sample(
+      'sum',
+      {},
+      seconds.reduce((sum, each) => sum + each, 0),
+    ),
+    sample('count', {}, seconds.length),
+  ];
+}
+
+function shortened(value: string): string {
+  // Not every reader of metrics can bear a control character.
+  const line = value.replace(/[\s\p{Cc}]+/gu, ' ');
+  return clipped(line, LABEL_MAX);
+}
+
+/** How long a run took, for people. */
+export function tookText({ state }: CheckObject): string {
+  return state.begunAt === null ? '–' : printDuration(state.tookMs);
+}

@@ -1,0 +1,29 @@
+/** Objects of Kuberhealthy without what nothing here asks for. */
+import { child, list, type JsonObject } from '../../server/base/json-object.ts';
+import { withoutManagedFields } from '../../server/kube/store/json-store.ts';
+import { boundedErrors } from './error-texts.ts';
+
+/** What kubectl writes for itself: the whole object once more. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** An object as it is stored: errors written by other programs are shortened like our own. */
+export function storedObject(raw: JsonObject): JsonObject {
+  const object = withoutManagedFields(raw);
+  const metadata = child(object, 'metadata');
+  const { [LAST_APPLIED]: _, ...annotations } = child(metadata, 'annotations');
+  return {
+    ...object,
+    metadata: { ...metadata, annotations },
+    ...withShortErrors(object, 'spec', 'Errors'),
+    ...withShortErrors(object, 'status', 'errors'),
+  };
+}
+
+function withShortErrors(object: JsonObject, part: string, key: string): JsonObject {
+  const whole = child(object, part);
+  if (!Array.isArray(whole[key])) return {};
+  const errors = list(whole, key).map((each) =>
+    typeof each === 'string' ? each : (JSON.stringify(each) ?? ''),
+  );
+  return { [part]: { ...whole, [key]: boundedErrors(errors) } };
+}

@@ -1,0 +1,113 @@
+/** Admission reviews (admission.k8s.io/v1): a pod in, a JSON patch (RFC 6902) out. */
+import {
+  asObject,
+  child,
+  isObject,
+  list,
+  text,
+  textMap,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+import { adviseDns, annotations, type AdviceSources, type DnsAdvice } from './dns-advice.ts';
+
+/** A review cannot be understood; the API server then does as the failure policy says. */
+export class BadReview extends Error {}
+
+/** One step of a JSON patch. */
+interface PatchStep {
+  readonly op: 'add';
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** What is asked about a pod, as far as it matters here. */
+export interface ReviewedPod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly pod: JsonObject;
+}
+
+/** Understands a review. @throws BadReview */
+export function readReview(body: string): ReviewedPod {
+  let review: unknown;
+  try {
+    review = JSON.parse(body);
+  } catch (error) {
+    throw new BadReview(`the review is no JSON: ${(error as Error).message}`, { cause: error });
+  }
+  if (!isObject(review) || text(review, 'kind') !== 'AdmissionReview')
+    throw new BadReview('an AdmissionReview was expected');
+  if (text(review, 'apiVersion') !== 'admission.k8s.io/v1')
+    throw new BadReview(
+      `admission.k8s.io/v1 was expected, not "${text(review, 'apiVersion').slice(0, 64)}"`,
+    );
+  const request = child(review, 'request');
+  const uid = text(request, 'uid');
+  if (uid === '') throw new BadReview('the review has no uid');
+  return { uid, namespace: text(request, 'namespace'), pod: child(request, 'object') };
+}
+
+/** What the webhook does with what it finds. */
+export type Mode = 'advise' | 'enforce';
+
+/** The answer to a review, which always lets the pod in, and what it came from. */
+export function reviewPod(
+  { uid, pod }: ReviewedPod,
+  sources: AdviceSources,
+  mode: Mode,
+): { readonly advice: DnsAdvice; readonly body: string } {
+  const advice =
+    text(pod, 'kind') === 'Pod' || text(pod, 'kind') === '' ? adviseDns(pod, sources) : none;
+  const steps = patchOf(pod, advice, mode);
+  const response = {
+    uid,
+    allowed: true,
+    ...(advice.mistakes.length > 0 && {
+      warnings: advice.mistakes.map((text) => `ndots: ${text}`),
+    }),
+    ...(steps.length > 0 && {
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify(steps)).toString('base64'),
+    }),
+  };
+  const body = JSON.stringify({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response,
+  });
+  return { advice, body };
+}
+
+const none: DnsAdvice = { options: [], because: '', mistakes: [] };
+
+/** In mode `advise` only the annotation is written. What is there already is never overwritten. */
+function patchOf(pod: JsonObject, advice: DnsAdvice, mode: Mode): readonly PatchStep[] {
+  if (advice.options.length === 0) return [];
+  const steps: PatchStep[] = [];
+  if (mode === 'enforce') {
+    const spec = child(pod, 'spec');
+    const config = asObject(spec['dnsConfig']);
+    if (!isObject(spec['dnsConfig']))
+      steps.push(add('/spec/dnsConfig', { options: advice.options }));
+    else if (list(config, 'options').length === 0)
+      steps.push(add('/spec/dnsConfig/options', advice.options));
+    else for (const option of advice.options) steps.push(add('/spec/dnsConfig/options/-', option));
+  }
+  const metadata = child(pod, 'metadata');
+  const told = printAdvice(advice, mode);
+  if (!isObject(metadata['annotations']))
+    steps.push(add('/metadata/annotations', { [annotations.advice]: told }));
+  else if (textMap(metadata, 'annotations')[annotations.advice] !== told)
+    steps.push(add(`/metadata/annotations/${annotations.advice.replace('/', '~1')}`, told));
+  return steps;
+}
+
+function add(path: string, value: unknown): PatchStep {
+  return { op: 'add', path, value };
+}
+
+/** `set ndots:2 (namespace shop)`. */
+function printAdvice({ options, because }: DnsAdvice, mode: Mode): string {
+  const words = options.map(({ name, value }) => (value === undefined ? name : `${name}:${value}`));
+  return `${mode === 'enforce' ? 'set' : 'would set'} ${words.join(',')} (${because})`;
+}

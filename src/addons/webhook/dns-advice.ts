@@ -1,0 +1,150 @@
+/** What is to be changed of a pod's DNS configuration: asked for by annotations, by its namespace's, or advised by what was measured. */
+import {
+  asObject,
+  child,
+  children,
+  isObject,
+  text,
+  textMap,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+
+/** The annotations that ask, on a pod (in a workload's template) or on a namespace. */
+export const annotations = {
+  /** `off`: nothing is changed. */
+  dns: 'ndots.dev/dns',
+  /** A number, for `options ndots`. */
+  ndots: 'ndots.dev/dns-ndots',
+  /** Options as resolv.conf spells them: `timeout:1,attempts:3,single-request-reopen`. */
+  options: 'ndots.dev/dns-options',
+  /** Written by the webhook: what it has done, or would do, and why. */
+  advice: 'ndots.dev/dns-advice',
+} as const;
+
+/** One option of resolv.conf as a pod's `dnsConfig` has it. */
+export interface DnsOption {
+  readonly name: string;
+  readonly value?: string;
+}
+
+/**
+ * The DNS configuration of a pod, and the reason; `mistakes` are reported to the creator of the pod, which is admitted
+ * all the same.
+ */
+export interface DnsAdvice {
+  readonly options: readonly DnsOption[];
+  /**
+   * What demanded it: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty if there is nothing to
+   * do.
+   */
+  readonly because: string;
+  readonly mistakes: readonly string[];
+}
+
+/** What may demand a configuration, besides the pod itself. */
+export interface AdviceSources {
+  /** Annotations of the pod's namespace. */
+  readonly namespace: Readonly<Record<string, string>>;
+  readonly namespaceName: string;
+  /** `namespace/workload` → ndots, from what was measured. */
+  readonly measured: ReadonlyMap<string, number>;
+  /** The configuration of all other pods; null: none. */
+  readonly ndots: number | null;
+}
+
+/** The kernel of libc's limits: glibc takes at most 15 dots. */
+const NDOTS_MAX = 15;
+/** Names of options are words, values numbers or words; kubelet writes them into a line of resolv.conf as they are. */
+const optionPattern = /^([a-z][a-z0-9-]{0,31})(?::([A-Za-z0-9_.-]{1,63}))?$/;
+const OPTIONS_MAX = 32;
+
+/**
+ * What this pod is to get. Options that its own `dnsConfig` names are never touched, and neither are pods whose names are not looked
+ * up by the cluster's DNS.
+ * @param pod a Pod as the API spells it
+ */
+export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
+  const nothing: DnsAdvice = { options: [], because: '', mistakes: [] };
+  const spec = child(pod, 'spec');
+  const own = textMap(child(pod, 'metadata'), 'annotations');
+  if ((own[annotations.dns] ?? sources.namespace[annotations.dns]) === 'off') return nothing;
+  const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
+  const usesCluster =
+    policy === 'ClusterFirstWithHostNet' ||
+    (policy === 'ClusterFirst' && spec['hostNetwork'] !== true);
+  if (!usesCluster) return nothing;
+  const mistakes: string[] = [];
+  const asked = askedFor(pod, own, sources, mistakes);
+  const present = new Set(
+    children(child(spec, 'dnsConfig'), 'options').map((option) => text(option, 'name')),
+  );
+  const options = asked.options.filter(({ name }) => !present.has(name));
+  return { options, because: options.length === 0 ? '' : asked.because, mistakes };
+}
+
+/** The first of them that asks for anything. */
+function askedFor(
+  pod: JsonObject,
+  own: Readonly<Record<string, string>>,
+  { namespace, namespaceName, measured, ndots }: AdviceSources,
+  mistakes: string[],
+): Pick<DnsAdvice, 'options' | 'because'> {
+  const ofPod = optionsOf(own, mistakes);
+  if (ofPod.length > 0) return { options: ofPod, because: 'annotation' };
+  const ofNamespace = optionsOf(namespace, mistakes);
+  if (ofNamespace.length > 0)
+    return { options: ofNamespace, because: `namespace ${namespaceName}` };
+  const workload = `${namespaceName}/${workloadOf(pod)}`;
+  const advised = measured.get(workload);
+  if (advised !== undefined)
+    return { options: [ndotsOption(advised)], because: `advice for ${workload}` };
+  if (ndots !== null) return { options: [ndotsOption(ndots)], because: 'default' };
+  return { options: [], because: '' };
+}
+
+const ndotsOption = (ndots: number): DnsOption => ({ name: 'ndots', value: String(ndots) });
+
+function optionsOf(
+  said: Readonly<Record<string, string>>,
+  mistakes: string[],
+): readonly DnsOption[] {
+  const options = new Map<string, DnsOption>();
+  const listed = said[annotations.options];
+  for (const word of listed?.split(',').map((one) => one.trim()) ?? []) {
+    if (word === '') continue;
+    const [, name, value] = optionPattern.exec(word) ?? [];
+    if (name === undefined || options.size >= OPTIONS_MAX)
+      mistakes.push(`${annotations.options}: "${word.slice(0, 64)}" is no option of resolv.conf`);
+    else options.set(name, value === undefined ? { name } : { name, value });
+  }
+  const ndots = said[annotations.ndots];
+  if (ndots !== undefined) {
+    const read = readNdots(ndots);
+    if (read === null)
+      mistakes.push(
+        `${annotations.ndots}: "${ndots.slice(0, 64)}" is no number from 0 to ${NDOTS_MAX}`,
+      );
+    else options.set('ndots', ndotsOption(read));
+  }
+  return [...options.values()];
+}
+
+/** A number of dots; null if it is malformed. */
+export function readNdots(given: string): number | null {
+  return /^\d{1,2}$/.test(given) && Number(given) <= NDOTS_MAX ? Number(given) : null;
+}
+
+/** The name of the workload that a pod belongs to: that of its Deployment, not of the ReplicaSet between. */
+function workloadOf(pod: JsonObject): string {
+  const metadata = child(pod, 'metadata');
+  const owner = asObject(
+    children(metadata, 'ownerReferences').find(
+      (one) => isObject(one) && one['controller'] === true,
+    ),
+  );
+  const name = text(owner, 'name');
+  const hash = textMap(metadata, 'labels')['pod-template-hash'] ?? '';
+  if (text(owner, 'kind') === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
+    return name.slice(0, -hash.length - 1);
+  return name || text(metadata, 'name') || text(metadata, 'generateName').replace(/-$/, '');
+}

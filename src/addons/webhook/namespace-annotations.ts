@@ -1,0 +1,78 @@
+/** Annotations of namespaces, asked for one at a time and remembered for a short while. */
+import type { Clock } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { child, textMap } from '../../server/base/json-object.ts';
+import type { Log } from '../../server/base/log.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { getObject } from '../../server/kube/api/one-object.ts';
+
+/** A change of a namespace counts after this, milliseconds. */
+const FRESH_MS = 10_000;
+/** Time limit for the API server, in milliseconds, because the creation of a pod waits for it. */
+const WAIT_MS = 500;
+/** Namespaces that are remembered; the one asked for longest ago goes. */
+const NAMESPACES_MAX = 10_000;
+
+/** One annotation map for each namespace. */
+export type Annotations = Readonly<Record<string, string>>;
+
+const none: Annotations = Object.freeze({});
+
+/** Never fails: a namespace that cannot be read has the annotations that it had, or none. */
+export class NamespaceAnnotations {
+  readonly #client: ApiClient;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, { readonly at: number; readonly annotations: Annotations }>();
+  readonly #asked = new Map<string, Promise<Annotations>>();
+  readonly #failures: FailureReport;
+
+  constructor(client: ApiClient, clock: Clock, log: Log) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#failures = new FailureReport({ log, clock, work: 'what namespaces ask for' });
+  }
+
+  /** The annotations of a namespace. Simultaneous requests for one namespace share one request to the API server. */
+  of(namespace: string): Promise<Annotations> {
+    const known = this.#known.get(namespace);
+    if (known !== undefined && this.#clock.now() - known.at < FRESH_MS)
+      return Promise.resolve(known.annotations);
+    const asked = this.#asked.get(namespace) ?? this.#read(namespace, known?.annotations ?? none);
+    this.#asked.set(namespace, asked);
+    return asked;
+  }
+
+  async #read(namespace: string, before: Annotations): Promise<Annotations> {
+    let annotations = before;
+    try {
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+      const signal = AbortSignal.timeout(WAIT_MS);
+      const found = await getObject(this.#client, {
+        path,
+        task: `get namespaces ${namespace}`,
+        waitMs: WAIT_MS,
+        signal,
+      });
+      annotations = textMap(child(found, 'metadata'), 'annotations');
+      this.#failures.over();
+    } catch (error) {
+      this.#tell(error);
+    } finally {
+      this.#asked.delete(namespace);
+    }
+    this.#known.delete(namespace);
+    this.#known.set(namespace, { at: this.#clock.now(), annotations });
+    if (this.#known.size > NAMESPACES_MAX) this.#known.delete(this.#known.keys().next().value!);
+    return annotations;
+  }
+
+  /** @throws what is none of the API server's failures */
+  #tell(error: unknown): void {
+    const kept = 'pods get what they ask for themselves';
+    if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);
+    if (!(error instanceof Error) || error.name !== 'TimeoutError') throw error;
+    const late = { kind: 'silent', message: `nothing came in ${WAIT_MS} ms`, advice: '' };
+    this.#failures.failed(late, FRESH_MS, kept);
+  }
+}

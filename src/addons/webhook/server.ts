@@ -1,0 +1,168 @@
+/** The webhook's HTTPS server: reviews, readiness, metrics. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { PemIdentity } from '../../server/base/certificates.ts';
+import { systemClock } from '../../server/base/clock.ts';
+import { HttpAdmission } from '../../server/base/http-admission.ts';
+import { answerText } from '../../server/base/http-answer.ts';
+import { PageSender } from '../../server/base/page-sender.ts';
+import { endHttp, listenHttp } from '../../server/base/http-listening.ts';
+import { boundConnections } from '../../server/base/idle-connections.ts';
+import { IncomingBodies } from '../../server/base/incoming-bodies.ts';
+import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
+import type { AdviceSources } from './dns-advice.ts';
+
+/** What the server is made of. */
+export interface WebhookServerParts {
+  readonly host: string;
+  readonly port: number;
+  readonly mode: Mode;
+  /** What may ask for changes of this pod. Never rejects for what may happen. */
+  readonly sources: (pod: ReviewedPod) => Promise<AdviceSources>;
+  readonly metrics: WebhookMetrics;
+  /** Prometheus text. */
+  readonly scrape: () => string;
+  /** Connections at a time; 512 where nothing is said. */
+  readonly connectionsMax?: number;
+}
+
+/** What is counted. */
+export interface WebhookMetrics {
+  /** `because`: annotation, namespace, advice, default, or none. */
+  reviewed(because: string, seconds: number): void;
+  refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'bug'): void;
+}
+
+/** The API server takes objects up to 3 MiB; a review has the object and little more. */
+const BODY_MAX = 4 * 1024 * 1024;
+/** Bytes of all incomplete reviews: anybody in the cluster may send some. Beyond it the oldest are dropped. */
+const HELD_MAX = 16 * 1024 * 1024;
+/** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
+const VALUES_MAX = 200_000;
+/** Replicas of the API server keep a few connections each. */
+const CONNECTIONS_MAX = 512;
+/** The API server waits two seconds, so a slower sender is not the API server. */
+const SLOW_MS = 5000;
+/** What is under way when the process ends has so long, milliseconds. */
+const GRACE_MS = 2000;
+
+/** Serves from the first certificate on; `use` takes the next one for new connections. */
+export class WebhookServer {
+  readonly #parts: WebhookServerParts;
+  readonly #server: Server;
+  readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
+  readonly #pages = new PageSender(systemClock);
+  readonly #admission = new HttpAdmission();
+  #ready = false;
+
+  constructor(parts: WebhookServerParts) {
+    this.#parts = parts;
+    this.#server = createServer({
+      minVersion: 'TLSv1.2',
+      handshakeTimeout: SLOW_MS,
+      requestTimeout: SLOW_MS,
+      headersTimeout: SLOW_MS,
+      connectionsCheckingInterval: 1000,
+    });
+    boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
+    this.#server.keepAliveTimeout = 90_000;
+    this.#server.on('request', (request, response) => this.#admit(request, response));
+    // A handshake that fails is the client's matter.
+    this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
+  }
+
+  /** @returns the port. @throws the system's error if it cannot listen */
+  listen(): Promise<number> {
+    const { host, port } = this.#parts;
+    return listenHttp(this.#server, host, port);
+  }
+
+  use({ cert, key }: PemIdentity): void {
+    this.#server.setSecureContext({ cert, key });
+    this.#ready = true;
+  }
+
+  /** Takes no more requests, and ends when those that are here are answered, or after two seconds. */
+  close(): Promise<void> {
+    this.#ready = false;
+    return endHttp(this.#server, GRACE_MS);
+  }
+
+  /** Reviews are answered as they come: the API server waits for them, and sends them in parallel. */
+  #admit(request: IncomingMessage, response: ServerResponse): void {
+    const path = request.url?.split('?')[0] ?? '/';
+    const answer = (): void => void this.#take(path, request, response);
+    if (path === '/mutate') return answer();
+    const probe = path === '/healthz' || path === '/readyz';
+    this.#admission.take({ request, response, probe, answer });
+  }
+
+  async #take(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (path === '/healthz') return answerText(response, 200, 'OK');
+    if (path === '/readyz')
+      return answerText(
+        response,
+        this.#ready ? 200 : 503,
+        this.#ready ? 'OK' : 'no certificate yet',
+      );
+    if (path === '/metrics')
+      return this.#pages.send(request, response, path, 'text/plain; version=0.0.4', () =>
+        this.#parts.scrape(),
+      );
+    if (path !== '/mutate') return answerText(response, 404, 'reviews are taken at /mutate');
+    const { metrics } = this.#parts;
+    if (request.method !== 'POST') {
+      metrics.refused('method');
+      return answerText(response, 405, 'reviews are posted');
+    }
+    const begun = performance.now();
+    try {
+      const come = await this.#bodies.read(request);
+      // The API server closed the connection while it sent: there is nobody to answer.
+      if (come === 'gone') return metrics.refused('not-json');
+      if (come === 'too-large') {
+        metrics.refused(come);
+        return refuse(response, 413, `a review has at most ${BODY_MAX} bytes`);
+      }
+      if (come === 'busy') {
+        metrics.refused(come);
+        return refuse(response, 503, 'too much is on its way here');
+      }
+      const body = come.bytes;
+      if (valuesIn(body) > VALUES_MAX) {
+        metrics.refused('too-large');
+        return refuse(response, 413, `a review has at most ${VALUES_MAX} values`);
+      }
+      const review = readReview(body.toString('utf8'));
+      const { advice, body: answer } = reviewPod(
+        review,
+        await this.#parts.sources(review),
+        this.#parts.mode,
+      );
+      metrics.reviewed(advice.because.split(' ')[0] || 'none', (performance.now() - begun) / 1000);
+      answerText(response, 200, answer, 'application/json');
+    } catch (error) {
+      const bad = error instanceof BadReview;
+      metrics.refused(bad ? 'not-json' : 'bug');
+      if (!response.headersSent)
+        answerText(response, bad ? 400 : 500, bad ? error.message : 'a bug');
+    }
+  }
+}
+
+/** What is left of the request is not read. */
+function refuse(response: ServerResponse, status: number, text: string): void {
+  response.setHeader('connection', 'close');
+  answerText(response, status, text);
+}
+
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
+
+/** No fewer than the values that JSON has, without making them; commas in texts count, too. */
+function valuesIn(body: Buffer): number {
+  let count = 1;
+  for (const byte of body) if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;
+  return count;
+}

@@ -1,0 +1,269 @@
+/**
+ * The webhook's own certificate: kept in a Secret that all replicas share, renewed in time, and its authority told to the API server
+ * (`caBundle`). Where files are given, others do that.
+ */
+import { X509Certificate } from 'node:crypto';
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { Authority, type PemIdentity } from '../../server/base/certificates.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import {
+  asObject,
+  child,
+  list,
+  text,
+  textMap,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+import { bugText, type Log } from '../../server/base/log.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { createObject, findObject, replaceObject } from '../../server/kube/api/one-object.ts';
+
+/** What a serving certificate is made and renewed with. */
+export interface ServingCertificateParts {
+  readonly client: ApiClient;
+  readonly namespace: string;
+  /** Name of the Secret. */
+  readonly secret: string;
+  /** Name of the Service by which the API server calls, and of its certificate: `NAME.NAMESPACE.svc`. */
+  readonly service: string;
+  /** Name of the MutatingWebhookConfiguration; it need not be there yet. */
+  readonly configuration: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told each time there is another certificate. */
+  readonly onIdentity: (identity: PemIdentity) => void;
+}
+
+const DAY_MS = 24 * 3600_000;
+const AUTHORITY_MS = 3650 * DAY_MS;
+const CERTIFICATE_MS = 90 * DAY_MS;
+/** With so much of its time left a certificate is made anew. */
+const RENEW_MS = 30 * DAY_MS;
+/** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
+const LOOK_EVERY_MS = 60_000;
+const RETRY_MS = 5000;
+/** Another replica was faster: its certificate is in use once it has been read. */
+const READ_AGAIN_MS = 500;
+const WAIT_MS = 10_000;
+
+/** The label of Secrets that were made here, and not by a person or another program. */
+const MADE_BY = 'app.kubernetes.io/managed-by';
+const configurationKind = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+} as const;
+
+/** Checks once a minute whether Secret and configuration are as they should be, and repairs them. */
+export class ServingCertificate {
+  readonly #parts: ServingCertificateParts;
+  readonly #failures: FailureReport;
+  #used = '';
+  /** Whether the log says that there is no configuration; once is enough. */
+  #toldMissing = false;
+
+  constructor(parts: ServingCertificateParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({
+      clock,
+      log,
+      work: `keeping the certificate in Secret ${parts.namespace}/${parts.secret}`,
+    });
+  }
+
+  /** Runs until the signal comes; what fails is told and tried again. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let waitMs = LOOK_EVERY_MS;
+      try {
+        if (!(await this.#look(signal))) waitMs = READ_AGAIN_MS;
+        this.#failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        waitMs = RETRY_MS;
+        const meanwhile =
+          this.#used === '' ? 'nobody is served meanwhile' : 'the present one is used on';
+        if (error instanceof ApiFailure) this.#failures.failed(error, waitMs, meanwhile);
+        else this.#parts.log.error(bugText(error));
+      }
+      await sleep(this.#parts.clock, waitMs, signal);
+    }
+  }
+
+  /** @returns false: another replica was first, and what it made is to be read */
+  async #look(signal: AbortSignal): Promise<boolean> {
+    const kept = await this.#readSecret(signal);
+    const now = this.#parts.clock.wall();
+    const present = kept === null ? null : pairOf(kept, now, this.#host);
+    const pair = present ?? (await this.#makeSecret(kept, signal));
+    if (pair === null) return false;
+    if (pair.server.cert !== this.#used) {
+      this.#used = pair.server.cert;
+      this.#parts.onIdentity(pair.server);
+    }
+    const configuration = await this.#tellAuthority(pair.authority, signal);
+    if (configuration === null) return true;
+    // A Secret that was made now gets its owner once it has been read.
+    if (kept === null || present === null) return false;
+    await this.#own(kept, configuration, signal);
+    return true;
+  }
+
+  /**
+   * Makes the configuration the owner of a Secret that was made here: the Secret is deleted with it,
+   * as by helm uninstall.
+   */
+  async #own(secret: JsonObject, configuration: JsonObject, signal: AbortSignal): Promise<void> {
+    const { client, namespace, secret: name } = this.#parts;
+    const metadata = child(secret, 'metadata');
+    const { name: owner, uid } = child(configuration, 'metadata');
+    const isMade = textMap(metadata, 'labels')[MADE_BY] === 'ndots';
+    if (!isMade || uid === undefined || list(metadata, 'ownerReferences').length > 0) return;
+    const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+    const { apiVersion, kind } = configurationKind;
+    const ownerReferences = [{ apiVersion, kind, name: owner, uid }];
+    const owned = { ...secret, metadata: { ...metadata, ownerReferences } };
+    try {
+      const request = { path, task: `update secrets ${name}`, waitMs: WAIT_MS, signal };
+      await replaceObject(client, request, owned);
+    } catch (error) {
+      // Another replica wrote at the same time.
+      if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
+    }
+  }
+
+  get #host(): string {
+    return `${this.#parts.service}.${this.#parts.namespace}.svc`;
+  }
+
+  #readSecret(signal: AbortSignal): Promise<JsonObject | null> {
+    const { client, namespace, secret } = this.#parts;
+    const path = `/api/v1/namespaces/${namespace}/secrets/${secret}`;
+    return findObject(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal });
+  }
+
+  /** Makes what is missing or expires soon. @returns null: another replica did at the same time */
+  async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
+    const { client, namespace, secret: name, clock, log } = this.#parts;
+    const now = clock.wall();
+    const kept = before === null ? null : authorityOf(before, now);
+    const authority = kept ?? Authority.make(`ndots webhook ${this.#host}`, AUTHORITY_MS, now);
+    const server = authority.issue(this.#host, [this.#host], new Date(now + CERTIFICATE_MS), now);
+    const encode = (pem: string): string => Buffer.from(pem).toString('base64');
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/tls',
+      ...before,
+      metadata: {
+        ...(before === null ? { labels: { [MADE_BY]: 'ndots' } } : child(before, 'metadata')),
+        name,
+        namespace,
+      },
+      data: {
+        ...child(before ?? {}, 'data'),
+        'ca.crt': encode(authority.identity.cert),
+        'ca.key': encode(authority.identity.key),
+        'tls.crt': encode(server.cert),
+        'tls.key': encode(server.key),
+      },
+    };
+    const folder = `/api/v1/namespaces/${namespace}/secrets`;
+    const asked = { waitMs: WAIT_MS, signal };
+    try {
+      if (before === null) {
+        const task = `create secrets ${name}`;
+        await createObject(client, { ...asked, path: folder, task }, secret);
+      } else {
+        const task = `update secrets ${name}`;
+        await replaceObject(client, { ...asked, path: `${folder}/${name}`, task }, secret);
+      }
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status === 409) return null;
+      throw error;
+    }
+    log.info(
+      `made a certificate for ${this.#host}, good for ${CERTIFICATE_MS / DAY_MS} days, in Secret ${namespace}/${name}`,
+    );
+    return { authority: authority.cert, server };
+  }
+
+  /**
+   * Writes the authority into all webhooks of the configuration that call our service.
+   * @returns the configuration; null: it does not exist yet
+   */
+  async #tellAuthority(cert: string, signal: AbortSignal): Promise<JsonObject | null> {
+    const { client, configuration: name, namespace, service, log } = this.#parts;
+    const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
+    const asked = { path, waitMs: WAIT_MS, signal };
+    const task = `get mutatingwebhookconfigurations ${name}`;
+    const found = await findObject(client, { ...asked, task });
+    // It is made when everything else runs; until then nobody calls.
+    if (found === null) {
+      if (!this.#toldMissing)
+        log.info(
+          `nobody calls this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
+        );
+      this.#toldMissing = true;
+      return null;
+    }
+    const caBundle = Buffer.from(cert).toString('base64');
+    let changed = false;
+    const webhooks = list(found, 'webhooks').map((webhook) => {
+      const config = child(asObject(webhook), 'clientConfig');
+      const called = child(config, 'service');
+      const ours = text(called, 'name') === service && text(called, 'namespace') === namespace;
+      if (!ours || text(config, 'caBundle') === caBundle) return webhook;
+      changed = true;
+      return { ...asObject(webhook), clientConfig: { ...config, caBundle } };
+    });
+    if (!changed) return found;
+    const update = { ...asked, task: `update mutatingwebhookconfigurations ${name}` };
+    try {
+      await replaceObject(client, update, { ...found, webhooks });
+      log.info(
+        `told the API server the authority of this webhook (MutatingWebhookConfiguration ${name})`,
+      );
+    } catch (error) {
+      // Another replica wrote at the same time: the next check reads its result.
+      if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
+    }
+    return found;
+  }
+}
+
+interface Pair {
+  /** PEM. */
+  readonly authority: string;
+  readonly server: PemIdentity;
+}
+
+function pemOf(secret: JsonObject, key: string): string {
+  return Buffer.from(textMap(secret, 'data')[key] ?? '', 'base64').toString('latin1');
+}
+
+/** The authority that is kept; null: there is none, or it ends before a certificate of its would. */
+function authorityOf(secret: JsonObject, now: number): Authority | null {
+  try {
+    const authority = Authority.of({ cert: pemOf(secret, 'ca.crt'), key: pemOf(secret, 'ca.key') });
+    const { validToDate } = new X509Certificate(authority.cert);
+    return validToDate.getTime() > now + CERTIFICATE_MS ? authority : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What the Secret holds; null: not what is needed, or not for much longer. */
+function pairOf(secret: JsonObject, now: number, host: string): Pair | null {
+  try {
+    const server = { cert: pemOf(secret, 'tls.crt'), key: pemOf(secret, 'tls.key') };
+    const authority = pemOf(secret, 'ca.crt');
+    const [own, issuer] = [new X509Certificate(server.cert), new X509Certificate(authority)];
+    const fits = own.checkHost(host) !== undefined && own.verify(issuer.publicKey);
+    const lasts = own.validToDate.getTime() > now + RENEW_MS && own.validFromDate.getTime() <= now;
+    return fits && lasts ? { authority, server } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,7 +1,0 @@
-/** Every rule of `ndots lint`: those that read what is given, and those that ask the network. */
-import type { LintRule } from '../lint/rule.ts';
-import { liveRules } from '../live/rules/rules.ts';
-import { rules as offlineRules } from '../plugins/lint-rules.ts';
-
-/** All of them; which ones are run, `--live`, `--only` and `--ignore` say. */
-export const lintRules: readonly LintRule[] = [...offlineRules, ...liveRules];

@@ -1,0 +1,68 @@
+/** `--recorded`: the queries of a capture, a dnstap stream or a log, as a load. */
+import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
+import { Reading } from '../../../tools/capture/read/reading.ts';
+import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
+import { absoluteName } from '../../../server/corefile/zones.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { FLAG } from '../../../server/wire/iana.ts';
+import { writeMessage } from '../../../server/wire/message.ts';
+import { NameError } from '../../../server/wire/name.ts';
+import { Query } from '../../../server/wire/query.ts';
+import type { Io } from '../command.ts';
+import { readGiven } from '../capture/reading-progress.ts';
+
+/** A longer recording is asked from its beginning again: what is kept of it takes memory. */
+const QUERIES_MAX = 1_000_000;
+
+/**
+ * The queries of a file, in their order and as often as they were asked: what clients repeated and
+ * walked is in them. Each has the EDNS size of the recorded one, or no EDNS.
+ * @param path `-` is standard input
+ * @throws Problem if there are none
+ */
+export async function recordedQueries(
+  path: string,
+  io: Pick<Io, 'err' | 'signal' | 'progress'>,
+): Promise<readonly Query[]> {
+  const queries: Query[] = [];
+  // Clients ask for the same names again and again.
+  const known = new Map<string, Query | null>();
+  const reading = new Reading({
+    begun({ name, type, udpSize }) {
+      if (name === '' || queries.length === QUERIES_MAX) return;
+      const key = `${name} ${type} ${udpSize}`;
+      let query = known.get(key);
+      if (query === undefined) known.set(key, (query = queryOf(name, type, udpSize)));
+      if (query !== null) queries.push(query);
+    },
+  });
+  const isEnough = (): boolean => queries.length === QUERIES_MAX || io.signal.aborted;
+  await readGiven(reading, path, io, isEnough);
+  for (const remark of reading.remarks.list)
+    // Of when and how fast the options say.
+    if (remark.text !== noTimesRemark) io.err(`ndots bench: ${printRemark(remark)}\n`);
+  if (queries.length === QUERIES_MAX)
+    io.err(`ndots bench: of ${path} the first ${QUERIES_MAX} queries are sent\n`);
+  if (queries.length > 0) return queries;
+  throw new Problem({
+    code: 'load-names',
+    text: `${path === '-' ? 'standard input' : path} holds no queries`,
+    remedy:
+      'A capture (pcap, pcapng), a dnstap file, or a log of ndots or CoreDNS is taken; a list of names is --names.',
+  });
+}
+
+/** @returns null for a name that has no wire form */
+function queryOf(name: string, type: number, udpSize: number): Query | null {
+  const question = [{ name: absoluteName(name), type, class: 1 }];
+  const edns = udpSize === 0 ? null : { udpSize, version: 0, dnssecOk: false, options: [] };
+  const none = { rcode: 0, answer: [], authority: [], additional: [] };
+  try {
+    const bytes = writeMessage({ ...none, id: 0, flags: FLAG.RD, question, edns });
+    const query = new Query();
+    return query.read(bytes, 0, bytes.length) === 'serve' ? query.keep() : null;
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,159 @@
+/** The command line of `ndots cache`. */
+import { splitHostPort } from '../../../server/base/ip.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import {
+  clusterNames,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { parseOptions } from '../option-parse.ts';
+import { choice, duration, file, integer, namespaceName, text, usage } from '../option-values.ts';
+
+/** What `ndots cache` does: its first word. */
+const actions = ['explain', 'flush'] as const;
+
+/** A server's address for commands. */
+export interface AdminAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a command line of `ndots cache` says. */
+export interface CacheVerbOptions {
+  readonly action: (typeof actions)[number];
+  /** Absolute. */
+  readonly names: readonly string[];
+  /** Also everything below the names. */
+  readonly below: boolean;
+  readonly servers: readonly AdminAddress[];
+  readonly tokenFile: string | null;
+  /** null: HTTP without TLS. */
+  readonly tls: {
+    readonly ca: string | null;
+    readonly cert: string | null;
+    readonly key: string | null;
+  } | null;
+  /** null: `servers` are asked. */
+  readonly cluster: {
+    readonly namespace: string;
+    /** Null: that of the cluster's DNS service. */
+    readonly selector: string | null;
+    readonly port: number;
+    readonly access: ClusterOptions;
+  } | null;
+  readonly timeoutMs: number;
+  readonly output: 'text' | 'json';
+}
+
+/** Where `admin` listens unless its directive says something else. */
+const PORT = 9154;
+
+const server: OptionValue<AdminAddress> = {
+  placeholder: 'HOST[:PORT]',
+  read(given, name) {
+    const { host = '', port = null } = splitHostPort(given) ?? {};
+    if (host === '' || (port ?? 0) > 65_535)
+      throw usage(`${name} takes HOST, HOST:PORT or [IPV6]:PORT, not "${given}"`);
+    return { host, port: port ?? PORT };
+  },
+};
+
+const table = {
+  ...group('Entries', {
+    below: flag('--below', 'also everything below the names'),
+    all: flag('--all', 'every entry'),
+  }),
+  ...group('Servers', {
+    servers: many(
+      '-s, --server',
+      server,
+      `address of admin, several times for several servers (localhost:${PORT})`,
+    ),
+    tokenFile: one('--token-file', file(), 'what admin has as token_file'),
+    tls: flag('--tls', 'admin serves HTTPS'),
+    ca: one('--ca', file(), 'who signed its certificate'),
+    cert: one('--cert', file(), 'client certificate'),
+    key: one('--key', file(), 'its key'),
+    timeout: one('--timeout', duration(100, 60_000), 'for each server (5s)'),
+  }),
+  ...group('All replicas in a cluster', {
+    cluster: flag(
+      '--cluster',
+      'the pods of the cluster that kubectl would ask, through its API server',
+    ),
+    ...beside(clusterNames, {
+      namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
+      selector: one(
+        '-l, --selector',
+        text('LABELS'),
+        'of the pods (those of the cluster’s DNS service)',
+      ),
+      port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
+    }),
+    ...clusterOptions,
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** The help of `ndots cache`. */
+export const cacheUsage: Usage = {
+  synopsis: 'explain NAME… | flush NAME… | flush --all',
+  examples: [
+    ['explain www.example.com', 'what is kept under it'],
+    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, and below it'],
+    ['flush www.example.com --cluster --token-file FILE', 'forget it on all replicas'],
+    ['flush --all', 'forget everything here'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'The servers need the directive admin. In a cluster, the command goes through the API server to each pod (create pods/proxy), so admin has to listen on all addresses there, with a token_file: admin :9154 { token_file FILE }.',
+    'Exit codes: 0 there were entries, or all is flushed; 1 there are none; 2 a server could not be asked; 3 wrong usage. More: docs/cache.md',
+  ],
+  words: { words: actions },
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
+  const { values, words } = parseOptions(table, given);
+  const [first = '', ...names] = words;
+  const action = actions.find((one) => one === first);
+  if (action === undefined) {
+    const what = first === '' ? 'what is to be done?' : `"${first}" is not one of its actions`;
+    const meant = nearest(first, actions);
+    throw usage(what, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
+  }
+  const { all, ca, cert, key, tokenFile, servers } = values;
+  if (all === names.length > 0)
+    throw usage(all ? '--all or names, not both' : `${action} takes a name, or --all`);
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key go together');
+  const inCluster = values.cluster || namesCluster(values);
+  if (inCluster && servers.length > 0) throw usage('--server or the cluster, not both');
+  if (inCluster && cert !== null)
+    throw usage('the API server shows no certificate of yours to the pods', 'Use --token-file.');
+  if (inCluster && ca !== null)
+    throw usage('the API server does not look at the certificates of the pods', 'Use --tls.');
+  const secure = values.tls || ca !== null || cert !== null;
+  return {
+    action,
+    names: all ? ['.'] : names.map((name) => (name.endsWith('.') ? name : `${name}.`)),
+    below: values.below || all,
+    servers: servers.length > 0 ? servers : [{ host: 'localhost', port: PORT }],
+    tokenFile,
+    tls: secure ? { ca, cert, key } : null,
+    cluster: inCluster
+      ? {
+          namespace: values.namespace ?? 'kube-system',
+          selector: values.selector,
+          port: values.port ?? PORT,
+          access: values,
+        }
+      : null,
+    timeoutMs: values.timeout ?? 5000,
+    output: values.output ?? 'text',
+  };
+}

@@ -1,0 +1,111 @@
+/** `ndots capture join`: at which stretch of the way queries and replies were lost. */
+import { printElapsed } from '../../../server/base/elapsed.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import type { Filter } from '../../../tools/capture/filter.ts';
+import {
+  join,
+  joinLimit,
+  Vantage,
+  type Join,
+  type JoinedExchange,
+  type PathStretch,
+} from '../../../tools/capture/join.ts';
+import { Reading } from '../../../tools/capture/read/reading.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import type { ExchangeTexts } from './capture-output.ts';
+import { EXIT, type Io } from '../command.ts';
+import { count, type Paint } from '../page.ts';
+import { readGiven } from './reading-progress.ts';
+
+/** Rows of what was lost that are shown; the rest is counted. */
+const SHOWN = 20;
+
+/**
+ * Reads all files and says where what was lost was lost.
+ * @returns the exit code: 0 nothing was lost, 1 something was
+ */
+export async function captureJoin(
+  options: CaptureOptions,
+  parts: {
+    readonly io: Io;
+    readonly paint: Paint;
+    readonly texts: ExchangeTexts;
+    readonly filter: Filter;
+    readonly ports: readonly number[];
+    readonly remarks: (reading: Reading, name: string) => void;
+  },
+): Promise<number> {
+  const { io, paint, texts, filter } = parts;
+  const vantages: Vantage[] = [];
+  for (const path of options.files) {
+    const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
+    const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
+    const input = await readGiven(reading, path, io, () => vantage.isOver);
+    // A place that is none would have seen nothing of what was lost.
+    if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
+      throw new Problem({
+        code: 'capture-unreadable',
+        text: `cannot read ${path}: it is ${input.format === 'empty' ? 'empty' : 'no capture, no dnstap and no query log that ndots knows'}`,
+      });
+    if (vantage.leftOut > 0)
+      reading.remarks.add(
+        `only the first ${vantage.exchanges.length} exchanges are compared: captures of a shorter time are compared whole`,
+      );
+    parts.remarks(reading, path);
+    vantages.push(vantage);
+  }
+  const joined = join(vantages);
+  const names = vantages.map(({ name }) => name);
+  const wanted = joined.exchanges.filter(({ exchange }) => filter(exchange));
+  const lost = wanted.filter((each) => each.lost !== null && each.exchange.ending !== 'open');
+  if (options.output === 'json') {
+    for (const each of lost)
+      io.out(
+        `${JSON.stringify({ ...texts.document(each.exchange), lost: place(each.lost!, names) })}\n`,
+      );
+    return lost.length > 0 ? EXIT.no : EXIT.ok;
+  }
+  io.out(text(joined, wanted.length, lost, names, texts, paint));
+  if (wanted.length === 0) return EXIT.failed;
+  return lost.length > 0 ? EXIT.no : EXIT.ok;
+}
+
+function text(
+  { aheadMs, matched }: Join,
+  all: number,
+  lost: readonly JoinedExchange[],
+  names: readonly string[],
+  { row }: ExchangeTexts,
+  paint: Paint,
+): string {
+  const lines = names.map((name, index) => {
+    if (index === 0) return `${name}  ${count(matched[0]!, 'query', 'queries')}`;
+    const ahead = aheadMs[index]!;
+    const clock =
+      ahead === 0
+        ? ''
+        : `; its clock is ${printElapsed(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
+    return `${name}  saw ${matched[index]} of them${clock}`;
+  });
+  lines.push('', `${lost.length} of ${all} got no reply.`);
+  const groups = Map.groupBy(lost, (each) => sentence(each.lost!, names));
+  for (const [where, theirs] of [...groups].toSorted(([, a], [, b]) => b.length - a.length))
+    lines.push(`${paint.bad(String(theirs.length))}  ${where}`);
+  if (lost.length > 0) lines.push('');
+  for (const { exchange, lost: where } of lost.slice(0, SHOWN))
+    lines.push(`${row(exchange)}  ${paint.dim(sentence(where!, names))}`);
+  if (lost.length > SHOWN)
+    lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json has all)`));
+  return `${lines.join('\n')}\n`;
+}
+
+/** For people. */
+function sentence({ what, from, to }: PathStretch, names: readonly string[]): string {
+  if (to >= names.length)
+    return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;
+  return `the ${what} was seen at ${names[from]} and not at ${names[to]}: lost between them`;
+}
+
+function place({ what, from, to }: PathStretch, names: readonly string[]): object {
+  return { what, seenAt: names[from], notAt: names[to] ?? null };
+}

@@ -1,0 +1,182 @@
+/** Captures while they happen: packets of an interface, or dnstap that programs deliver. */
+import { existsSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { createServer, type Socket } from 'node:net';
+import { errorCode } from '../../../server/base/error-code.ts';
+import { boundSenders } from '../../../server/base/idle-connections.ts';
+import { parseAddress } from '../../../server/base/ip.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import type { Reading } from '../../../tools/capture/read/reading.ts';
+import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
+import { LibcMissing } from '../../../server/runtime/libc.ts';
+import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
+import { PacketSocket, type TakePacket } from '../../../server/runtime/packet-socket.ts';
+import { DNSTAP_CONTENT_TYPE } from '../../../server/wire/dnstap.ts';
+import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
+import { usage } from '../option-values.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+
+/** What goes on until it is stopped. */
+export interface LiveCapture {
+  /** For people: `interface eth0`. */
+  readonly name: string;
+  /** Packets that were lost because they came too fast. */
+  dropped(): number;
+  stop(): void;
+}
+
+/** DNS over TLS, whose packets are counted. */
+const ENCRYPTED = 853;
+
+/** Programs that may deliver dnstap at a time: what one of them has half sent takes up to 1 MiB. */
+const SENDERS_MAX = 256;
+
+/** Starts a capture of packets. @throws Problem */
+export function capturePackets(
+  { device, netns, ports }: { device: string; netns: string | null; ports: readonly number[] },
+  take: TakePacket,
+): LiveCapture {
+  const open = (): PacketSocket =>
+    new PacketSocket(device === 'any' ? null : device, [...new Set([...ports, ENCRYPTED])]);
+  let socket: PacketSocket;
+  try {
+    socket = netns === null ? open() : inNetworkNamespace(netns, open);
+  } catch (error) {
+    throw told(error, device, netns);
+  }
+  socket.start(take);
+  const where = netns === null ? '' : ` in ${netns}`;
+  return {
+    name: `${device === 'any' ? 'all interfaces' : `interface ${device}`}${where}, ${printPorts(ports)}`,
+    dropped: () => socket.dropped,
+    stop() {
+      socket.drain(take);
+      socket.close();
+    },
+  };
+}
+
+/**
+ * `port 53`, `ports 53 and 5353`, so that a person whose queries use another port knows why nothing
+ * is shown.
+ */
+function printPorts(ports: readonly number[]): string {
+  const last = ports.at(-1);
+  return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;
+}
+
+function told(error: unknown, device: string, netns: string | null): unknown {
+  if (error instanceof LibcMissing)
+    return new Problem({
+      code: 'capture-not-here',
+      text: `packets cannot be captured here: ${error.message}`,
+      remedy:
+        'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
+      cause: error,
+    });
+  switch (errorCode(error)) {
+    case 'EPERM':
+    case 'EACCES':
+      return new Problem({
+        code: 'capture-not-permitted',
+        text: `packets may not be captured: permission denied${netns === null ? '' : ` (${netns})`}`,
+        hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', other network namespaces CAP_SYS_ADMIN'}.`,
+        remedy:
+          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture - (or doctor -)',
+        cause: error,
+      });
+    case 'ENODEV':
+      return new Problem({
+        code: 'no-interface',
+        text: `there is no interface ${device}${netns === null ? '' : ` in ${netns}`}`,
+        remedy: 'ip -brief link lists them; -i any takes all.',
+        cause: error,
+      });
+    case 'ENOENT':
+      return new Problem({
+        code: 'no-namespace',
+        text: `there is no network namespace ${netns ?? ''}`,
+        remedy: 'ip netns lists those with names; a pod’s is /proc/PID/ns/net (--pid PID).',
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+/** Listens for dnstap at `unix:PATH` or `tcp:IP:PORT`. @throws Problem */
+export async function captureDnstap(at: string, reading: Reading): Promise<LiveCapture> {
+  const where = readPlace(at);
+  const sockets = new Set<Socket>();
+  let stopped = false;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const reader = new DnstapReader(
+      (message) => reading.takeMessage(message),
+      reading.remarks,
+      ({ type }) => {
+        if (type === CONTROL.READY)
+          socket.write(writeControl(CONTROL.ACCEPT, [DNSTAP_CONTENT_TYPE]));
+        if (type === CONTROL.STOP) socket.end(writeControl(CONTROL.FINISH));
+      },
+    );
+    socket.on('data', (bytes: Buffer) => {
+      reader.push(bytes);
+      if (reader.broken) socket.destroy();
+    });
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      sockets.delete(socket);
+      if (!stopped) reader.end();
+    });
+  });
+  boundSenders(server, SENDERS_MAX, () =>
+    reading.remarks.add(
+      `more than ${SENDERS_MAX} programs deliver dnstap: the one that was silent longest was cut off`,
+    ),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(notListening(at, where, error)));
+    server.listen(where, resolve);
+  });
+  return {
+    name: `dnstap at ${at}`,
+    dropped: () => 0,
+    stop() {
+      stopped = true;
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      if ('path' in where) rmSync(where.path, { force: true });
+    },
+  };
+}
+
+function readPlace(at: string): { path: string } | { host: string; port: number } {
+  const [, path] = /^unix:(?:\/\/)?(\/.+)$/.exec(at) ?? [];
+  if (path !== undefined) return { path };
+  const [, host = '', port] = /^tcp:(?:\/\/)?\[?([^\]]+?)\]?:(\d{1,5})$/.exec(at) ?? [];
+  if (parseAddress(host) !== null) return { host, port: Number(port) };
+  throw usage(
+    `--dnstap takes unix:PATH or tcp:IP:PORT, not "${at}"`,
+    'As in: --dnstap unix:/run/ndots/tap.sock',
+  );
+}
+
+function notListening(at: string, where: ReturnType<typeof readPlace>, error: Error): Problem {
+  // The runtime says EACCES where the folder is not there.
+  if ('path' in where && !existsSync(dirname(where.path)))
+    return new Problem({
+      code: 'dnstap-not-listening',
+      text: `cannot listen at ${at}: there is no folder ${dirname(where.path)}`,
+      remedy: `Make it: mkdir -p ${dirname(where.path)}`,
+      cause: error,
+    });
+  return new Problem({
+    code: 'dnstap-not-listening',
+    text: `cannot listen at ${at}: ${whyFailed(error)}`,
+    ...(errorCode(error) === 'EADDRINUSE' && {
+      remedy: 'A socket that another program left behind may be removed: rm PATH',
+    }),
+    cause: error,
+  });
+}

@@ -1,0 +1,104 @@
+/**
+ * Addresses as people know them: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a
+ * service.
+ */
+import { printHostPort } from '../../../server/base/ip.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import type { Redaction } from '../../../tools/capture/redaction.ts';
+import {
+  clusterOwners,
+  manifestOwners,
+  type AddressOwner,
+  type AddressOwners,
+} from '../../../server/kube/pods/address-owners.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { accessOf, type ClusterOptions } from '../cluster-options.ts';
+import type { Io } from '../command.ts';
+import { coreVersion } from '../version/version.ts';
+
+/** Where names of addresses come from. */
+export interface NameChoice extends ClusterOptions {
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+}
+
+/**
+ * Reads which pods have which addresses, if it was asked for.
+ * @param note called with what could not be read
+ */
+export async function addressOwners(
+  choice: NameChoice,
+  io: Io,
+  note: (text: string) => void,
+): Promise<AddressOwners> {
+  const { manifests, cluster } = choice;
+  if (manifests !== null && cluster)
+    throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
+  if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
+  if (!cluster) return new Map();
+  return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);
+}
+
+/** Says whose address it is. */
+export type PeerNaming = (peer: Peer) => string;
+
+/** Programs that write dnstap may leave out the server's address: such a message has this one. */
+const UNKNOWN = '0.0.0.0';
+
+/** @param redaction applied to the names too; null = they are shown as they are */
+export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
+  const shown = shownOwners(owners, redaction);
+  return (peer) => {
+    if (peer.address === '' || peer.address === UNKNOWN) return '-';
+    const owner = shown.get(peer.address);
+    if (owner !== undefined) return `${labelOf(owner)}:${peer.port}`;
+    const { address, port } = redaction === null ? peer : redaction.peer(peer);
+    return printHostPort(address, port);
+  };
+}
+
+/** Who has an address, for people and programs; what is not known is empty. */
+export interface NamedAddress {
+  readonly address: string;
+  /** `shop/cart-7d4b9c`, `node node7`. */
+  readonly name: string;
+  /** `deploy/cart`. */
+  readonly workload: string;
+  readonly node: string;
+}
+
+/** Says who has an address. */
+export type AddressNaming = (address: string) => NamedAddress;
+
+/** @param redaction applied to all of it; null = it is shown as it is */
+export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
+  const shown = shownOwners(owners, redaction);
+  return (given) => {
+    const address = redaction === null ? given : redaction.address(given);
+    const owner = shown.get(given);
+    if (owner === undefined) return { address, name: '', workload: '', node: '' };
+    return { address, name: labelOf(owner), workload: owner.workload, node: owner.node };
+  };
+}
+
+/** The owners, by their true addresses, with pseudonyms in place of their names. */
+export function shownOwners(owners: AddressOwners, redaction: Redaction | null): AddressOwners {
+  if (redaction === null) return owners;
+  const show = (text: string): string => (text === '' ? '' : redaction.name(text));
+  const hidden = ({ workload, namespace, name, node, ...owner }: AddressOwner): AddressOwner => {
+    const [kind = '', ofKind] = workload.split('/');
+    return {
+      ...owner,
+      namespace: show(namespace),
+      name: show(name),
+      workload: ofKind === undefined ? show(kind) : `${kind}/${show(ofKind)}`,
+      node: show(node),
+    };
+  };
+  return new Map([...owners].map(([address, owner]) => [address, hidden(owner)]));
+}
+
+function labelOf({ kind, namespace, name }: AddressOwner): string {
+  if (kind === 'pod') return `${namespace}/${name}`;
+  return kind === 'service' ? `svc ${namespace}/${name}` : `node ${name}`;
+}

@@ -1,0 +1,207 @@
+/** Exchanges and lookups of captures as lines of text and as JSON. */
+import { printElapsed } from '../../../server/base/elapsed.ts';
+import {
+  isLost,
+  latencyOf,
+  type SeenExchange,
+  type SeenLookup,
+  isEmpty,
+} from '../../../tools/capture/pair/seen-exchange.ts';
+import { messageDocument, type MessageDocument, type Peer } from '../../../server/wire/exchange.ts';
+import { printOption } from '../../../server/wire/edns-print.ts';
+import { FLAG, OPTION, rcodeName, TYPE, typeName } from '../../../server/wire/iana.ts';
+import { readMessage } from '../../../server/wire/message.ts';
+import { printData } from '../../../server/wire/print.ts';
+import { ReadError } from '../../../server/wire/reader.ts';
+import type { PeerNaming } from './capture-names.ts';
+import { type Paint } from '../page.ts';
+
+/** Addresses of an answer that are shown before the rest is counted. */
+const SHOWN = 3;
+/** A lookup that takes so long is felt, milliseconds. */
+const FELT_MS = 1000;
+
+/** One exchange as one line: when, who, what, and what came of it. */
+export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
+  const { client, server, hops, stray } = exchange;
+  const behind = hops.map((hop) => ` ⇒ ${name(hop.server)}`).join('');
+  const way = `${name(client)} → ${name(server)}${behind}`;
+  const question = `${typeName(exchange.type)} ${paint.strong(exchange.name)}`;
+  const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
+  const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
+  const other = stray === null ? '' : paint.warn(` reply from ${name(stray)}`);
+  return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
+}
+
+/** One lookup: a line for itself, and one for each name of the walk. */
+export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
+  const { exchanges, candidates, startMs, endMs } = lookup;
+  const lost = exchanges.filter(isLost).length;
+  const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
+  const first = exchanges[0]!;
+  // Found, but the program had to wait for it.
+  const late = lost > 0 || (!isTimeless(first) && endMs - startMs >= FELT_MS);
+  const mark = !found ? paint.bad('✗') : late ? paint.warn('!') : paint.good('✓');
+  const counts = [
+    `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
+    ...(candidates.length > 1 ? [`${candidates.length} names`] : []),
+    ...(lost > 0 ? [paint.bad(`${lost} lost`)] : []),
+    ...(isTimeless(first) ? [] : [printElapsed(endMs - startMs)]),
+  ];
+  const head = `${paint.dim(when(first, startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}${framesOf(first, paint)}`;
+  const rows = candidates.map((candidate) => {
+    const own = exchanges.filter((exchange) => exchange.name === candidate);
+    const at = (isTimeless(first) ? '-' : printElapsed(own[0]!.sentMs - startMs)).padStart(8);
+    const parts = own.map(
+      (exchange) =>
+        `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
+    );
+    return `  ${paint.dim(at)}  ${candidate}  ${parts.join(', ')}`;
+  });
+  return [head, ...rows].join('\n');
+}
+
+function outcome(exchange: SeenExchange, paint: Paint): string {
+  const took = latencyOf(exchange);
+  if (took === null) {
+    if (exchange.ending === 'open') return paint.dim('no reply yet');
+    return paint.bad(exchange.ending === 'retried' ? 'no reply, asked again' : 'no reply');
+  }
+  const text = answerOf(exchange);
+  const bad = exchange.rcode !== 0 && exchange.rcode !== 3;
+  return `${bad ? paint.bad(text) : text} ${paint.dim(printElapsed(took))}`;
+}
+
+/** ` #12 #14`: the packets of the query and its reply, as Wireshark numbers them. */
+function framesOf({ queryFrame, replyFrame, logged }: SeenExchange, paint: Paint): string {
+  if (logged !== undefined) return '';
+  const frames = [queryFrame, replyFrame].filter((frame) => frame > 0);
+  return frames.length === 0 ? '' : paint.dim(`  ${frames.map((each) => `#${each}`).join(' ')}`);
+}
+
+/** What the reply says: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
+function answerOf(exchange: SeenExchange): string {
+  const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
+  const isAnswer = exchange.rcode === 0 && !isEmpty(exchange);
+  const alone =
+    exchange.rcode === 0 ? (isAnswer ? 'NOERROR' : 'NODATA') : rcodeName(exchange.rcode);
+  if (exchange.logged !== undefined || exchange.reply === null) return `${truncated}${alone}`;
+  try {
+    const { answer, edns } = readMessage(exchange.reply);
+    const why = (edns?.options ?? [])
+      .filter(({ code }) => code === OPTION.EDE)
+      .map((option) => ` (${printOption(option)})`)
+      .join('');
+    const aliases =
+      exchange.type === TYPE.CNAME ? [] : answer.filter(({ type }) => type === TYPE.CNAME);
+    const way = aliases
+      .slice(0, SHOWN)
+      .map(({ type, data }) => `CNAME ${printData(type, data)} `)
+      .join('');
+    if (!isAnswer) return `${truncated}${way}${alone}${why}`;
+    const wanted = answer.filter(({ type }) => type === exchange.type);
+    const others = answer.filter(({ type }) => type !== TYPE.CNAME);
+    const shown = (wanted.length > 0 ? wanted : others).map(
+      ({ type, data }) =>
+        `${type === exchange.type ? '' : `${typeName(type)} `}${printData(type, data)}`,
+    );
+    const more = shown.length > SHOWN ? ` +${shown.length - SHOWN}` : '';
+    return `${truncated}${way}${shown.slice(0, SHOWN).join(' ')}${more}${why}`.trimEnd();
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    return isAnswer ? `${truncated}NOERROR (${exchange.answers} records)` : `${truncated}${alone}`;
+  }
+}
+
+/** An exchange as JSON has it. */
+export interface ExchangeDocument {
+  readonly kind: 'Exchange';
+  readonly time: string;
+  readonly client: Peer & { readonly name?: string };
+  readonly server: Peer & { readonly name?: string };
+  readonly protocol: string;
+  readonly question: { readonly name: string; readonly type: string };
+  readonly verdict: string;
+  readonly rcode: string | null;
+  /** Milliseconds. */
+  readonly latencyMs: number | null;
+  readonly attempt: number;
+  readonly hops: readonly {
+    readonly server: Peer;
+    readonly afterMs: number;
+    readonly latencyMs: number | null;
+  }[];
+  readonly frames: readonly number[];
+  readonly query: MessageDocument | null;
+  readonly reply: MessageDocument | null;
+}
+
+/** @param peer gives address, port and perhaps a name */
+export function exchangeDocument(
+  exchange: SeenExchange,
+  peer: (of: Peer) => ExchangeDocument['client'],
+): ExchangeDocument {
+  const { sentMs, rcode, queryFrame, replyFrame, ending } = exchange;
+  return {
+    kind: 'Exchange',
+    time: isoTime(sentMs),
+    client: peer(exchange.client),
+    server: peer(exchange.server),
+    protocol: exchange.protocol,
+    question: { name: exchange.name, type: typeName(exchange.type) },
+    verdict: ending === 'answered' ? 'answered' : ending === 'open' ? 'open' : 'lost',
+    rcode: rcode < 0 ? null : rcodeName(rcode),
+    latencyMs: rounded(latencyOf(exchange)),
+    attempt: exchange.attempt,
+    hops: exchange.hops.map((hop) => ({
+      server: hop.server,
+      afterMs: rounded(hop.sentMs - sentMs)!,
+      latencyMs: rounded(hop.repliedMs === null ? null : hop.repliedMs - hop.sentMs),
+    })),
+    frames: [queryFrame, replyFrame].filter((frame) => frame > 0),
+    query: documentOf(exchange.query),
+    reply: exchange.reply === null ? null : documentOf(exchange.reply),
+  };
+}
+
+function documentOf(bytes: Uint8Array): MessageDocument | null {
+  try {
+    return messageDocument(bytes);
+  } catch (error) {
+    if (error instanceof ReadError) return null;
+    throw error;
+  }
+}
+
+/** Microseconds are what captures have. */
+function rounded(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 1000) / 1000;
+}
+
+function micros(at: number): string {
+  return String(Math.floor(at * 1000 + 0.5) % 1000).padStart(3, '0');
+}
+
+/** The second that was printed last: most rows are of the same as the row before. */
+const printed = { second: Number.NaN, text: '' };
+
+/** `2026-11-22T03:07:20.123456Z`. */
+function isoTime(at: number): string {
+  const ms = Math.floor(at + 0.0005);
+  const second = Math.floor(ms / 1000);
+  if (second !== printed.second) {
+    printed.second = second;
+    printed.text = new Date(second * 1000).toISOString().slice(0, 20);
+  }
+  return `${printed.text}${String(ms - second * 1000).padStart(3, '0')}${micros(at)}Z`;
+}
+
+/** Whether nothing says when it was: what stands in its place is the order of the lines. */
+function isTimeless({ logged }: SeenExchange): boolean {
+  return logged === 'without times';
+}
+
+/** `03:07:20.123456`, UTC; `-` where it is not known. */
+function when(exchange: SeenExchange, at: number): string {
+  return isTimeless(exchange) ? '-'.padEnd(15) : isoTime(at).slice(11, -1);
+}

@@ -1,0 +1,126 @@
+/** Clients of captures and their resolvers: as rows of a table, and as JSON. */
+import type {
+  ListedClient,
+  ListedClients,
+  OtherClients,
+} from '../../../tools/doctor/client-list.ts';
+import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts';
+import type { NamedResolver } from '../../../tools/capture/fingerprint/named-resolver.ts';
+import type { AddressNaming, NamedAddress } from './capture-names.ts';
+import { count, wrap, type Page } from '../page.ts';
+
+const head = ['CLIENT', 'QUERIES', 'LOOKUPS', 'RESOLVER'] as const;
+/** Narrower than this, resolvers find no place beside clients. */
+const RESOLVER_COLUMNS = 28;
+
+/** A line for each client; two where there is no room, and one for those that are not listed. */
+export function clientRows(
+  { listed, others }: ListedClients,
+  naming: AddressNaming,
+  page: Pick<Page, 'columns' | 'paint'>,
+): readonly string[] {
+  if (listed.length === 0 && others === null) return [];
+  const rows = listed.map((client) => ({ ...client, shown: shownAs(naming(client.address)) }));
+  const name = Math.max(head[0].length, ...rows.map(({ shown }) => shown.length));
+  const cells = (client: string, queries: string, lookups: string): string =>
+    `${client.padEnd(name)}  ${queries.padStart(head[1].length)}  ${lookups.padStart(head[2].length)}  `;
+  const indent = cells('', '', '').length;
+  const beside = page.columns - indent >= RESOLVER_COLUMNS;
+  const lines: string[] = beside
+    ? [page.paint.strong(`${cells(head[0], head[1], head[2])}${head[3]}`)]
+    : [];
+  for (const { shown, queries, lookups, resolver } of rows) {
+    const text = resolverText(resolver);
+    if (beside) {
+      const left = cells(shown, String(queries), String(lookups));
+      const [first = '', ...more] = wrap(text, ' '.repeat(left.length), page);
+      lines.push(left + first.slice(left.length), ...more);
+    } else {
+      const counts = `${count(queries, 'query', 'queries')}, ${count(lookups, 'lookup', 'lookups')}`;
+      lines.push(...wrap(shown, '', page), ...wrap(`${counts}; ${text}`, '    ', page));
+    }
+  }
+  if (others !== null) lines.push(...wrap(othersText(others), '', page));
+  return lines;
+}
+
+/** `shop/cart-7d4b9c (deploy/cart)`, or the address. */
+function shownAs({ address, name, workload }: NamedAddress): string {
+  if (name === '') return address === '' ? '-' : address;
+  return workload === '' ? name : `${name} (${workload})`;
+}
+
+const words: Readonly<Partial<Record<Kind, string>>> = {
+  tool: 'a tool (dig, host, nslookup)',
+  forwarder: 'a forwarder (dnsmasq, Unbound, CoreDNS)',
+};
+
+/** `glibc 98 %`, `glibc or c-ares 84 %`, `not told apart: too few lookups`. */
+function resolverText({ kinds, confidence, why }: NamedResolver): string {
+  if (confidence === null) return kinds.length > 0 ? why : `not told apart: ${why}`;
+  return `${kinds.map((kind) => words[kind] ?? kind).join(' or ')} ${percent(confidence)} %`;
+}
+
+/** Nothing that is recognised is certain. */
+function percent(share: number): number {
+  return Math.min(99, Math.round(100 * share));
+}
+
+function othersText({ clients, queries, more }: OtherClients): string {
+  const asked = `with ${count(queries, 'query', 'queries')}`;
+  if (!more) return `and ${count(clients, 'more client', 'more clients')} ${asked}`;
+  return `and more than ${count(clients, 'other client', 'other clients')} ${asked}`;
+}
+
+/** A client as JSON has it. */
+export interface ClientDocument
+  extends
+    Partial<Omit<NamedAddress, 'address'>>,
+    Pick<ListedClient, 'queries' | 'lost' | 'lookups'> {
+  readonly kind: 'Client';
+  readonly address: string;
+  readonly resolver: {
+    readonly kinds: readonly Kind[];
+    readonly confidence: number | null;
+    readonly lookups: number;
+    readonly why?: string;
+  };
+}
+
+/** Those that are not listed as JSON has them. */
+export interface OtherClientsDocument extends OtherClients {
+  readonly kind: 'OtherClients';
+}
+
+/** A document for each client, and perhaps one for the others. */
+export function clientDocuments(
+  { listed, others }: ListedClients,
+  naming: AddressNaming,
+): readonly (ClientDocument | OtherClientsDocument)[] {
+  const documents = listed.map((client) => clientDocument(client, naming));
+  return others === null ? documents : [...documents, { kind: 'OtherClients', ...others }];
+}
+
+function clientDocument(client: ListedClient, naming: AddressNaming): ClientDocument {
+  const { queries, lost, lookups, resolver } = client;
+  const { address, name, workload, node } = naming(client.address);
+  const { kinds, confidence, why } = resolver;
+  return {
+    kind: 'Client',
+    address,
+    // What is not known is left out.
+    ...(name !== '' && { name }),
+    ...(workload !== '' && { workload }),
+    ...(node !== '' && { node }),
+    queries,
+    lost,
+    lookups,
+    resolver: {
+      kinds,
+      // Nothing that is recognised is certain.
+      confidence: confidence === null ? null : Math.floor(confidence * 1000) / 1000,
+      lookups: resolver.lookups,
+      ...(why !== '' && { why }),
+    },
+  };
+}

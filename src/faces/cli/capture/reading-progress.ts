@@ -1,0 +1,53 @@
+/** How far a verb is that reads a capture, dnstap stream or log. */
+import type { Input } from '../../../tools/capture/read/input.ts';
+import type { Reading } from '../../../tools/capture/read/reading.ts';
+import type { Io } from '../command.ts';
+import { openGiven } from '../named-file.ts';
+import { count } from '../page.ts';
+
+/** How often it is looked, milliseconds. */
+const EVERY_MS = 500;
+
+/**
+ * Reads a file that a person named, to which nothing else belongs, and tells meanwhile how far it
+ * is.
+ * @param stopped says that no more is wanted
+ * @throws Problem
+ */
+export async function readGiven(
+  reading: Reading,
+  path: string,
+  io: Pick<Io, 'progress'>,
+  stopped?: () => boolean,
+): Promise<Input> {
+  const input = await openGiven(path, reading.remarks);
+  const progress = readingProgress(io, input, reading);
+  try {
+    await reading.readWhole(input, stopped);
+  } finally {
+    clearInterval(progress);
+  }
+  return input;
+}
+
+/** Tells it until the timer is cleared. */
+export function readingProgress(
+  io: Pick<Io, 'progress'>,
+  input: Input,
+  reading: Pick<Reading, 'totals'>,
+): NodeJS.Timeout {
+  return setInterval(
+    () =>
+      io.progress(() => {
+        const { name, size } = input;
+        const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
+        // A log has no messages: each of its lines is a query and its reply; and a list has
+        // neither.
+        const { messages, exchanges } = reading.totals;
+        const read = Math.max(messages, exchanges);
+        const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];
+        return parts.length === 0 ? `reading ${name}` : `${parts.join(', ')} of ${name}`;
+      }),
+    EVERY_MS,
+  );
+}

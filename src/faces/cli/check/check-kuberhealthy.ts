@@ -1,0 +1,205 @@
+/** `ndots check run` in a pod of Kuberhealthy: runs before the deadline, and reports. */
+import { promises as dns } from 'node:dns';
+import { hostname, networkInterfaces } from 'node:os';
+import { printSpan } from '../../../server/base/elapsed.ts';
+import { systemClock } from '../../../server/base/clock.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
+import { problemsIn } from '../../../server/base/problem.ts';
+import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
+import { planChecks, type CheckPlan } from '../../../tools/probe/check-file.ts';
+import { explainHost } from '../../../tools/probe/kuberhealthy/explanation.ts';
+import {
+  findReportingAddresses,
+  type AddressSources,
+  type FoundAddresses,
+} from '../../../tools/probe/kuberhealthy/reporting-address.ts';
+import {
+  reportOf,
+  reportOfFailure,
+  reportOfProblems,
+  sendReport,
+  type KuberhealthyReport,
+} from '../../../tools/probe/kuberhealthy/report.ts';
+import { resolutionCheck, type KuberhealthyRun } from '../../../tools/probe/kuberhealthy/run.ts';
+import { runChecks } from '../../../tools/probe/round.ts';
+import type { Settings } from '../../../tools/resolver/client.ts';
+import { findClient } from '../../../tools/resolver/clients.ts';
+import { isLocalhostName } from '../../../tools/resolver/myhostname.ts';
+import { chosen, type CheckOptions } from './check-options.ts';
+import { printChecks } from './check-formats.ts';
+import { clusterIpOf, contextOf, planOf, type ServiceLabels } from './check-plan.ts';
+import { EXIT, wantsColour, type Io } from '../command.ts';
+
+/** So long before the deadline the report must be on its way, milliseconds. */
+const MARGIN_MS = 5000;
+/** No lookup of the reporting host takes longer. */
+const LOOKUP_MS = 3000;
+
+/**
+ * Runs the checks and reports them. Exit code 0 if the report was taken, or came too late; what the
+ * checks found is in the report.
+ */
+export async function runForKuberhealthy(
+  run: KuberhealthyRun,
+  options: CheckOptions,
+  io: Io,
+): Promise<number> {
+  // Before anything else, and once: when the checks are done, DNS may be what they found to be
+  // down.
+  const found = await findReportingAddresses(run.url, addressSources(options, io));
+  await tellAddresses(run, found, io);
+  const report = await checked(run, options, io);
+  // Part of the checks is no verdict.
+  if (io.signal.aborted) return EXIT.interrupted;
+  const reported = await sendReport(run, found.addresses, report, systemClock);
+  switch (reported.kind) {
+    case 'taken':
+      io.err(
+        `ndots check: reported ${report.OK ? 'OK' : `${report.Errors.length} errors`} to ${run.url.href} at ${printHostPort(reported.by.host, reported.by.port)}\n`,
+      );
+      return EXIT.ok;
+    case 'late':
+      io.err('ndots check: too late: Kuberhealthy has ended this run\n');
+      return EXIT.ok;
+    case 'refused':
+    case 'failed':
+      io.err(`ndots check: the report was not taken: ${reported.text}\n`);
+      return EXIT.failed;
+  }
+}
+
+/** The report of the checks; of why there is none, if they could not be run, or not in time. */
+async function checked(
+  run: KuberhealthyRun,
+  options: CheckOptions,
+  io: Io,
+): Promise<KuberhealthyReport> {
+  const stop = new AbortController();
+  const leftMs = run.deadline - systemClock.wall() - MARGIN_MS;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<KuberhealthyReport>((resolve) => {
+    timer = setTimeout(
+      () => {
+        stop.abort();
+        resolve(reportOfFailure('the checks did not end before the deadline of the run'));
+      },
+      Math.max(0, leftMs),
+    );
+  });
+  try {
+    return await Promise.race([late, checkAll(options, io, stop.signal)]);
+  } catch (error) {
+    const problems = problemsIn(error);
+    if (problems === null) throw error;
+    for (const problem of problems) io.err(`ndots check: ${problem.print()}\n`);
+    return reportOfProblems(problems);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function checkAll(
+  options: CheckOptions,
+  io: Io,
+  signal: AbortSignal,
+): Promise<KuberhealthyReport> {
+  const [plan, labels] =
+    options.file === null ? planOfEnvironment(io) : [await planOf(options, io), null];
+  const context = await contextOf(plan, options, io, labels);
+  const results = await runChecks(
+    chosen(plan.checks, options.only),
+    context,
+    systemClock,
+    AbortSignal.any([signal, io.signal]),
+  );
+  if (!signal.aborted)
+    io.out(
+      printChecks(options.output, results, {
+        colour: wantsColour(options, io),
+        columns: io.columns,
+      }),
+    );
+  return reportOf(results);
+}
+
+/**
+ * What `dns-resolution-check` does with these variables: one name, by the service or at each of its
+ * servers.
+ */
+function planOfEnvironment(io: Io): readonly [CheckPlan, ServiceLabels | null] {
+  const { name, labels, namespace, remarks } = resolutionCheck(io.env, hostname());
+  for (const remark of remarks) io.err(`ndots check: ${remark}\n`);
+  const conf = findClient('go')!.conf(ownSettings(io));
+  const at = labels === null ? 'vip' : 'replicas';
+  const values = { name, at, clients: [findClient('go')] };
+  const plan = planChecks({ search: [...conf.search], ndots: conf.ndots }, [
+    { kind: 'search-walk', values },
+  ]);
+  return [plan, labels === null ? null : { namespace, labels }];
+}
+
+function addressSources(options: CheckOptions, io: Io): AddressSources {
+  return {
+    env: io.env,
+    async lookup(name) {
+      const found = await Promise.race([
+        dns.lookup(name, { all: true }),
+        new Promise<never>((_resolve, reject) => {
+          setTimeout(
+            () => reject(new Error(`nothing in ${printSpan(LOOKUP_MS)}`)),
+            LOOKUP_MS,
+          ).unref();
+        }),
+      ]);
+      return found.map(({ address }) => address);
+    },
+    clusterIp: (namespace, name) => clusterIpOf(namespace, name, options, io),
+  };
+}
+
+/** Says where reports go, and why clients differ where they do. */
+async function tellAddresses(
+  { url }: KuberhealthyRun,
+  { addresses, failures }: FoundAddresses,
+  io: Io,
+): Promise<void> {
+  const [first] = addresses;
+  const name = url.hostname;
+  if (first !== undefined)
+    io.err(`ndots check: reports go to ${printHostPort(first.host, first.port)} (${first.from})\n`);
+  for (const failure of failures)
+    if (first === undefined || failure.startsWith('looking up'))
+      io.err(`ndots check: ${failure}\n`);
+  if (first !== undefined && !isLocalhostName(name)) return;
+  io.err(`ndots check: how clients in this pod would find ${name}, where no server knows it:\n`);
+  for (const line of await explainHost(name, ownSettings(io))) io.err(`  ${line}\n`);
+  if (isLocalhostName(name))
+    io.err(
+      '  Names below localhost are this machine (RFC 6761); nss-myhostname of systemd knows that, DNS servers and Go without cgo do not. ' +
+        'An address (http://127.0.0.1/…) or a name of the cluster works for every client.\n',
+    );
+}
+
+/** The files of this pod. */
+function ownSettings({ env }: Io): Settings {
+  const read = (path: string): string | null => {
+    try {
+      return readFileText(path, FILE_MAX.small);
+    } catch {
+      return null;
+    }
+  };
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return {
+    resolvConf: read('/etc/resolv.conf'),
+    nsswitch: read('/etc/nsswitch.conf'),
+    hosts: read('/etc/hosts'),
+    hostAliases: null,
+    env,
+    host: {
+      hostname: hostname(),
+      addresses: own.filter(({ internal }) => !internal).map(({ address }) => address),
+      loopback: [4, 6],
+    },
+  };
+}

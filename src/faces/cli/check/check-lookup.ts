@@ -1,0 +1,48 @@
+/** The lookups of checks: models of clients on the machine's own sockets. */
+import { systemClock } from '../../../server/base/clock.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import type { ProbeNetwork } from '../../../tools/probe/network.ts';
+import { runLookup } from '../../../tools/resolver/run.ts';
+import { LiveNetwork } from '../live-network.ts';
+
+/**
+ * No lookup of a check waits longer, milliseconds: glibc's own patience with one server and three
+ * suffixes.
+ */
+const LIMIT_MS = 45_000;
+
+/** @param timeoutMs of each try; resolv.conf has whole seconds */
+export function liveLookup(timeoutMs: number): ProbeNetwork['lookup'] {
+  const seconds = Math.min(30, Math.max(1, Math.ceil(timeoutMs / 1000)));
+  return async (client, name, { host, port }, { search, ndots }) => {
+    const resolvConf = `nameserver ${host}\nsearch ${search.join(' ')}\noptions ndots:${ndots} timeout:${seconds}\n`;
+    // Timers of the clock do not hold the process; this one does, until the lookup is over.
+    const hold = setTimeout(() => {}, LIMIT_MS + 1000);
+    try {
+      return await runLookup(
+        {
+          client,
+          name,
+          families: [4, 6],
+          addrConfig: false,
+          repeat: 1,
+          limitMs: LIMIT_MS,
+          settings: {
+            resolvConf,
+            nsswitch: 'hosts: dns\n',
+            hosts: '',
+            hostAliases: null,
+            env: {},
+            host: { hostname: 'check', addresses: [], loopback: [4, 6] },
+          },
+        },
+        (made) => new LiveNetwork(made, port),
+        systemClock,
+        secureRandom,
+        true,
+      );
+    } finally {
+      clearTimeout(hold);
+    }
+  };
+}

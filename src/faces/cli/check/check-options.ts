@@ -1,0 +1,244 @@
+/** The command line of `ndots check`. */
+import { readReportingUrl } from '../../../addons/kuberhealthy/reporting-url.ts';
+import type { PlannedCheck } from '../../../tools/probe/check-file.ts';
+import { readServer, serverAddress } from '../../../tools/probe/parameters.ts';
+import { checkKinds } from '../../../tools/probe/kinds.ts';
+import type { ProbeServer } from '../../../tools/probe/network.ts';
+import { keptOf, type KeptJobCounts } from './check-environment.ts';
+import { clusterOptions, type ClusterOptions } from '../cluster-options.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
+import { choice, file, integer, listenAddress, text, usage } from '../option-values.ts';
+import { nearest } from '../../../server/base/problem.ts';
+
+/** How results are printed. */
+export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
+
+/** What a command line of `ndots check` says. */
+export interface CheckOptions extends ClusterOptions, ColourOptions {
+  readonly action: 'run' | 'serve' | 'list' | 'init';
+  /** Files of checks; `-` is standard input. Null: the usual checks. */
+  readonly file: string | null;
+  readonly vip: readonly ProbeServer[];
+  readonly replicas: readonly ProbeServer[];
+  readonly service: string | null;
+  /** Only checks of these kinds or titles; empty: all. */
+  readonly only: readonly string[];
+  readonly output: CheckOutput;
+  readonly failOn: 'warning' | 'failed';
+  /** Where `serve` answers. */
+  readonly listen: ProbeServer;
+  /** Targets that `serve` remembers. */
+  readonly targetsMax: number;
+  /** Whether `serve` stands in Kuberhealthy's place, and how. */
+  readonly kuberhealthy: boolean;
+  /** The namespace whose checks are run; `''`: all. */
+  readonly targetNamespace: string;
+  /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
+  readonly reportingUrl: URL | null;
+  readonly reportBy: 'address' | 'name';
+  /** What stays of what has ended. */
+  readonly kept: KeptJobCounts;
+  /** Whether nothing is reported to Kuberhealthy, though it started this. */
+  readonly noReport: boolean;
+}
+
+const server: OptionValue<ProbeServer> = {
+  placeholder: serverAddress.placeholder,
+  read(given, name) {
+    const found = readServer(given);
+    if (found !== null) return found;
+    throw usage(`${name} takes an IP address, or one with a port, not "${given}"`);
+  },
+};
+
+const service: OptionValue<string> = {
+  placeholder: 'NAMESPACE/NAME',
+  read(given, name) {
+    if (/^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(given)) return given;
+    throw usage(`${name} takes NAMESPACE/NAME, not "${given}"`, 'As in: kube-system/kube-dns');
+  },
+};
+
+const table = {
+  ...group('What is checked', {
+    file: one('-f, --file', file(), 'checks in YAML (- is standard input); else the usual ones'),
+    only: many(
+      '--only',
+      text('CHECK', { words: checkKinds.map(({ name }) => name) }),
+      'only checks of this kind or title; may be given several times',
+    ),
+  }),
+  ...group('Which servers', {
+    vip: many('--vip', server, 'address of the DNS service, instead of the file’s'),
+    replicas: many('--replica', server, 'address of a replica, instead of the file’s'),
+    service: one('--service', service, 'find both by the service’s EndpointSlices'),
+    ...beside(['--service', '--file', '--kuberhealthy'], { ...clusterOptions }),
+  }),
+  ...group('Again and again (serve)', {
+    listen: one('--listen', listenAddress(9154), 'metrics, JSON, readiness (0.0.0.0:9154)'),
+    targetsMax: one(
+      '--max-targets',
+      integer('N', 1, 100_000),
+      'targets that are remembered (1000)',
+    ),
+  }),
+  ...group('In Kuberhealthy’s place (serve)', {
+    kuberhealthy: flag(
+      '--kuberhealthy',
+      'run the cluster’s khchecks and healthchecks, take reports',
+    ),
+    ...beside(['--kuberhealthy'], {
+      targetNamespace: one(
+        '--target-namespace',
+        text('NAMESPACE'),
+        'only checks of this namespace (KH_TARGET_NAMESPACE)',
+      ),
+      reportingUrl: one(
+        '--reporting-url',
+        text('URL'),
+        'where checkers report (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
+      ),
+      reportBy: one(
+        '--report-by',
+        choice('HOW', ['address', 'name']),
+        'whether checkers are told its address, which needs no DNS, or its name (address)',
+      ),
+      keepCompleted: one(
+        '--keep-completed',
+        integer('N', 0, 1000),
+        'completed pods of each check that stay (KH_MAX_COMPLETED_POD_COUNT, else 1)',
+      ),
+      keepFailed: one(
+        '--keep-failed',
+        integer('N', 0, 1000),
+        'failed ones, for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
+      ),
+    }),
+  }),
+  ...group('Output', {
+    noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
+    output: one(
+      '-o, --output',
+      choice('FORMAT', ['text', 'json', 'junit', 'prom', 'nagios']),
+      'text, json, junit, prom (Prometheus), or nagios, whose exit codes are Nagios’s',
+    ),
+    nagios: flag('--nagios', 'the same as -o nagios'),
+    failOn: one(
+      '--fail-on',
+      choice('STATE', ['failed', 'warning']),
+      'the least that makes the exit code 1 (failed)',
+    ),
+    ...colourOptions,
+  }),
+};
+
+/** The help of `ndots check`. */
+export const checkUsage: Usage = {
+  synopsis: 'run|serve|list|init [-f FILE]',
+  examples: [
+    ['run --service kube-system/kube-dns', 'replicas, service address, TCP …'],
+    ['run -f examples/check.yaml -o junit', 'the checks of a file'],
+    ['serve -f check.yaml --listen :9154', 'again and again, with metrics'],
+    ['serve --kuberhealthy', 'in Kuberhealthy’s place'],
+    ['init > check.yaml', 'a file to begin with'],
+  ],
+  style: 'gnu',
+  options: table,
+  words: { words: ['run', 'serve', 'list', 'init'] },
+  notes: [
+    'In a pod of Kuberhealthy (KH_REPORTING_URL), run reports what it finds; docs/check.md tells more.',
+    'Exit codes: 0 nothing failed, 1 something did, 2 it could not be found out, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
+  ],
+};
+
+const actions = ['run', 'serve', 'list', 'init'] as const;
+
+/** What counts for one of them only. */
+const ofList = ['output', 'color', 'noColor'] as const;
+const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
+const ofServe = ['listen', 'targetsMax'] as const;
+const ofServers = ['only', 'vip', 'replicas', 'service', 'targetsMax'] as const;
+
+/** Reads the words behind `ndots check`. */
+export function parseCheckOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): CheckOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  const [given = '', ...more] = rest;
+  const action = actions.find((each) => each === given);
+  if (action === undefined) {
+    const meant = nearest(given, actions);
+    throw usage(
+      given === '' ? 'check what?' : `there is no "check ${given}"`,
+      meant === null ? 'As in: ndots check run' : `Did you mean ${meant}?`,
+    );
+  }
+  const [extra] = more;
+  if (extra !== undefined)
+    throw usage(
+      `unexpected word "${extra}"`,
+      extra.startsWith('@')
+        ? `Name servers with --vip ${extra.slice(1)}, or find them with --service.`
+        : 'Name a file of checks with -f.',
+    );
+  if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage('list takes -o text or -o json');
+  if (values.kuberhealthy && action !== 'serve')
+    throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
+  const idle = action === 'list' || action === 'init';
+  const other = idle
+    ? firstBeside(table, values, action === 'list' ? ofList : [])
+    : firstGiven(table, values, action === 'run' ? ofServe : ofRun);
+  if (other !== null) throw usage(`${action} takes no ${other}`);
+  const ofFile = values.kuberhealthy ? firstGiven(table, values, ofServers) : null;
+  if (ofFile !== null && values.file === null)
+    throw usage(`beside --kuberhealthy ${ofFile} is for the checks of a file`, 'Which? -f FILE');
+  if ((values.nagios || values.output === 'nagios') && values.failOn !== null)
+    throw usage('Nagios’s codes tell warnings apart, and --fail-on is for the others');
+  const url =
+    values.reportingUrl || env['KH_CHECK_REPORT_URL'] || env['KH_EXTERNAL_REPORTING_URL'] || '';
+  const kept = keptOf(values.kuberhealthy ? env : {});
+  const listen = values.kuberhealthy ? (env['KH_LISTEN_ADDRESS'] ?? '') : '';
+  return {
+    ...values,
+    action,
+    targetNamespace: values.targetNamespace ?? env['KH_TARGET_NAMESPACE'] ?? '',
+    reportingUrl: url === '' ? null : readReportingUrl(url),
+    reportBy: values.reportBy ?? 'address',
+    kept: {
+      ...kept,
+      completed: values.keepCompleted ?? kept.completed,
+      failed: values.keepFailed ?? kept.failed,
+    },
+    output: values.nagios ? 'nagios' : (values.output ?? 'text'),
+    failOn: values.failOn ?? 'failed',
+    listen:
+      values.listen ??
+      (listen === ''
+        ? { host: '0.0.0.0', port: 9154 }
+        : listenAddress(9154).read(listen, 'KH_LISTEN_ADDRESS')),
+    targetsMax: values.targetsMax ?? 1000,
+  };
+}
+
+/** The checks that `--only` asks for. */
+export function chosen(
+  checks: readonly PlannedCheck[],
+  only: readonly string[],
+): readonly PlannedCheck[] {
+  const names = checks.flatMap(({ kind, title }) => [kind.name, title]);
+  for (const name of only) {
+    if (names.includes(name)) continue;
+    const meant = nearest(name, names);
+    throw usage(
+      `--only ${name}: no check is called so`,
+      meant === null ? `There are: ${[...new Set(names)].join(', ')}` : `Did you mean ${meant}?`,
+    );
+  }
+  return only.length === 0
+    ? checks
+    : checks.filter(({ kind, title }) => only.includes(kind.name) || only.includes(title));
+}

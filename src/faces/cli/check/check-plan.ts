@@ -1,0 +1,178 @@
+/**
+ * What `ndots check` checks, and which servers it asks: from the file, the command line, the
+ * cluster, and this machine.
+ */
+import { systemClock } from '../../../server/base/clock.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import { Recent } from '../../../server/base/recent.ts';
+import { errorCode } from '../../../server/base/error-code.ts';
+import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
+import type { ApiClient } from '../../../server/kube/api/client.ts';
+import { getObject } from '../../../server/kube/api/one-object.ts';
+import { serviceAddresses } from '../../../server/kube/pods/dns-service.ts';
+import { uniqueServers } from '../../../tools/probe/asking.ts';
+import { planChecks, readCheckFile, type CheckPlan } from '../../../tools/probe/check-file.ts';
+import type { ProbeContext } from '../../../tools/probe/check.ts';
+import { checkKinds } from '../../../tools/probe/kinds.ts';
+import { clusterObjects } from '../../../tools/probe/cluster-objects.ts';
+import type { ProbeServer } from '../../../tools/probe/network.ts';
+import type { PlannedCheck } from '../../../tools/probe/check-file.ts';
+import {
+  findServers,
+  type FoundServers,
+  type ServiceChoice,
+} from '../../../tools/probe/replicas.ts';
+import { systemProbeNetwork } from '../../../tools/probe/system-network.ts';
+import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
+import { liveLookup } from './check-lookup.ts';
+import { chosen, type CheckOptions } from './check-options.ts';
+import { accessOf, withCluster } from '../cluster-options.ts';
+import type { Io } from '../command.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+
+/**
+ * What is run without a file: the checks that need no names of their own, and the walk to the one
+ * name that every cluster has.
+ */
+const usual = checkKinds
+  .filter(({ parameters }) =>
+    Object.values(parameters).every((each) => each.fallback !== undefined),
+  )
+  .map(({ name: kind }) => ({ kind, values: {} }))
+  .concat([{ kind: 'search-walk', values: { name: 'kubernetes.default' } }]);
+
+/** The checks of the file, or the usual ones. @throws Problem */
+export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan> {
+  if (file === null) return planChecks({}, usual);
+  if (file === '-')
+    return readCheckFile(await io.stdin('file of checks', FILE_MAX.manifest), 'standard input');
+  let content: string;
+  try {
+    content = readFileText(file, FILE_MAX.manifest);
+  } catch (error) {
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `${file} cannot be read: ${whyFailed(error)}`,
+      ...(errorCode(error) === 'ENOENT' && {
+        remedy: `${io.program} check init > ${file} makes one to begin with.`,
+      }),
+      cause: error,
+    });
+  }
+  return readCheckFile(content, file);
+}
+
+/**
+ * The chosen checks. Of the usual ones, those that need replicas are left out, with a note, where
+ * neither a service nor replicas are named: they could never be more than unknown.
+ */
+export function checksOf(
+  plan: CheckPlan,
+  options: CheckOptions,
+  note: (text: string) => void,
+): readonly PlannedCheck[] {
+  const checks = chosen(plan.checks, options.only);
+  const named = options.service !== null || options.replicas.length > 0;
+  if (options.file !== null || options.only.length > 0 || named) return checks;
+  const left = checks.filter(({ kind }) => kind.needs === 'replicas');
+  const names = left.map(({ kind }) => kind.name).join(', ');
+  note(`without replicas these are not run: ${names}; name them with --service or --replica`);
+  return checks.filter((check) => !left.includes(check));
+}
+
+/**
+ * The servers: those of the command line, else the file's, else the service's, else this machine's.
+ */
+export async function contextOf(
+  plan: CheckPlan,
+  options: CheckOptions,
+  io: Io,
+  labels: ServiceLabels | null = null,
+): Promise<ProbeContext> {
+  const service = options.service ?? plan.service;
+  const [namespace = '', name = ''] = service?.split('/') ?? [];
+  const choice: ServiceChoice | null =
+    labels !== null
+      ? { ...labels, name: null }
+      : service === null
+        ? null
+        : { namespace, name, labels: null };
+  const found: FoundServers =
+    choice === null
+      ? { vip: [], replicas: [], missing: null }
+      : await withCluster(accessOf(options, io), (client) =>
+          findServers(client, choice, io.signal),
+        );
+  if (found.missing !== null) tellOnce(found.missing, io);
+  const vip = [options.vip, plan.vip ?? [], found.vip, ownServers()].find(
+    ({ length }) => length > 0,
+  );
+  const replicas = [options.replicas, plan.replicas ?? [], found.replicas].find(
+    ({ length }) => length > 0,
+  );
+  return {
+    ...plan,
+    network: systemProbeNetwork(secureRandom, liveLookup(plan.timeoutMs)),
+    random: secureRandom,
+    clock: systemClock,
+    objects: clusterObjects(
+      (run) => withCluster(accessOf(options, io), run),
+      systemClock,
+      io.signal,
+    ),
+    vip: uniqueServers(vip ?? []),
+    replicas: uniqueServers(replicas ?? []),
+  };
+}
+
+/** Of a service that is asked for again and again the same is told once. */
+const told = new Recent<string, true>(systemClock, Infinity, 100);
+
+function tellOnce(why: string, io: Io): void {
+  if (told.get(why) === true) return;
+  told.put(why, true);
+  io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
+}
+
+/** A service by its labels, as Kuberhealthy's check is told. */
+export interface ServiceLabels {
+  /** `''`: all namespaces. */
+  readonly namespace: string;
+  /** In the API's syntax. */
+  readonly labels: string;
+}
+
+/** The ClusterIP of a service; null if it has none. Rejects if it cannot be asked. */
+export async function clusterIpOf(
+  namespace: string,
+  name: string,
+  options: CheckOptions,
+  io: Io,
+): Promise<string | null> {
+  return withCluster(accessOf(options, io), (client) =>
+    clusterIpBy(client, namespace, name, io.signal),
+  );
+}
+
+/** The same by a client that is there already. */
+export async function clusterIpBy(
+  client: ApiClient,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+  const request = { path, task: `get services ${name}`, waitMs: 5000, signal };
+  return serviceAddresses(await getObject(client, request))[0] ?? null;
+}
+
+/** The servers of /etc/resolv.conf. */
+export function ownServers(): readonly ProbeServer[] {
+  try {
+    const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
+    return readNameservers(text).map((host) => ({ host, port: 53 }));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * `ndots check serve`: checks again and again, their metrics, and whether the error budget burns.
+ */
+import { every, systemClock } from '../../../server/base/clock.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
+import { makeLog, type Log } from '../../../server/base/log.ts';
+import { problemsIn } from '../../../server/base/problem.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../../../server/runtime/settle-memory.ts';
+import { CheckSchedule } from '../../../tools/probe/watch.ts';
+import { watchDocument, WatchServer } from '../../../tools/probe/watch-server.ts';
+import { type CheckOptions } from './check-options.ts';
+import { checksOf, contextOf, planOf } from './check-plan.ts';
+import { EXIT, type Io } from '../command.ts';
+import { listening } from '../serve/listening.ts';
+import { count } from '../page.ts';
+import { untilSignal } from '../until-signal.ts';
+
+/** Replicas come and go: where they are is asked so often. */
+const SERVERS_EVERY_MS = 30_000;
+
+/** Runs until a signal ends it. @throws Problem */
+export async function serveChecks(options: CheckOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
+  const log = makeLog((line) => io.out(`${line}\n`));
+  const { watch, run } = await watchFile(options, io, log);
+  const { host, port } = options.listen;
+  const server = new WatchServer(watch);
+  const place = { host, port, option: '--listen' };
+  const bound = await listening(place, () => server.listen(host, port));
+  log.info(`metrics on ${printHostPort(host, bound)}`);
+  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
+  await run(ended);
+  await server.close();
+  return EXIT.ok;
+}
+
+/** The checks of a file, or the usual ones, and what runs them. */
+export interface FileWatch {
+  readonly watch: CheckSchedule;
+  /** How they are, as JSON. */
+  document(): object;
+  /** Runs until the signal comes. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Reads the file and finds the servers; both are there when it resolves. @throws Problem */
+export async function watchFile(options: CheckOptions, io: Io, log: Log): Promise<FileWatch> {
+  const plan = await planOf(options, io);
+  const checks = checksOf(plan, options, (text) => log.info(text));
+  let context = await contextOf(plan, options, io);
+  log.info(
+    `${count(checks.length, 'check', 'checks')} of ${count(context.vip.length, 'service address', 'service addresses')} and ${count(context.replicas.length, 'replica', 'replicas')}`,
+  );
+  const watch = new CheckSchedule({
+    checks,
+    context: () => context,
+    clock: systemClock,
+    random: secureRandom,
+    log,
+    targetsMax: options.targetsMax,
+  });
+  const refresh = async (): Promise<void> => {
+    try {
+      context = await contextOf(plan, options, io);
+    } catch (error) {
+      if (problemsIn(error) === null) throw error;
+      log.warning(`where the replicas are could not be asked: ${(error as Error).message}`);
+    }
+  };
+  return {
+    watch,
+    document: () => watchDocument(watch),
+    async run(signal) {
+      const asked = every(systemClock, SERVERS_EVERY_MS, () => void refresh());
+      await watch.run(signal);
+      asked.cancel();
+    },
+  };
+}

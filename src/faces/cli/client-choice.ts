@@ -1,0 +1,28 @@
+/** The client that a person names: `--client`. */
+import { nearest, Problem } from '../../server/base/problem.ts';
+import type { Client } from '../../tools/resolver/client.ts';
+import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';
+
+/**
+ * The models with these labels; `all` stands for every one.
+ * @throws Problem with what was probably meant
+ */
+export function clientsNamed(labels: readonly string[]): readonly Client[] {
+  return labels.includes('all') ? clients : labels.map(clientNamed);
+}
+
+/**
+ * The model with this label, `glibc` or `glibc@2.36`.
+ * @throws Problem with what was probably meant
+ */
+export function clientNamed(label: string): Client {
+  const client = findClient(label);
+  if (client !== null) return client;
+  const meant = nearest(label, [...clients.map((known) => known.name), ...clientLabels]);
+  throw new Problem({
+    code: 'usage',
+    text: `there is no client "${label}"`,
+    hint: meant === null ? undefined : `Did you mean ${meant}?`,
+    remedy: `Known: ${clientLabels.join(' ')}`,
+  });
+}

@@ -1,0 +1,111 @@
+/**
+ * Which cluster a verb asks, as kubectl is told: one table of options for all verbs, and the way to
+ * that cluster.
+ */
+import { systemClock } from '../../server/base/clock.ts';
+import {
+  apiClient,
+  userAgent,
+  type ApiClient,
+  type ClientParts,
+} from '../../server/kube/api/client.ts';
+import { clusterAccess, type ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import type { Io } from './command.ts';
+import { flag, many, one, type Many, type One, type Switch } from './option.ts';
+import { file, text } from './option-values.ts';
+import { coreVersion } from './version/version.ts';
+
+/** What a command line says of the cluster that it means. */
+export interface ClusterOptions {
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+  /** Another user that the API server is asked to take this one for. */
+  readonly as: string | null;
+  readonly asGroup: readonly string[];
+}
+
+interface ClusterTable {
+  readonly kubeconfig: One<string>;
+  readonly context: One<string>;
+  readonly as: One<string>;
+  readonly asGroup: Many<string>;
+}
+
+/** Options of every verb that asks a cluster. */
+export const clusterOptions: ClusterTable = {
+  kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+  context: one('--context', text('NAME'), 'context of the kubeconfig'),
+  as: one('--as', text('USER'), 'ask the cluster as this user'),
+  asGroup: many('--as-group', text('GROUP'), '… of this group'),
+};
+
+/** The keys of these options in the table of a verb. */
+export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
+
+/** Every way to say that a cluster is meant. */
+export const clusterNames: readonly string[] = [
+  '--cluster',
+  ...Object.values(clusterOptions).flatMap(({ names }) => names),
+];
+
+/** Options of the verbs that give addresses names. */
+export const ownerOptions: ClusterTable & {
+  readonly manifests: One<string>;
+  readonly cluster: Switch;
+} = {
+  manifests: one(
+    '--manifests',
+    file('DIR'),
+    'what kubectl get pods,services,nodes -A -o yaml has printed',
+  ),
+  cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
+  ...clusterOptions,
+};
+
+/** What was said of the cluster, of all that a command line says. */
+export function clusterGiven({ kubeconfig, context, as, asGroup }: ClusterOptions): ClusterOptions {
+  return { kubeconfig, context, as, asGroup };
+}
+
+/** Whether a cluster was named, so that no `--cluster` is needed besides. */
+export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOptions): boolean {
+  return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;
+}
+
+/** The cluster that is meant. Throws a `Problem`. */
+export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): ClusterAccess {
+  const { kubeconfig, context, as, asGroup } = options;
+  return clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
+}
+
+/**
+ * A client for the cluster, which the caller must close.
+ * @param limits of its requests, for programs that go on
+ */
+export function clusterClient(
+  { connection }: ClusterAccess,
+  limits?: ClientParts['limits'],
+): ApiClient {
+  return apiClient({
+    connection,
+    clock: systemClock,
+    userAgent: userAgent(coreVersion),
+    ...(limits !== undefined && { limits }),
+  });
+}
+
+/**
+ * Asks the cluster, and closes the connections at the end. Throws a `Problem` where there is no
+ * cluster.
+ */
+export async function withCluster<T>(
+  access: ClusterAccess,
+  use: (client: ApiClient) => Promise<T>,
+): Promise<T> {
+  const client = clusterClient(access);
+  try {
+    return await use(client);
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,78 @@
+/** What a verb is, what it may touch of the process, and how it ends. */
+import type { ColourOptions } from './colour-options.ts';
+import { problemsIn } from '../../server/base/problem.ts';
+
+/** What a command may touch of the process. */
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+  /**
+   * Resolves once standard output has taken what was printed, or `until` aborts: verbs that print
+   * much wait for slow readers. Absent: it takes everything at once.
+   */
+  readonly taken?: (until: AbortSignal) => Promise<void>;
+  /**
+   * Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the
+   * next one takes the place of, and all else that is printed.
+   */
+  progress(text: () => string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether standard output is a terminal that wants colour. */
+  readonly colour: boolean;
+  /** Columns of the terminal, 100 if there is none. */
+  readonly columns: number;
+  /** Aborts when the person asks the verb to end (Ctrl-C): it then has a second to do so. */
+  readonly signal: AbortSignal;
+  /**
+   * Standard input, whole, as text. Rejects with a `Problem` if it has more bytes than that.
+   * @param what what it should be, for messages: `Corefile`
+   */
+  stdin(what: string, mostBytes: number): Promise<string>;
+  /** How ndots was called: `ndots`, or `kubectl ndots`. */
+  readonly program: string;
+}
+
+/**
+ * One verb of ndots; what it takes stands in its `Usage`, which help and completion load without
+ * it.
+ */
+export interface Command {
+  readonly name: string;
+  /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
+  run(words: readonly string[], io: Io): Promise<number>;
+}
+
+/**
+ * One table for all verbs. `serve` and `node-cache` also use 1 for a Corefile that cannot be
+ * served, as CoreDNS does.
+ */
+export const EXIT = {
+  /** What was asked for is so. */
+  ok: 0,
+  /** The answer is "no", or there are findings. */
+  no: 1,
+  /** It could not be found out (input, network, cluster). */
+  failed: 2,
+  /** The command line is wrong. */
+  usage: 3,
+  interrupted: 130,
+} as const;
+
+/**
+ * Prints the problems in anything that a verb has thrown, and gives the exit code: 3 for a command
+ * line that is wrong, else 2. What is no problem, so a bug, is thrown again.
+ */
+export function failure(verb: string, error: unknown, io: Io): number {
+  const problems = problemsIn(error);
+  if (problems === null) throw error;
+  for (const problem of problems) io.err(`ndots ${verb}: ${problem.print()}\n`);
+  const wrong = problems.some(({ code }) => code === 'usage');
+  if (wrong) io.err(`  ${io.program} ${verb} --help shows the options.\n`);
+  return wrong ? EXIT.usage : EXIT.failed;
+}
+
+/** `--color`, `--no-color`: whether this verb's output is in colour. */
+export function wantsColour(given: ColourOptions, io: Io): boolean {
+  if (given.noColor || given.color === 'never') return false;
+  return given.color === 'always' || io.colour;
+}

@@ -1,0 +1,96 @@
+/**
+ * What a shell may put in place of the word at the cursor. Shells ask by `ndots __complete WORD…`,
+ * whose last word is the one that is being written, and which prints what cobra's programs print,
+ * so that kubectl understands it: a candidate a line, with a tab before what it means, and in the
+ * end a colon and the sum of `DIRECTIVE`s.
+ */
+import type { OfferContext, Offers, Option, Usage } from '../option.ts';
+import { isVerb, splitVerb, verbSummaries } from '../verb-names.ts';
+import { loadUsage } from '../verbs.ts';
+
+/** How the shell has to take the candidates (numbers are cobra's). */
+export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
+
+/** What may stand in place of a word, and how the shell has to take it. */
+export interface Candidates {
+  readonly list: readonly (readonly [word: string, meaning: string])[];
+  readonly directive: number;
+}
+
+/** @param words all words behind `ndots`; the last is the one to complete, perhaps empty */
+export async function complete(
+  words: readonly string[],
+  env: OfferContext['env'],
+): Promise<Candidates> {
+  const word = words.at(-1) ?? '';
+  const [first, ...rest] = words.slice(0, -1);
+  if (first === undefined) return noFiles([...verbSummaries, ['help', 'the help of a verb']], word);
+  if (first === 'help') return noFiles(rest.length > 0 ? [] : [...verbSummaries], word);
+  const { verb, own } = splitVerb(words.slice(0, -1));
+  if (!isVerb(verb)) return noFiles([], word);
+  return ofVerb(await loadUsage(verb), { word, before: own, env });
+}
+
+/** @returns the lines that `ndots __complete` prints */
+export function printCandidates({ list, directive }: Candidates): string {
+  const lines = list.map(([word, meaning]) => (meaning === '' ? word : `${word}\t${meaning}`));
+  return `${[...lines, `:${directive}`].join('\n')}\n`;
+}
+
+async function ofVerb(usage: Usage, context: OfferContext): Promise<Candidates> {
+  const { word, before } = context;
+  const options = Object.values(usage.options);
+  const waiting = options.find((option) => takesNext(option, before.at(-1) ?? ''));
+  if (waiting !== undefined) return offered(waiting.value?.offers, context, '');
+  const equals = word.indexOf('=');
+  if (/^[-+]/.test(word) && equals > 0) {
+    const option = options.find(({ names }) => names.includes(word.slice(0, equals)));
+    const rest = { ...context, word: word.slice(equals + 1) };
+    return offered(option?.value?.offers, rest, word.slice(0, equals + 1));
+  }
+  if (!/^[-+]/.test(word)) {
+    const found = await offered(usage.words ?? {}, context, '');
+    // Where an action is written already there is no other.
+    const acts = !usage.words?.list && before.some((each) => isOneOf(usage.words?.words, each));
+    const left = acts ? { ...found, list: [] } : found;
+    if (word !== '' || usage.words !== undefined) return left;
+  }
+  const names = options.flatMap(({ names: all, help }) =>
+    all.map((name) => [word.startsWith('+no') ? `+no${name.slice(1)}` : name, help] as const),
+  );
+  return noFiles([...names, ['--help', 'this verb explained']], word);
+}
+
+/** Whether a word is among those that are always the same. */
+function isOneOf(words: Offers['words'], word: string): boolean {
+  return Array.isArray(words) && words.includes(word);
+}
+
+/** Whether the value of this option is the word behind `last`. */
+function takesNext({ names, kind }: Option, last: string): boolean {
+  return (kind === 'one' || kind === 'many') && !last.startsWith('+') && names.includes(last);
+}
+
+async function offered(
+  offers: Offers | undefined,
+  context: OfferContext,
+  prefix: string,
+): Promise<Candidates> {
+  if (offers === undefined) return { list: [], directive: DIRECTIVE.noFiles };
+  const { words = [], files = false, list = false } = offers;
+  const comma = list ? context.word.lastIndexOf(',') + 1 : 0;
+  const typed = context.word.slice(0, comma);
+  const word = context.word.slice(comma);
+  const known = typeof words === 'function' ? await words({ ...context, word }) : words;
+  const matching = known.filter((each) => each.startsWith(word));
+  const open = list || matching.some((each) => each.endsWith('/'));
+  return {
+    list: matching.map((each) => [`${prefix}${typed}${each}`, ''] as const),
+    directive: (files ? DIRECTIVE.files : DIRECTIVE.noFiles) | (open ? DIRECTIVE.noBlank : 0),
+  };
+}
+
+function noFiles(list: Candidates['list'], word: string): Candidates {
+  const matching = list.filter(([each]) => each.startsWith(word));
+  return { list: matching, directive: DIRECTIVE.noFiles };
+}

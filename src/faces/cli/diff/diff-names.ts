@@ -1,0 +1,61 @@
+/** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
+import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
+import { Reading } from '../../../tools/capture/read/reading.ts';
+import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
+import { absoluteName, isDomainName } from '../../../server/corefile/zones.ts';
+import type { NamedType } from '../../../tools/diff/witnesses.ts';
+import { TYPE, typeNumber } from '../../../server/wire/iana.ts';
+import type { Io } from '../command.ts';
+import { readGiven } from '../capture/reading-progress.ts';
+
+/** More names than this make more questions than are asked. */
+const NAMES_MAX = 50_000;
+
+/**
+ * The names of a file, each once with its types. Lines of a text that are no log are `NAME
+ * [TYPE…]`. Says what is left out.
+ */
+export async function readNames(
+  path: string,
+  io: Pick<Io, 'err' | 'progress'>,
+): Promise<readonly NamedType[]> {
+  const found = new Map<string, Set<number>>();
+  let queries = 0;
+  let odd = 0;
+  let firstOdd = '';
+  const add = (given: string, types: readonly number[]): void => {
+    const name = absoluteName(given.toLowerCase());
+    const known = found.get(name) ?? new Set<number>();
+    if (!found.has(name) && found.size >= NAMES_MAX) return;
+    for (const type of types) known.add(type);
+    found.set(name, known);
+  };
+  const reading = new Reading({
+    begun: ({ name, type }) => {
+      queries++;
+      if (isDomainName(name)) add(name, [type]);
+    },
+    entry(line) {
+      const [name = '', ...words] = line.trim().split(/\s+/);
+      const types = words.map((word) => typeNumber(word.toUpperCase()));
+      if (name === '' || name.startsWith('#')) return;
+      if (!isDomainName(name) || types.includes(null)) {
+        if (odd++ === 0) firstOdd = line.trim().slice(0, 60);
+      } else
+        add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
+    },
+  });
+  await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
+  if (found.size >= NAMES_MAX)
+    reading.remarks.add(`${path}: the first ${NAMES_MAX} names are asked, and no more is read`);
+  // In a list they are mistakes, or it is not a list of names.
+  if (queries === 0 && odd > 0)
+    reading.remarks.add(
+      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,
+    );
+  if (found.size === 0) reading.remarks.add(`${path} holds no names`);
+  for (const remark of reading.remarks.list)
+    // Answers do not depend on when the question was asked.
+    if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
+  return [...found].map(([name, types]) => ({ name, types: [...types] }));
+}

@@ -1,0 +1,224 @@
+/** The command line of `ndots doctor`. */
+import { existsSync } from 'node:fs';
+import { nearest } from '../../../server/base/problem.ts';
+import {
+  clusterGiven,
+  namesCluster,
+  ownerOptions,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { parseName, printName } from '../../../server/wire/name.ts';
+import {
+  liveNames,
+  liveSourceOptions,
+  namespaceOf,
+  redactionKey,
+  redactionOptions,
+} from '../live-source-options.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
+import { choice, duration, file, namespaceName, text, usage } from '../option-values.ts';
+
+/** What a command line of `ndots doctor` says. */
+export interface DoctorOptions extends ClusterOptions, ColourOptions {
+  readonly files: readonly string[];
+  /** The word `cluster`: the cluster itself is examined. */
+  readonly living: boolean;
+  /** Of the DNS pods. */
+  readonly namespace: string;
+  readonly domain: string | null;
+  /** Names outside the cluster that are to be asked for, absolute. */
+  readonly names: readonly string[];
+  /** Of each query to a living cluster, milliseconds. */
+  readonly timeoutMs: number;
+  readonly rbac: boolean;
+  readonly device: string | null;
+  readonly netns: string | null;
+  readonly forMs: number | null;
+  readonly ports: readonly number[] | null;
+  /** Codes, or beginnings of codes: `ND3`. */
+  readonly only: readonly string[];
+  readonly skip: readonly string[];
+  readonly failOn: 'critical' | 'warning' | 'info' | 'never';
+  readonly output: 'text' | 'json';
+  /** Where the packets of the exchanges that findings name go. */
+  readonly evidence: string | null;
+  readonly explain: string | null;
+  /** Whether causes that are ruled out, and those that cannot be checked, are listed. */
+  readonly ruledOut: boolean;
+  readonly redactKey: string | null;
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  readonly quiet: boolean;
+}
+
+/** Each once: several rules may find the same. */
+const knownCodes = async (): Promise<readonly string[]> => {
+  const rules = [
+    ...(await import('../../../tools/doctor/findings/rules.ts')).rules,
+    ...(await import('../../../tools/doctor/cluster/findings/rules.ts')).clusterRules,
+  ];
+  return [...new Set(rules.map(({ code }) => code))].toSorted();
+};
+
+const codes: OptionValue<readonly string[]> = {
+  placeholder: 'CODE,…',
+  offers: {
+    list: true,
+    words: knownCodes,
+  },
+  read(given, name) {
+    const list = given.toUpperCase().split(',');
+    if (list.every((code) => /^ND\d{0,4}$/.test(code))) return list;
+    throw usage(
+      `${name} takes codes of findings or their beginnings, not "${given}"`,
+      'As in: ND3001,ND4',
+    );
+  },
+};
+
+const table = {
+  ...group('Where from', {
+    ...liveSourceOptions,
+    ...beside([...liveNames, 'cluster'], {
+      for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
+    }),
+  }),
+  ...group('Findings', {
+    only: many('--only', codes, 'only these; ND3 = all that begin so'),
+    skip: many('--skip', codes, 'not these'),
+    failOn: one(
+      '--fail-on',
+      choice('SEVERITY', ['critical', 'warning', 'info', 'never']),
+      'exit code 1 from this on (critical)',
+    ),
+    ruledOut: flag(
+      '--ruled-out',
+      'list the causes that it is not, and those that cannot be checked',
+    ),
+    explain: one(
+      '--explain',
+      text('CODE', { words: knownCodes }),
+      'what a finding means; reads nothing',
+    ),
+  }),
+  ...group('A living cluster (cluster)', {
+    namespace: one('-n, --namespace', namespaceName, 'of the DNS pods (kube-system)'),
+    domain: one(
+      '--cluster-domain',
+      text('NAME'),
+      'where the Corefile does not say (cluster.local)',
+    ),
+    names: many('--name', text('NAME'), 'a name outside the cluster that is to be asked for'),
+    timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+    rbac: flag('--rbac', 'print the rights that it takes; reads nothing'),
+  }),
+  ...group('Names of pods', {
+    ...ownerOptions,
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+    evidence: one(
+      '--evidence',
+      file(),
+      'the packets that findings are made of into this file, as pcapng',
+    ),
+    ...redactionOptions,
+    quiet: flag('-q, --quiet', 'no progress'),
+    ...colourOptions,
+  }),
+};
+
+/** What counts for the page of a finding. */
+const ofExplain = ['explain', 'output', 'quiet', 'color', 'noColor'] as const;
+/** What counts for a living cluster only. */
+const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
+
+/** The help of `ndots doctor`. */
+export const doctorUsage: Usage = {
+  synopsis: 'FILE…|- | cluster | -i INTERFACE [--for TIME]',
+  examples: [
+    ['node7.pcap', 'what is wrong, for whom, why, and what to do'],
+    ['node7.pcap coredns.log conntrack.txt', 'with what logs and counters say'],
+    ['-i any --for 60s', 'what passes in a minute'],
+    ['cluster', 'a living cluster: objects, counters, answers'],
+    ['--explain ND3001', 'what a finding means'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Files: captures (pcap, pcapng), dnstap, query logs, and texts with counters: conntrack -S, sysctl -a, dmesg, ethtool -S, metrics; compressed, too; - is standard input.',
+    'Exit codes: 0 nothing at or above --fail-on, 1 something, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
+  ],
+  words: { files: true, words: ['cluster'] },
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
+  const { values, words: all } = parseOptions(table, given);
+  const words = all.filter((word) => word !== 'cluster');
+  const living = words.length < all.length;
+  const mistyped = words.find((word) => nearest(word, ['cluster']) !== null && !existsSync(word));
+  if (mistyped !== undefined)
+    throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
+  const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
+  if (idle !== null) {
+    // The words for a cluster may stand there, and --rbac be added to see what they take.
+    const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
+    if (other !== null) throw usage(`${idle} reads nothing, and not "${other}"`);
+  }
+  const netns = namespaceOf(values);
+  const device = values.device ?? (netns === null ? null : 'any');
+  if (device !== null && words.length > 0)
+    throw usage('either files or a live capture, not both', 'Files are read without -i');
+  if (device === null && all.length === 0 && values.explain === null && !values.rbac)
+    throw usage(
+      'what is to be looked at?',
+      'A capture, - for standard input, -i any --for 60s, or cluster',
+    );
+  const lonely = firstGiven(table, values, ofCluster);
+  if (!living && idle === null && lonely !== null)
+    throw usage(`${lonely} is for a living cluster`, 'As in: ndots doctor cluster');
+  const unread = living && words.length === 0 && device === null;
+  const ofCaptures = unread ? firstGiven(table, values, ['ports', 'evidence']) : null;
+  if (ofCaptures !== null)
+    throw usage(`${ofCaptures} is for captures`, 'Name one besides, or -i any.');
+  if (living && (values.redact || values.redactKey !== null))
+    throw usage('--redact is for captures', 'What is said of a living cluster has its names.');
+  return {
+    files: words,
+    living,
+    namespace: values.namespace ?? 'kube-system',
+    domain: values.domain === null ? null : absolute(values.domain).slice(0, -1),
+    names: values.names.map(absolute),
+    timeoutMs: values.timeout ?? 2000,
+    rbac: values.rbac,
+    device,
+    netns,
+    forMs: values.for,
+    ports: values.ports,
+    only: values.only.flat(),
+    skip: values.skip.flat(),
+    failOn: values.failOn ?? 'critical',
+    output: values.output ?? 'text',
+    evidence: values.evidence,
+    explain: values.explain,
+    ruledOut: values.ruledOut,
+    redactKey: redactionKey(values),
+    manifests: values.manifests,
+    cluster: values.cluster || namesCluster(values),
+    ...clusterGiven(values),
+    color: values.color,
+    noColor: values.noColor,
+    quiet: values.quiet,
+  };
+}
+
+function absolute(name: string): string {
+  try {
+    return printName(parseName(name.endsWith('.') ? name : `${name}.`));
+  } catch (error) {
+    throw usage(`"${name}" is no name: ${(error as Error).message}`);
+  }
+}

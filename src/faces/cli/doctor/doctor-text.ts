@@ -1,0 +1,129 @@
+/**
+ * A diagnosis as text: for each finding what was seen, who is hit, why, what to do, how to prove
+ * it, where to look.
+ */
+import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
+import type { Finding } from '../../../tools/doctor/findings/finding.ts';
+import type { Who } from '../../../tools/doctor/who.ts';
+import { count, wrap, type Page } from '../page.ts';
+
+const marks: Readonly<Record<Finding['severity'], string>> = {
+  critical: '✕',
+  warning: '!',
+  info: '·',
+};
+/** Frames that are named. */
+const FRAMES = 6;
+/** Pods and places that are named. */
+const PLACES = 5;
+
+/**
+ * @param who of each finding.
+ * @param hide replaces names and addresses, if that was asked for.
+ * @param well is printed where nothing critical was found
+ * @param isLong whether causes without a finding are listed rather than counted
+ */
+export function diagnosisText(
+  { findings, excluded, unknown }: Diagnosis,
+  who: (finding: Finding) => Who,
+  page: Page,
+  hide: (text: string) => string,
+  well: string,
+  isLong: boolean,
+): string {
+  const { paint } = page;
+  const lines: string[] = [];
+  for (const finding of findings) {
+    const { severity, code, title, confidence } = finding;
+    const shade =
+      severity === 'critical' ? paint.bad : severity === 'warning' ? paint.warn : paint.dim;
+    const sure = paint.dim(`confidence ${Math.round(confidence * 100)} %`);
+    lines.push(
+      ...wrap(
+        `${paint.strong(title)}  ${sure}`,
+        `${shade(marks[severity])} ${shade(code)}  `,
+        page,
+      ),
+    );
+    const part = (word: string, text: string): void =>
+      void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
+    // A finding of the lowest severity takes three lines; --explain prints the rest.
+    if (severity === 'info') {
+      part('seen', finding.seen[0] ?? '');
+      part('fix', finding.fix[0] ?? '');
+      part('more', `ndots doctor --explain ${code}`);
+      lines.push('');
+      continue;
+    }
+    finding.seen.forEach((text, index) => part(index === 0 ? 'seen' : '', text));
+    const groups = [whoText(who(finding)), affectedText(finding)].filter((text) => text !== '');
+    groups.forEach((text, index) => part(index === 0 ? 'who' : '', text));
+    part('why', finding.why);
+    finding.fix.forEach((text, index) =>
+      part(index === 0 ? 'fix' : '', finding.fix.length > 1 ? `${'abcdef'[index]}  ${text}` : text),
+    );
+    part('prove', finding.prove);
+    if (finding.disproved !== '') part('', `Disproved if: ${finding.disproved}.`);
+    const frames = finding.exchanges.filter(({ queryFrame }) => queryFrame > 0).slice(0, FRAMES);
+    if (frames.length > 0)
+      part(
+        'look',
+        `frames ${frames.map(({ queryFrame }) => queryFrame).join(' ')}${finding.exchanges.length > FRAMES ? ' …' : ''}; --evidence FILE writes them all`,
+      );
+    const { places = [] } = finding;
+    places
+      .slice(0, PLACES)
+      .forEach((text, nth) => part(nth === 0 && frames.length === 0 ? 'look' : '', text));
+    lines.push('');
+  }
+  if (!findings.some(({ severity }) => severity === 'critical'))
+    lines.push(...wrap(`${paint.good('✓')} ${well}`, '', page), '');
+  if (isLong) {
+    lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page, hide));
+    lines.push(...list('Cannot be told from this', unknown, page, hide));
+  } else if (excluded.length + unknown.length > 0) {
+    lines.push(...wrap(counted(excluded.length, unknown.length), '', page), '');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** One line for the causes without a finding, so that the report ends where a reader at night stops. */
+function counted(excluded: number, unknown: number): string {
+  const causes = (number: number): string => count(number, 'cause', 'causes');
+  const cannot = unknown === 0 ? '' : `${causes(unknown)} cannot be checked with this input`;
+  const not =
+    excluded === 0 ? '' : `It is NOT one of ${causes(excluded)} that this input rules out`;
+  return `${[not, cannot].filter((text) => text !== '').join('; ')}. --ruled-out lists ${not !== '' && cannot !== '' ? 'both' : 'them'}.`;
+}
+
+function list(
+  title: string,
+  rules: readonly NotFound[],
+  page: Page,
+  hide: (text: string) => string,
+): string[] {
+  if (rules.length === 0) return [];
+  // Reasons that are the same for several stand once.
+  const byReason = Map.groupBy(rules, ({ reason }) => reason);
+  const lines = wrap(title, '', page).map(page.paint.strong);
+  for (const [reason, same] of byReason)
+    lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${hide(reason)}`, '  ', page));
+  return [...lines, ''];
+}
+
+function affectedText({ affected = [] }: Finding): string {
+  const rest = affected.length - PLACES;
+  const shown = affected.slice(0, PLACES).join(', ');
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
+}
+
+function whoText({ clients, nodes, groups, resolvers }: Who): string {
+  if (clients === 0) return '';
+  const shown = groups.slice(0, 4).map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
+  const kinds = resolvers.map(([kind, number]) => `${kind} ${number}`);
+  return [
+    `${count(clients, 'client', 'clients')}${nodes > 0 ? ` on ${count(nodes, 'node', 'nodes')}` : ''}`,
+    `${shown.join(', ')}${groups.length > 4 ? ` and ${groups.length - 4} more` : ''}`,
+    ...(kinds.length > 0 ? [`resolvers: ${kinds.join(', ')}`] : []),
+  ].join(' · ');
+}

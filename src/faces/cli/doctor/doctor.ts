@@ -1,0 +1,348 @@
+/**
+ * `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom,
+ * why, and what to do.
+ */
+import { readFileSync } from 'node:fs';
+import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
+import { mergedDiagnosis, type Diagnosis } from '../../../tools/doctor/diagnosis.ts';
+import { listClients, type ListedClients } from '../../../tools/doctor/client-list.ts';
+import type { Observations } from '../../../tools/doctor/observe/observations.ts';
+import type { Finding, Rule } from '../../../tools/doctor/findings/finding.ts';
+import { isServer } from '../../../tools/doctor/findings/losses.ts';
+import { rules } from '../../../tools/doctor/findings/rules.ts';
+import type { Reading } from '../../../tools/capture/read/reading.ts';
+import { Redaction } from '../../../tools/capture/redaction.ts';
+import { diagnoseWithParts, type Part } from '../../../tools/doctor/part-diagnosis.ts';
+import { whoOf, type Who } from '../../../tools/doctor/who.ts';
+import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import type { ClusterFacts } from '../../../tools/doctor/cluster/facts.ts';
+import { clusterRules, diagnoseCluster } from '../../../tools/doctor/cluster/findings/rules.ts';
+import { rbacManifest } from '../../../tools/doctor/cluster/rbac.ts';
+import {
+  addressNamingOf,
+  addressOwners,
+  shownOwners,
+  type AddressNaming,
+} from '../capture/capture-names.ts';
+import { clientDocuments, clientRows } from '../capture/client-rows.ts';
+import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
+import { captureHead, captureWell, observe, writeEvidence } from './doctor-capture.ts';
+import {
+  clusterDocument,
+  clusterHead,
+  clusterWell,
+  examineCluster,
+  lackingOf,
+  notReadText,
+} from './doctor-cluster.ts';
+import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
+import { hiddenText } from './doctor-redaction.ts';
+import { diagnosisText } from './doctor-text.ts';
+import { comesOnce } from '../named-file.ts';
+import { usage } from '../option-values.ts';
+import { beside, pageFor, setMarkdown, wrap, type Page } from '../page.ts';
+
+const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
+
+/** The verb `doctor`. */
+export const doctor: Command = {
+  name: 'doctor',
+  async run(words, io) {
+    const options = parseDoctorOptions(words);
+    for (const code of [...options.only, ...options.skip])
+      if (![...rules, ...clusterRules].some((rule) => rule.code.startsWith(code)))
+        throw noFinding(code);
+    if (options.explain !== null) return explain(options.explain, options, io);
+    if (options.rbac) {
+      io.out(rbacManifest(options.namespace));
+      return EXIT.ok;
+    }
+    const packets =
+      options.files.length > 0 || options.device !== null ? await read(options, io) : null;
+    if (packets === 'nothing') return EXIT.failed;
+    const facts = options.living ? await clusterFacts(options, packets !== null, io) : null;
+    const found = [
+      ...(packets === null ? [] : [await diagnosePackets(packets, options, io)]),
+      ...(facts === null || 'why' in facts
+        ? []
+        : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
+    ].reduce(mergedDiagnosis);
+    print(found, packets, facts, options, io);
+    // Behind the report: where the file cannot be written that is all that is missing.
+    if (options.evidence !== null) writeEvidence(options, found);
+    const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
+    if (worst >= grades[options.failOn]) return EXIT.no;
+    // What could not be read might have held a finding.
+    const unread = (packets !== null && packets.failed > 0) || (facts !== null && 'why' in facts);
+    return unread ? EXIT.failed : EXIT.ok;
+  },
+};
+
+/** A cluster that could not be examined. */
+interface NoCluster {
+  readonly why: string;
+}
+
+/** @param besides there is something else that is worth a report without it */
+async function clusterFacts(
+  options: DoctorOptions,
+  besides: boolean,
+  io: Io,
+): Promise<ClusterFacts | NoCluster> {
+  try {
+    return await examineCluster(options, io);
+  } catch (error) {
+    const problems = problemsIn(error);
+    if (!besides || problems === null || io.signal.aborted) throw error;
+    return { why: `the cluster: ${problems.map(inOneLine).join('; ')}` };
+  }
+}
+
+function inOneLine({ message, hint, remedy }: Problem): string {
+  return [message, hint, remedy].filter((part) => part !== null).join('. ');
+}
+
+/** So many connections to a name server that were not accepted are worth a report without queries. */
+const CONNECTIONS = 3;
+
+/** Captures that were read. */
+interface Packets {
+  /** How many of the files could not be read. */
+  readonly failed: number;
+  readonly reading: Reading;
+  readonly observed: Observations;
+  readonly owners: AddressOwners;
+  readonly naming: AddressNaming;
+  /** Replaces names and addresses, if that is asked for. */
+  readonly hide: (text: string) => string;
+}
+
+const asItIs = (text: string): string => text;
+
+async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'> {
+  // With a living cluster its pods are at hand anyway.
+  const cluster = options.cluster || (options.living && options.manifests === null);
+  const note = (text: string): void => io.err(`ndots doctor: ${text}\n`);
+  const owners = await addressOwners({ ...options, cluster }, io, note).catch((error: unknown) => {
+    // That there is no cluster is told when it is examined.
+    if (!options.living || problemsIn(error) === null) throw error;
+    return new Map<string, never>();
+  });
+  const { reading, observed: looks, failed } = await observe(options, io);
+  const observed = looks[0]!;
+  const inputs = options.device === null ? options.files.length : 1;
+  const { totals } = reading;
+  if (failed === inputs) return 'nothing';
+  const isSilent = observed.connections
+    .at(totals.lastMs)
+    .some(({ silent, refused }) => silent + refused >= CONNECTIONS);
+  const isEmpty = observed.counters.lines === 0 && observed.logged.lines === 0 && !isSilent;
+  if (totals.exchanges === 0 && isEmpty) {
+    io.err('ndots doctor: there is no query in this, and no counter that is known\n');
+    const alone = observed.neighbours.list.filter(
+      ({ asked, answered }) => asked >= 3 && answered === 0,
+    );
+    for (const { address, asked } of alone.slice(0, 5))
+      io.err(
+        `  ${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why\n`,
+      );
+    const { families } = reading;
+    const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+    if (families[4] + families[6] > 0 && families[4] * families[6] === 0)
+      io.err(
+        `  All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot ask a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.\n`,
+      );
+    if (totals.frames > 0)
+      io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
+    return 'nothing';
+  }
+  const { redactKey } = options;
+  const redaction = redactKey === null ? null : new Redaction(redactKey);
+  const hide = redaction === null ? asItIs : hiddenText(observed, redaction);
+  const naming = addressNamingOf(owners, redaction);
+  return { failed, reading, observed, owners: shownOwners(owners, redaction), naming, hide };
+}
+
+async function diagnosePackets(
+  { observed }: Packets,
+  options: DoctorOptions,
+  io: Io,
+): Promise<Diagnosis> {
+  const isThere = options.device === null && !options.files.some(comesOnce);
+  // The remarks on the capture have been printed the first time.
+  const quiet = { ...io, err: () => undefined };
+  const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
+    // The rules have had them.
+    observed.forgetDetails();
+    return (await observe(options, quiet, parts, observed.domains)).observed;
+  };
+  return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
+    isWanted(rule, options),
+  );
+}
+
+const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
+
+function print(
+  found: Diagnosis,
+  packets: Packets | null,
+  examined: ClusterFacts | NoCluster | null,
+  options: DoctorOptions,
+  io: Io,
+): void {
+  const facts = examined === null || 'why' in examined ? null : examined;
+  const notRead = examined === null ? [] : 'why' in examined ? [examined.why] : lackingOf(examined);
+  const who = (finding: Finding): Who =>
+    packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
+  const hide = packets?.hide ?? asItIs;
+  if (options.output === 'json') {
+    const lacks = examined !== null && 'why' in examined ? notRead : [];
+    io.out(`${json(found, packets, facts, lacks, who)}\n`);
+    return;
+  }
+  const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
+  const heads = [
+    ...(packets === null
+      ? []
+      : [captureHead(packets.reading, packets.observed, found, packets.owners)]),
+    ...(facts === null ? [] : [clusterHead(facts, found)]),
+  ];
+  const lines = heads.flatMap((head) => head.split('\n')).flatMap((line) => wrap(line, '', page));
+  io.out(`${lines.join('\n')}\n\n`);
+  const well =
+    options.only.length + options.skip.length > 0
+      ? 'Nothing critical among what was asked for (--only, --skip): the rest may tell another story.'
+      : [
+          ...(packets === null ? [] : [captureWell(packets.observed, found)]),
+          ...(facts === null ? [] : [clusterWell(facts, found)]),
+        ].join(' ');
+  io.out(diagnosisText(found, who, page, hide, well, options.ruledOut));
+  if (packets !== null) io.out(clientsText(packets, page));
+  io.out(notReadText(notRead, page));
+}
+
+/** Clients that are listed: in a text, and for programs. */
+const CLIENTS = { text: 10, json: 1000 };
+
+/** Those that ask most. */
+function busiest({ observed }: Packets, most: number): ListedClients {
+  const { clients } = observed;
+  const counted = clients.list.map(({ address, outcomes, lookups, recognition }) => ({
+    ...{ address, lookups, recognition },
+    queries: outcomes.asked,
+    lost: outcomes.lost,
+  }));
+  return listClients(counted, most, clients.leftOut, (address) => isServer(observed, address));
+}
+
+function clientsText(packets: Packets, page: Page): string {
+  const clients = busiest(packets, CLIENTS.text);
+  if (clients.listed.length === 0) return '';
+  const narrower = { paint: page.paint, columns: page.columns - 2 };
+  const rows = clientRows(clients, packets.naming, narrower).map((row) => `  ${row}`);
+  return `${[page.paint.strong('Clients, those that ask most first'), ...rows].join('\n')}\n\n`;
+}
+
+/** With addresses as they are: all of a document is hidden at once. */
+function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
+  const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
+  return clientDocuments(busiest(packets, CLIENTS.json), naming);
+}
+
+function isWanted({ code }: { readonly code: string }, { only, skip }: DoctorOptions): boolean {
+  const matches = (list: readonly string[]): boolean => list.some((each) => code.startsWith(each));
+  return (only.length === 0 || matches(only)) && !matches(skip);
+}
+
+function json(
+  { findings, excluded, unknown }: Diagnosis,
+  packets: Packets | null,
+  facts: ClusterFacts | null,
+  notRead: readonly string[],
+  who: (finding: Finding) => Who,
+): string {
+  const document = {
+    kind: 'Diagnosis',
+    ...(packets !== null && { totals: totalsOf(packets) }),
+    ...(facts !== null && { cluster: clusterDocument(facts) }),
+    findings: findings.map((finding) => ({
+      ...finding,
+      exchanges: undefined,
+      counted: undefined,
+      who: who(finding),
+      frames: finding.exchanges
+        .filter(({ queryFrame }) => queryFrame > 0)
+        .slice(0, 100)
+        .map(({ queryFrame }) => queryFrame),
+      count: finding.exchanges.length,
+    })),
+    not: excluded,
+    unknown,
+    clients: packets === null ? [] : clientsOf(packets),
+    remarks: packets?.reading.remarks.list ?? [],
+    notRead,
+  };
+  const hide = packets?.hide ?? asItIs;
+  const hidden = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' ? hide(value) : value;
+  return JSON.stringify(document, hidden, 2);
+}
+
+function totalsOf({ reading: { totals }, observed }: Packets): object {
+  return {
+    queries: observed.total.asked,
+    lost: observed.total.lost,
+    lookups: observed.lookups,
+    slowLookups: observed.slowLookups,
+    clients: observed.clients.size,
+    servers: observed.servers.size,
+    packets: totals.frames,
+    seconds: observed.seconds,
+  };
+}
+
+/** What docs/findings.md says of a code. */
+function section(code: string): string {
+  const page = readFileSync(new URL('../../../../docs/findings.md', import.meta.url), 'utf8');
+  const start = page.indexOf(`## ${code}`);
+  const next = page.indexOf('\n## ', start + 1);
+  return start < 0
+    ? ''
+    : page.slice(page.indexOf('\n', start) + 1, next < 0 ? undefined : next).trim();
+}
+
+/** No code begins so. */
+function noFinding(given: string): Problem {
+  const meant = nearest(
+    given.toUpperCase(),
+    [...rules, ...clusterRules].map(({ code }) => code),
+  );
+  return usage(
+    `there is no finding ${given}`,
+    meant === null ? 'Codes are listed in docs/findings.md' : `Did you mean ${meant}?`,
+  );
+}
+
+function explain(given: string, { output }: DoctorOptions, io: Io): number {
+  const code = given.toUpperCase();
+  const all = [...rules, ...clusterRules];
+  const rule = all.find((each) => each.code === code);
+  if (rule === undefined) {
+    const below = new Map(
+      all.filter((each) => each.code.startsWith(code)).map((each) => [each.code, each.title]),
+    );
+    if (below.size === 0) throw noFinding(given);
+    throw usage(
+      `there is no finding ${given}`,
+      [...below].map(([full, title]) => `${full}  ${title}`).join('\n  '),
+    );
+  }
+  const { title } = rule;
+  const page = section(code);
+  io.out(
+    output === 'json'
+      ? `${JSON.stringify({ code, title, page }, null, 2)}\n`
+      : `${beside(`${code}  `, title, code.length + 2, io).join('\n')}\n\n${setMarkdown(page, io)}\n`,
+  );
+  return EXIT.ok;
+}

@@ -1,0 +1,211 @@
+/** The command line of `ndots etcd`. */
+import { nearest } from '../../../server/base/problem.ts';
+import type { EtcdAccess } from '../../../server/etcd/client.ts';
+import { parseEndpoint, type EtcdEndpoint } from '../../../server/etcd/endpoint.ts';
+import { normalPrefix } from '../../../server/plugins/etcd/path.ts';
+import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
+import { firstGiven, parseOptions } from '../option-parse.ts';
+import { choice, file, integer, text, usage } from '../option-values.ts';
+
+/** What `ndots etcd` does: its first word. */
+export const actions = ['put', 'get', 'list', 'rm'] as const;
+/** One of them. */
+export type EtcdAction = (typeof actions)[number];
+
+/** What a command line of `ndots etcd` says. */
+export interface EtcdVerbOptions {
+  readonly action: EtcdAction;
+  readonly names: readonly string[];
+  readonly access: EtcdAccess;
+  /** What all keys begin with: `/skydns`. */
+  readonly prefix: string;
+  /** Fields of the value of `put`, those that were given. */
+  readonly fields: Readonly<Record<string, string | number | boolean>>;
+  /** Seconds; null: no lease. */
+  readonly leaseSeconds: number | null;
+  readonly keepAlive: boolean;
+  /** `rm`: also everything below the names. */
+  readonly below: boolean;
+  readonly output: 'text' | 'json';
+}
+
+const endpoints: OptionValue<readonly EtcdEndpoint[]> = {
+  placeholder: 'URL,…',
+  read: (given, name) =>
+    given.split(',').map((word) => {
+      const found = parseEndpoint(word);
+      if (found === null)
+        throw usage(`${name} takes endpoints such as http://127.0.0.1:2379, not "${word}"`);
+      return found;
+    }),
+};
+
+const table = {
+  ...group('Record (put)', {
+    port: one('--port', integer('PORT', 0, 65_535), 'of SRV'),
+    priority: one('--priority', integer('N', 0, 65_535), 'of SRV and MX (10)'),
+    weight: one('--weight', integer('N', 0, 65_535), 'of SRV; weights of a priority are shares'),
+    text: one('--text', text('TEXT'), 'TXT'),
+    mail: flag('--mail', 'also MX'),
+    ttl: one('--ttl', integer('SECONDS', 0, 2_147_483_647), 'time to live (300)'),
+    targetstrip: one(
+      '--targetstrip',
+      integer('LABELS', 0, 127),
+      'first labels that targets made of the name leave out',
+    ),
+    group: one('--group', text('GROUP'), 'records of one group answer together'),
+    lease: one(
+      '--lease',
+      integer('SECONDS', 1, 9_000_000),
+      'the record goes by itself after this time',
+    ),
+    keepAlive: flag(
+      '--keep-alive',
+      'stay, keep the lease alive (30 s unless --lease says more), and remove the record at the end',
+    ),
+  }),
+  ...group('Names (rm)', {
+    below: flag('--below', 'also everything below the names'),
+  }),
+  ...group('etcd', {
+    endpoints: one(
+      '--endpoints',
+      endpoints,
+      'members (ETCDCTL_ENDPOINTS, or http://127.0.0.1:2379)',
+    ),
+    path: one('--path', text('PATH'), 'what all keys begin with (/skydns)'),
+    user: one('--user', text('USER[:PASSWORD]'), 'log in (ETCDCTL_USER)'),
+    password: one('--password', text('PASSWORD'), 'of the user (ETCDCTL_PASSWORD)'),
+    cacert: one('--cacert', file(), "who signed etcd's certificate (ETCDCTL_CACERT)"),
+    cert: one('--cert', file(), 'client certificate (ETCDCTL_CERT)'),
+    key: one('--key', file(), 'its key (ETCDCTL_KEY)'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** What counts for records that are put. */
+const ofPut = [
+  'port',
+  'priority',
+  'weight',
+  'text',
+  'mail',
+  'ttl',
+  'targetstrip',
+  'group',
+  'lease',
+  'keepAlive',
+] as const;
+
+/** The help of `ndots etcd`. */
+export const etcdUsage: Usage = {
+  synopsis: 'put NAME [HOST] | get NAME… | list [NAME…] | rm NAME…',
+  examples: [
+    ['put a1.web.shop.cluster.local 10.3.0.116 --port 80 --ttl 30', 'register a service'],
+    ['put a1.web.shop.cluster.local 10.3.0.116 --keep-alive', 'as long as this runs'],
+    ['list cluster.local', 'all records of a zone'],
+    ['rm a1.web.shop.cluster.local', 'and they are gone'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Records are SkyDNS’s, as the plugin etcd (and CoreDNS’s) answers from them: the name from the right to the left is the key, below /skydns. A name stands for all records below it, so several of one service have a label of their own in front: a1.web.shop.cluster.local, a2.web.shop.cluster.local.',
+    'HOST is an address (A, AAAA), or a name (CNAME). An address in the place of NAME is its reverse name: put 10.3.0.116 web.shop.cluster.local is a PTR record.',
+    'Exit codes: 0 done, 1 there is no such record, 2 etcd does not answer or refuses, 3 wrong usage.',
+  ],
+  words: { words: actions },
+};
+
+/** @param env for what etcdctl takes from there, too */
+export function parseEtcdOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): EtcdVerbOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  const [given = '', ...names] = rest;
+  const action = actions.find((one) => one === given);
+  if (action === undefined) {
+    const text = given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`;
+    const meant = nearest(given, actions);
+    throw usage(text, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
+  }
+  if (names.length === 0 && action !== 'list') throw usage(`${action} takes a name`);
+  if (action === 'put' && names.length > 2)
+    throw usage(`put takes one name and one host, and not "${names[2]}"`);
+  if (action === 'put' && names.length === 1 && values.text === null)
+    throw usage(
+      'put takes a host behind the name, or --text',
+      'As in: put a1.web.shop.local 10.3.0.116',
+    );
+  const other =
+    (action === 'put' ? null : firstGiven(table, values, ofPut)) ??
+    (action === 'rm' ? null : firstGiven(table, values, ['below']));
+  if (other !== null) throw usage(`${action} takes no ${other}`);
+  const [, host] = action === 'put' ? names : [];
+  return {
+    action,
+    names: action === 'put' ? names.slice(0, 1) : names,
+    access: access(values, env),
+    prefix: normalPrefix(values.path ?? '/skydns'),
+    fields: fieldsOf(host, values),
+    leaseSeconds: values.lease ?? (values.keepAlive ? 30 : null),
+    keepAlive: values.keepAlive,
+    below: values.below,
+    output: values.output ?? 'text',
+  };
+}
+
+type Values = ReturnType<typeof parseOptions<typeof table>>['values'];
+
+function fieldsOf(host: string | undefined, values: Values): EtcdVerbOptions['fields'] {
+  const { port, priority, weight, text: words, mail, ttl, targetstrip, group: of } = values;
+  const all: Record<string, string | number | boolean | null> = {
+    host: host ?? null,
+    port,
+    priority,
+    weight,
+    text: words,
+    mail: mail ? true : null,
+    ttl,
+    targetstrip,
+    group: of,
+  };
+  const given: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(all)) if (value !== null) given[name] = value;
+  return given;
+}
+
+function access(values: Values, env: Readonly<Record<string, string | undefined>>): EtcdAccess {
+  const certificate = values.cert ?? env['ETCDCTL_CERT'] ?? '';
+  const key = values.key ?? env['ETCDCTL_KEY'] ?? '';
+  const authority = values.cacert ?? env['ETCDCTL_CACERT'] ?? '';
+  if ((certificate === '') !== (key === '')) throw usage('--cert and --key go together');
+  const listed = env['ETCDCTL_ENDPOINTS'];
+  return {
+    endpoints:
+      values.endpoints ??
+      endpoints.read(
+        listed === undefined || listed === '' ? 'http://127.0.0.1:2379' : listed,
+        'ETCDCTL_ENDPOINTS',
+      ),
+    tls: certificate === '' && authority === '' ? null : { certificate, key, authority },
+    credentials: credentials(values, env),
+  };
+}
+
+function credentials(
+  values: Values,
+  env: Readonly<Record<string, string | undefined>>,
+): EtcdAccess['credentials'] {
+  const given = values.user ?? env['ETCDCTL_USER'] ?? '';
+  if (given === '' && values.password !== null) throw usage('--password needs --user, too');
+  if (given === '') return null;
+  const colon = given.indexOf(':');
+  const inline = colon < 0 ? undefined : given.slice(colon + 1);
+  const password = values.password ?? inline ?? env['ETCDCTL_PASSWORD'];
+  if (password === undefined)
+    throw usage('--user needs a password', 'As in: --user dns:secret, or ETCDCTL_PASSWORD.');
+  return { user: colon < 0 ? given : given.slice(0, colon), password };
+}

@@ -1,0 +1,109 @@
+/**
+ * `ndots exec POD -- VERB …`: a verb of ndots where only the pod itself can see, in an ephemeral
+ * container.
+ */
+import { systemClock } from '../../../server/base/clock.ts';
+import { nearest, Problem } from '../../../server/base/problem.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import { ApiFailure } from '../../../server/kube/api/failure.ts';
+import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
+import { runInPod } from '../../../server/kube/pods/ephemeral-container.ts';
+import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
+import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
+import { accessOf, clusterClient } from '../cluster-options.ts';
+import { EXIT, type Command, type Io } from '../command.ts';
+import { parseExecOptions, type ExecOptions } from './exec-options.ts';
+import { usage } from '../option-values.ts';
+import { isVerb, verbNames } from '../verb-names.ts';
+import { coreVersion } from '../version/version.ts';
+import { untilSignal } from '../until-signal.ts';
+import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+
+/** The verb `exec`. */
+export const exec: Command = {
+  name: 'exec',
+  async run(words, io) {
+    const options = parseExecOptions(words);
+    const [verb = ''] = options.words;
+    if (!isVerb(verb)) {
+      const meant = nearest(verb, verbNames);
+      throw usage(
+        `there is no verb '${verb}'`,
+        meant === null
+          ? 'Behind -- stands a verb of ndots, as in trace redis.cache. Other programs: kubectl exec'
+          : `Did you mean '${meant}'?`,
+      );
+    }
+    return run(options, io);
+  },
+};
+
+async function run(options: ExecOptions, io: Io): Promise<number> {
+  const access = accessOf(options, io);
+  const { namespace, pod } = await podOf(options, io, access);
+  const client = clusterClient(access);
+  const ended = untilSignal();
+  const name = `ndots-${(secureRandom.integer(2 ** 30) + 2 ** 30).toString(36)}`;
+  io.err(`ndots exec: container ${name} of pod ${namespace}/${pod}, ${access.name}\n`);
+  try {
+    return await runInPod({
+      client,
+      clock: systemClock,
+      namespace,
+      pod,
+      container: {
+        name,
+        image: options.image ?? `ndots:${coreVersion}`,
+        args: options.words,
+        env: io.colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' },
+        target: options.target,
+        capabilities: options.capabilities,
+      },
+      startMs: options.startMs,
+      out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
+      signal: ended,
+    });
+  } catch (error) {
+    if (ended.aborted) {
+      io.err(
+        `ndots exec: no longer followed; ${name} goes on in the pod until it ends by itself\n`,
+      );
+      return EXIT.interrupted;
+    }
+    throw error instanceof ApiFailure ? notAllowed(error) : error;
+  } finally {
+    client.close();
+  }
+}
+
+/** The pod that is meant, if it is there. */
+async function podOf(
+  { pod: wanted, namespace }: ExecOptions,
+  io: Io,
+  access: ClusterAccess,
+): Promise<{ readonly namespace: string; readonly pod: string }> {
+  const source = clusterPods(access, { version: coreVersion, signal: io.signal });
+  try {
+    const found = await podBehind(source, {
+      ...wanted,
+      namespace: wanted.namespace ?? namespace,
+    });
+    if (found.pod !== null) return { namespace: found.namespace, pod: found.pod };
+    throw new Problem({
+      code: 'no-pod',
+      text: `there is no pod yet, only ${found.name}`,
+      remedy: 'Scale it up, or trace what its pods would do: ndots trace NAME --from deploy/NAME.',
+    });
+  } finally {
+    source.close();
+  }
+}
+
+function notAllowed(failure: ApiFailure): Problem {
+  return clusterNotAsked(failure, {
+    remedy:
+      failure.kind === 'forbidden'
+        ? 'It takes get on pods and pods/log, and patch on pods/ephemeralcontainers.'
+        : undefined,
+  });
+}

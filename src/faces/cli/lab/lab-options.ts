@@ -1,0 +1,272 @@
+/** The command line of `ndots lab`. */
+import { nearest } from '../../../server/base/problem.ts';
+import { parseNet } from '../../../server/base/ip.ts';
+import type { ProxyOptions } from '../../../tools/lab/proxy-rules/traffic.ts';
+import { defaultProxy } from '../../../tools/lab/proxy-rules/traffic.ts';
+import {
+  clusterGiven,
+  clusterKeys,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { flag, group, one, type OfferContext, type OptionValue, type Usage } from '../option.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstGiven, parseOptions } from '../option-parse.ts';
+import { addresses, choice, file, integer, text, usage } from '../option-values.ts';
+
+/** What `ndots lab` does: its first word. */
+export const labActions = ['list', 'run', 'report', 'init', 'up', 'exec', 'down', 'rules'] as const;
+/** One of them. */
+export type LabAction = (typeof labActions)[number];
+
+/** What a command line of `ndots lab` says. */
+export interface LabOptions {
+  readonly action: LabAction;
+  readonly words: readonly string[];
+  /** `exec`: the program and its words. */
+  readonly program: readonly string[];
+  /**
+   * `up`: Kubernetes objects; null: the example cluster. `run`: a story; null: those that are
+   * named.
+   */
+  readonly file: string | null;
+  /** `up`: of its DNS pods; null: kubeadm's. */
+  readonly corefile: string | null;
+  readonly rules: RulesOptions;
+  readonly run: RunOptions;
+}
+
+/** How `ndots lab run` plays stories, and how it tells of them. */
+export interface RunOptions extends ColourOptions {
+  readonly output: 'text' | 'json' | 'html';
+  /** A CoreDNS in the place of ndots; null: ndots. */
+  readonly coredns: string | null;
+  readonly pcap: string | null;
+  readonly keep: boolean;
+  /** Of kube-proxy. */
+  readonly mode: 'iptables' | 'nftables';
+  /** In virtual time, even where it could be played. */
+  readonly model: boolean;
+  /** A file for what was seen, which `report` reads. */
+  readonly save: string | null;
+}
+
+/** What `ndots lab rules` prints. */
+export interface RulesOptions extends ClusterOptions {
+  readonly mode: 'iptables' | 'nftables';
+  readonly manifests: string | null;
+  readonly proxy: ProxyOptions;
+  /** Names of chains as old kube-proxies made them. */
+  readonly oldNames: boolean;
+}
+
+const range: OptionValue<string> = {
+  placeholder: 'CIDR',
+  read(given, name) {
+    if (given.includes('/') && parseNet(given) !== null) return given;
+    throw usage(`${name} takes a range such as 10.244.0.0/16, not "${given}"`);
+  },
+};
+
+const server: OptionValue<string | null> = {
+  placeholder: 'ndots|coredns=FILE',
+  offers: { words: ['ndots', 'coredns='] },
+  read(given, name) {
+    if (given === 'ndots') return null;
+    if (given.startsWith('coredns=') && given.length > 8) return given.slice(8);
+    throw usage(`${name} takes ndots or coredns=FILE, not "${given}"`);
+  },
+};
+
+const table = {
+  ...group('Stories (list, run, report)', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json', 'html']), 'text, json or html'),
+    server: one('--server', server, 'who answers in the lab (ndots)'),
+    model: flag('--model', 'in virtual time: no rights are needed'),
+    pcap: one('--pcap', file(), 'keep the packets, for Wireshark'),
+    save: one('--save', file(), 'keep what was seen, for report'),
+    keep: flag('--keep', 'leave the lab as it is at the end, until Ctrl-C'),
+    ...colourOptions,
+  }),
+  ...group('Services (run, up, rules)', {
+    mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
+  }),
+  ...group('Files (up, run)', {
+    file: one(
+      '-f, --file',
+      file(),
+      'up: Kubernetes objects, a file or a folder (the example cluster); run: a story of your own',
+    ),
+    corefile: one('--corefile', file(), 'up: of the DNS pods (kubeadm’s)'),
+  }),
+  ...group('Rules (rules)', {
+    manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
+    ...clusterOptions,
+    ipv6: flag('-6', 'the rules of IPv6'),
+    node: one('--node', text('NAME'), 'the node that the rules are for'),
+    zone: one('--zone', text('NAME'), 'its topology zone'),
+    nodeIP: one('--node-ip', text('IP'), 'its address'),
+    clusterCIDR: one('--cluster-cidr', range, 'addresses of pods; others are masqueraded'),
+    masqueradeAll: flag('--masquerade-all', 'masquerade all traffic to cluster addresses'),
+    masqueradeBit: one('--masquerade-bit', integer('BIT', 0, 31), 'bit of the mark (14)'),
+    nodePortIPs: one('--nodeport-ips', addresses, 'addresses that take node ports (all)'),
+    noLocalhost: flag('--no-localhost-nodeports', 'node ports are not on 127.0.0.1'),
+    oldNames: flag('--old-names', 'names of chains as kube-proxy 1.4 made them'),
+  }),
+};
+
+/** What counts for some of the actions only. */
+const ofActions: readonly (readonly [
+  keys: readonly (keyof typeof table)[],
+  actions: readonly LabAction[],
+])[] = [
+  [['model', 'pcap', 'save', 'keep'], ['run']],
+  [['server'], ['run', 'up']],
+  [['mode'], ['run', 'up', 'rules']],
+  [['corefile'], ['up']],
+  [
+    [
+      'manifests',
+      ...clusterKeys,
+      'ipv6',
+      'node',
+      'zone',
+      'nodeIP',
+      'clusterCIDR',
+      'masqueradeAll',
+      'masqueradeBit',
+      'nodePortIPs',
+      'noLocalhost',
+      'oldNames',
+    ],
+    ['rules'],
+  ],
+];
+
+/** The help of `ndots lab`. */
+export const labUsage: Usage = {
+  synopsis: 'list|init|rules | run STORY… | report FILE | up|down | exec POD -- CMD',
+  examples: [
+    ['run twelve-queries', 'a story, played on this machine'],
+    ['run all -o html > stories.html', 'all of them, as a page'],
+    ['init > story.yaml', 'a story of your own to begin with'],
+    ['run -f story.yaml', 'played'],
+    ['up -f cluster.yaml', 'a cluster to try things in'],
+    ['exec critical-app/client -- dig +search backend', 'a program in one of its pods'],
+    ['rules --manifests cluster/', 'for iptables-restore'],
+    ['rules --manifests cluster/ critical-app/backend', 'of one service'],
+    ['rules -m nftables --node node-1', 'of your cluster, for nft -f'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'A lab lives in namespaces of its own (network, mounts, processes) and needs root. It ends with its first process, however that ends, and leaves nothing behind. The network of this machine is not touched. Without root, or where the kernel lacks a part, stories run on their models in virtual time.',
+    'rules prints what kube-proxy of Kubernetes 1.36 writes for these services and endpoints, chain by chain. Load it where it does no harm: iptables-restore --noflush, or nft -f -, in a network namespace.',
+    'Exit codes: 0 as told or done, 1 a story went otherwise than it is told, 2 it could not be found out, 3 wrong usage; exec: the program’s own.',
+  ],
+  words: { words: labWords },
+};
+
+/** An action; behind `run` a story. */
+async function labWords({ before }: OfferContext): Promise<readonly string[]> {
+  const action = before.find((word) => labActions.some((each) => each === word));
+  if (action === undefined) return labActions;
+  if (action !== 'run') return [];
+  const { stories } = await import('../../../tools/lab/stories.ts');
+  return [...stories.map(({ name }) => name), 'all'];
+}
+
+/** Reads the words behind `ndots lab`. */
+export function parseLabOptions(words: readonly string[]): LabOptions {
+  // What comes behind -- belongs to the program.
+  const end = words.indexOf('--');
+  const program = end < 0 ? [] : words.slice(end + 1);
+  const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
+  const [given = '', ...others] = rest;
+  const action = labActions.find((each) => each === given);
+  if (action === undefined) {
+    const text = given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`;
+    const meant = nearest(given, labActions);
+    throw usage(
+      text,
+      meant === null ? `Known: ${labActions.join(', ')}` : `Did you mean ${meant}?`,
+    );
+  }
+  if (values.manifests !== null && namesCluster(values))
+    throw usage('--manifests and --kubeconfig or --context exclude each other');
+  if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');
+  if (values.output !== null && !['list', 'run', 'report'].includes(action))
+    throw usage(`${action} takes no -o`);
+  for (const [keys, actions] of ofActions) {
+    const other = actions.includes(action) ? null : firstGiven(table, values, keys);
+    if (other !== null) throw usage(`${action} takes no ${other}`);
+  }
+  const ofPlay = values.model
+    ? firstGiven(table, values, ['server', 'pcap', 'keep', 'mode'])
+    : null;
+  if (ofPlay !== null) throw usage(`a model sends no packets: --model takes no ${ofPlay}`);
+  checkWords(action, others, program, values.file);
+  return {
+    action,
+    words: others,
+    program,
+    file: values.file,
+    corefile: values.corefile,
+    run: {
+      output: values.output ?? 'text',
+      coredns: values.server,
+      pcap: values.pcap,
+      keep: values.keep,
+      mode: values.mode ?? 'iptables',
+      model: values.model,
+      save: values.save,
+      color: values.color,
+      noColor: values.noColor,
+    },
+    rules: {
+      mode: values.mode ?? 'iptables',
+      manifests: values.manifests,
+      ...clusterGiven(values),
+      oldNames: values.oldNames,
+      proxy: {
+        family: values.ipv6 ? 'IPv6' : 'IPv4',
+        node: values.node ?? '',
+        zone: values.zone ?? '',
+        nodeIP: values.nodeIP,
+        clusterCIDR: values.clusterCIDR,
+        masqueradeAll: values.masqueradeAll,
+        masqueradeBit: values.masqueradeBit ?? defaultProxy.masqueradeBit,
+        localhostNodePorts: !values.ipv6 && !values.noLocalhost,
+        nodePortIPs: values.nodePortIPs,
+      },
+    },
+  };
+}
+
+function checkWords(
+  action: LabAction,
+  words: readonly string[],
+  program: readonly string[],
+  file: string | null,
+): void {
+  const [first] = words;
+  if (action === 'run' && first === undefined && file === null)
+    throw usage(
+      'run takes the name of a story, or all, or -f FILE',
+      'ndots lab list shows them; ndots lab init > story.yaml begins one of your own.',
+    );
+  if (action === 'run' && first !== undefined && file !== null)
+    throw usage('run takes names of stories or -f FILE, and not both');
+  if (file !== null && !['run', 'up'].includes(action)) throw usage(`${action} takes no -f`);
+  if (action === 'report' && words.length !== 1)
+    throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
+  if (action === 'exec' && (words.length !== 1 || program.length === 0))
+    throw usage(
+      'exec takes a pod, and behind -- a program',
+      'As in: ndots lab exec critical-app/client -- dig +search backend',
+    );
+  if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing behind --`);
+  if (['list', 'init', 'up', 'down'].includes(action) && first !== undefined)
+    throw usage(`${action} takes no words, and not "${first}"`);
+}

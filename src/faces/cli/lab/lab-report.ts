@@ -1,0 +1,59 @@
+/** `ndots lab report`, and how stories are told: as text, JSON or a page. */
+import { whyFailed } from '../../../server/base/why-failed.ts';
+import { readFileText, FILE_MAX } from '../../../server/base/read-file.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { isAsTold, type StoryOutcome } from '../../../tools/lab/story.ts';
+import { EXIT, wantsColour, type Io } from '../command.ts';
+import { labHtml } from './lab-html.ts';
+import type { RunOptions } from './lab-options.ts';
+import { labText } from './lab-text.ts';
+
+/** Tells the outcomes of stories that were played. */
+export function printOutcomes(
+  outcomes: readonly StoryOutcome[],
+  options: RunOptions,
+  io: Io,
+): void {
+  switch (options.output) {
+    case 'text':
+      io.out(labText(outcomes, { colour: wantsColour(options, io), columns: io.columns }));
+      break;
+    case 'json':
+      io.out(`${JSON.stringify(outcomes, null, 2)}\n`);
+      break;
+    case 'html':
+      io.out(labHtml(outcomes));
+  }
+}
+
+/** Tells what `lab run --save` has kept. */
+export function reportFile(file: string, options: RunOptions, io: Io): number {
+  const outcomes = readOutcomes(file);
+  printOutcomes(outcomes, options, io);
+  return outcomes.every(isAsTold) ? EXIT.ok : EXIT.no;
+}
+
+function readOutcomes(file: string): readonly StoryOutcome[] {
+  let text: string;
+  try {
+    text = readFileText(file, FILE_MAX.manifest);
+  } catch (error) {
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${file}: cannot read what was saved: ${whyFailed(error)}`,
+      remedy: 'ndots lab run --save FILE writes it',
+    });
+  }
+  try {
+    const outcomes = JSON.parse(text) as readonly StoryOutcome[];
+    if (outcomes.every(({ story, acts }) => typeof story.name === 'string' && acts.length > 0))
+      return outcomes;
+  } catch {
+    // Said below: whatever it is, it is not that.
+  }
+  throw new Problem({
+    code: 'bad-outcome',
+    text: `${file}: this is nothing that ndots lab has saved`,
+    remedy: 'ndots lab run --save FILE writes it',
+  });
+}

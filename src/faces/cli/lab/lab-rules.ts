@@ -1,0 +1,65 @@
+/** `ndots lab rules`: kube-proxy's rules, without a kube-proxy. */
+import { Problem, nearest } from '../../../server/base/problem.ts';
+import {
+  apiObjects,
+  clusterState,
+  manifestObjects,
+  withColons,
+  type ProxyObjects,
+} from '../../../tools/lab/proxy-rules/cluster-state.ts';
+import { iptablesJumps, iptablesRules } from '../../../tools/lab/proxy-rules/iptables.ts';
+import { nftablesRules } from '../../../tools/lab/proxy-rules/nftables.ts';
+import type { ClusterState } from '../../../tools/lab/proxy-rules/traffic.ts';
+import { accessOf, withCluster } from '../cluster-options.ts';
+import { EXIT, type Io } from '../command.ts';
+import type { RulesOptions } from './lab-options.ts';
+import { usage } from '../option-values.ts';
+
+/** @param services only these, as NAMESPACE/NAME; none: all */
+export async function printRules(
+  options: RulesOptions,
+  services: readonly string[],
+  io: Io,
+): Promise<number> {
+  const wrong = services.find((word) => word.split('/').length !== 2);
+  if (wrong !== undefined) throw usage(`a service is named NAMESPACE/NAME, not "${wrong}"`);
+  const { mode, proxy, oldNames } = options;
+  const all = clusterState(await objectsOf(options, io), proxy.family);
+  const chosen = services.length === 0 ? all : onlyServices(all, services);
+  const state = oldNames ? withColons(chosen) : chosen;
+  io.out(
+    mode === 'nftables'
+      ? nftablesRules(state, proxy)
+      : `${iptablesRules(state, proxy)}${iptablesJumps()}`,
+  );
+  return EXIT.ok;
+}
+
+async function objectsOf(options: RulesOptions, io: Io): Promise<ProxyObjects> {
+  if (options.manifests !== null) {
+    return manifestObjects(options.manifests, (problem) => {
+      io.err(`ndots lab: ${problem.print()}\n`);
+    });
+  }
+  return withCluster(accessOf(options, io), (client) => apiObjects(client, io.signal));
+}
+
+function onlyServices(state: ClusterState, services: readonly string[]): ClusterState {
+  const known = new Set(state.ports.map(({ namespace, service }) => `${namespace}/${service}`));
+  for (const wanted of services) {
+    if (known.has(wanted)) continue;
+    const meant = nearest(wanted, known);
+    throw new Problem({
+      code: 'no-such-service',
+      text: `there is no service ${wanted} that kube-proxy makes rules for`,
+      hint:
+        meant === null
+          ? 'services without a cluster address of this family (headless, ExternalName) have none'
+          : `Did you mean ${meant}?`,
+    });
+  }
+  const ports = state.ports.filter(({ namespace, service }) =>
+    services.includes(`${namespace}/${service}`),
+  );
+  return { ...state, ports };
+}

@@ -1,0 +1,68 @@
+/** `--fix`: what changes in files, as a diff, and the writing of it. */
+import { whyFailed } from '../../../server/base/why-failed.ts';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { Problem } from '../../../server/base/problem.ts';
+import { applyEdits } from '../../../tools/lint/edits.ts';
+import type { LintFinding } from '../../../tools/lint/finding.ts';
+import type { GivenFile } from '../../../tools/lint/gather.ts';
+import { unifiedDiff } from './unified-diff.ts';
+
+/** A file before and after. */
+export interface FileChange {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The files that the findings' edits change. */
+export function fixedTexts(
+  findings: readonly LintFinding[],
+  files: readonly GivenFile[],
+): readonly FileChange[] {
+  return files.flatMap(({ file, text }) => {
+    const edits = findings.flatMap((finding) => finding.edits).filter((edit) => edit.file === file);
+    const after = applyEdits(text, edits);
+    return after === text ? [] : [{ file, before: text, after }];
+  });
+}
+
+/** The changes as a unified diff. */
+export function showChanges(changes: readonly FileChange[], colour: boolean): string {
+  if (changes.length === 0) return 'Nothing can be mended without thinking.\n\n';
+  return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
+}
+
+/**
+ * Writes each file whole beside the old one, and puts it in its place at once. Throws a `Problem`
+ * (`unwritable-file`).
+ */
+export function writeChanges(changes: readonly FileChange[]): void {
+  for (const { file, after } of changes) {
+    const real = realpathSync(file);
+    const beside = `${real}.${randomBytes(6).toString('hex')}.tmp`;
+    try {
+      writeFileSync(beside, after, { flag: 'wx' });
+      const { mode, uid, gid } = statSync(real);
+      if (process.getuid?.() === 0) chownSync(beside, uid, gid);
+      chmodSync(beside, mode & 0o7777);
+      renameSync(beside, real);
+    } catch (error) {
+      rmSync(beside, { force: true });
+      throw new Problem({
+        code: 'unwritable-file',
+        text: `${file}: cannot be written: ${whyFailed(error)}`,
+        remedy: '--diff shows the change without writing it.',
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/** The command line of `ndots lint`. */
+import { parseTarget, type LintTarget } from '../../../tools/lint/target.ts';
+import type { LintSeverity } from '../../../tools/lint/finding.ts';
+import {
+  clusterNames,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstBeside, parseOptions } from '../option-parse.ts';
+import { choice, duration, file, namespaceName, usage } from '../option-values.ts';
+
+/** What the command line of `ndots lint` says. */
+export interface LintOptions extends ClusterOptions, ColourOptions {
+  /** Empty: `Corefile` in this folder. `-` is standard input. */
+  readonly paths: readonly string[];
+  readonly cluster: boolean;
+  /** Where the DNS servers of the cluster are. */
+  readonly namespace: string;
+  readonly target: LintTarget | null;
+  readonly running: string | null;
+  /** Rules that ask the network are run, too. */
+  readonly live: boolean;
+  /** Of each query of theirs, milliseconds. */
+  readonly timeoutMs: number;
+  readonly fix: boolean;
+  /** Show what `--fix` would change. */
+  readonly diff: boolean;
+  readonly explain: string | null;
+  readonly rules: boolean;
+  readonly failOn: LintSeverity | 'never';
+  readonly ignore: readonly string[];
+  readonly only: readonly string[];
+  readonly severity: readonly { readonly code: string; readonly severity: LintSeverity }[];
+  readonly output: LintOutput;
+}
+
+const outputs = ['text', 'json', 'sarif', 'github', 'junit'] as const;
+/** How findings are printed. */
+export type LintOutput = (typeof outputs)[number];
+
+const targetValue: OptionValue<LintTarget> = {
+  placeholder: 'TARGET',
+  offers: { words: ['ndots', 'coredns@1.14.7', 'coredns@1.11.3', 'node-cache@1.26.7'] },
+  read: (given) => parseTarget(given),
+};
+
+const code: OptionValue<string> = {
+  placeholder: 'CODE',
+  offers: {
+    words: async () =>
+      (await import('./lint-rules.ts')).lintRules.map((rule) => rule.code).toSorted(),
+  },
+  read: (given) => given.toUpperCase(),
+};
+
+const codes: OptionValue<readonly string[]> = {
+  placeholder: 'CODE,…',
+  offers: { ...code.offers, list: true },
+  read: (given) =>
+    given
+      .toUpperCase()
+      .split(',')
+      .filter((word) => word !== ''),
+};
+
+const level: OptionValue<{ readonly code: string; readonly severity: LintSeverity }> = {
+  placeholder: 'CODE=LEVEL',
+  read(given, name) {
+    const [, of = '', severity = ''] = /^(\w+)=(error|warning|note)$/i.exec(given) ?? [];
+    if (of === '')
+      throw usage(`${name} takes CODE=error, CODE=warning or CODE=note, not "${given}"`);
+    return { code: of.toUpperCase(), severity: severity.toLowerCase() as LintSeverity };
+  },
+};
+
+const table = {
+  ...group('Input', {
+    cluster: flag('--cluster', 'what runs in the cluster that kubectl would talk to'),
+    ...clusterOptions,
+    ...beside(clusterNames, {
+      namespace: one('-n, --namespace', namespaceName, 'of the DNS servers there (kube-system)'),
+    }),
+    running: one(
+      '--running',
+      file(),
+      'the Corefile that runs now: also what the change itself does',
+    ),
+  }),
+  ...group('Rules', {
+    target: one(
+      '--target',
+      targetValue,
+      'ndots, coredns@VERSION or node-cache@VERSION: what that release refuses or does differently',
+    ),
+    ignore: many('--ignore', codes, 'not these rules'),
+    only: many('--only', codes, 'only these rules'),
+    severity: many('--severity', level, 'another severity: CF10=note'),
+    explain: one('--explain', code, 'the page of a rule'),
+    rules: flag('--rules', 'list the rules'),
+  }),
+  ...group('Asking (--live)', {
+    live: flag(
+      '--live',
+      'ask upstreams, hosts and search domains, too: whether they are as the file has them',
+    ),
+    ...beside(['--live'], {
+      timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+    }),
+  }),
+  ...group('Mending', {
+    fix: flag('--fix', 'mend what needs no thinking; the change is shown, then written'),
+    diff: flag('--diff', 'show that change, and write nothing'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', outputs), 'text, json, sarif, github or junit'),
+    failOn: one(
+      '--fail-on',
+      choice('SEVERITY', ['error', 'warning', 'note', 'never']),
+      'exit 1 from this severity on (default error)',
+    ),
+    ...colourOptions,
+  }),
+};
+
+/** What counts where rules are only shown. */
+const ofListing = ['explain', 'rules', 'output', 'color', 'noColor'] as const;
+
+/** The help of `ndots lint`. */
+export const lintUsage: Usage = {
+  synopsis: '[PATH…]',
+  examples: [
+    ['lint Corefile', 'one file'],
+    ['lint deploy/ --target coredns@1.11.3', 'a folder of manifests, for an older release'],
+    ['lint --cluster', 'what the cluster runs'],
+    ['lint --explain CF07', 'why a rule is there'],
+  ].map(([words, what]) => [words!.replace(/^lint /, ''), what!] as const),
+  style: 'gnu',
+  options: table,
+  notes: [
+    'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster and --live.',
+    'A comment on the line or above it keeps a finding quiet: # ndots:ignore CF07 because REASON. # ndots:ignore-file CF31 because REASON counts for the whole file.',
+    'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read or there is nothing to lint, 3 wrong usage.',
+  ],
+  words: { files: true },
+};
+
+/** Reads the command line of `ndots lint`. Throws a `Problem` (`usage`). */
+export function parseLintOptions(words: readonly string[]): LintOptions {
+  const { values, words: paths } = parseOptions(table, words);
+  const isListed = values.explain !== null || values.rules;
+  if (isListed && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage(`${values.rules ? '--rules' : '--explain'} takes -o text or -o json`);
+  if (isListed) {
+    const other = paths[0] ?? firstBeside(table, values, ofListing);
+    if (other !== null)
+      throw usage(`${values.rules ? '--rules' : '--explain'} reads nothing, and not "${other}"`);
+    if (values.rules && values.explain !== null) throw usage('--rules or --explain, not both');
+  }
+  const cluster = values.cluster || namesCluster(values);
+  if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
+  if ((values.fix || values.diff) && (paths.includes('-') || cluster))
+    throw usage('--fix and --diff take files, not standard input or the cluster');
+  return {
+    ...values,
+    paths,
+    cluster,
+    namespace: values.namespace ?? 'kube-system',
+    ignore: values.ignore.flat(),
+    only: values.only.flat(),
+    timeoutMs: values.timeout ?? 2000,
+    failOn: values.failOn ?? 'error',
+    output: values.output ?? 'text',
+  };
+}

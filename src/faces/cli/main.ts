@@ -1,0 +1,44 @@
+/**
+ * Where the program begins: everything else is loaded from here, so that a runtime that cannot even
+ * read it says so in a sentence.
+ */
+import './signals.ts';
+
+/** `engines` of package.json. */
+const NEEDED = 24;
+/** Threads that the runtime starts for files, names and cryptography. */
+const RUNTIME_THREADS = 4;
+/** The plugins that answer probes, and their usual ports. */
+const PROBED = new Map([
+  ['health', 8080],
+  ['ready', 8181],
+]);
+
+if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
+  const { splitVerb, startsServer } = await import('./verb-names.ts');
+  const words = process.argv.slice(2);
+  const serving = startsServer(words);
+  const { verb, own } = splitVerb(words);
+  const opened =
+    serving && verb === 'serve'
+      ? (await import('../../server/engine/contract/early-http.ts')).openEarly(own, PROBED)
+      : null;
+  if (serving) (await import('../../server/engine/control/spare-thread.ts')).startSpareThread();
+  await opened;
+  const room = serving
+    ? (await import('../../server/runtime/processor-limit.ts')).threadRoom()
+    : Infinity;
+  // Without its own threads the runtime ends without a word.
+  if (room < RUNTIME_THREADS) {
+    process.stderr.write(
+      `ndots: only ${room} more threads may be started, of ${RUNTIME_THREADS} that are needed: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,
+    );
+    process.exit(1);
+  }
+  await import('./run.ts');
+} else {
+  process.stderr.write(
+    `ndots needs Node ${NEEDED} or later, and ${process.execPath} is ${process.version}: put a newer one first in PATH.\n`,
+  );
+  process.exitCode = 2;
+}

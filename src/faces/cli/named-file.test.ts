@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { pcapFile } from '../../../test/kit/packets.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { FILE_MAX } from '../../server/base/read-file.ts';
+import { LINK } from '../../tools/capture/read/packets/frame.ts';
+import { readStream, readText } from './named-file.ts';
+
+test('standard input is read whole, wherever its chunks end within a letter', async () => {
+  const chunks = [Buffer.from('größe').subarray(0, 3), Buffer.from('größe').subarray(3)];
+  assert.equal(await readStream(Readable.from(chunks), 'list of names', 100), 'größe');
+});
+
+test('standard input without end is refused in words, and read no further', async () => {
+  let given = 0;
+  function* endless(): Generator<Buffer> {
+    for (;;) {
+      given++;
+      yield Buffer.alloc(1024 * 1024);
+    }
+  }
+  await assert.rejects(
+    readStream(Readable.from(endless()), 'Corefile', 4 * 1024 * 1024),
+    (error) => {
+      assert.ok(error instanceof Problem);
+      assert.equal(error.message, 'standard input: more than 4 MiB is no Corefile');
+      return true;
+    },
+  );
+  assert.ok(given < 30, `${given} MiB were read`);
+});
+
+test('a verb that reads standard input as a file has the same bound', () => {
+  const options = process.execArgv.filter((word) => !word.startsWith('--test'));
+  const words = [...options, 'src/faces/cli/main.ts', 'trace', 'www.example', '--answers', '-'];
+  const { status, stderr } = spawnSync(process.execPath, words, {
+    encoding: 'utf8',
+    input: Buffer.alloc(FILE_MAX.manifest + 1, '\n'),
+  });
+  assert.equal(status, 2);
+  assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
+});
+
+test('where text is expected, the hint for a capture names the verbs that read captures, and no other file gets it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
+  const remedy = (bytes: Uint8Array): string | null => {
+    writeFileSync(join(folder, 'file'), bytes);
+    try {
+      return readText(join(folder, 'file'), 'resolv.conf');
+    } catch (error) {
+      return (error as Problem).remedy;
+    }
+  };
+  const capture = pcapFile(LINK.RAW, []);
+  for (const each of [capture, Buffer.from('snoop\0\0\0\0\0\0\u0002', 'latin1')])
+    assert.match(remedy(each) ?? '', /ndots capture FILE/);
+  const others = [
+    '\u007fELF\u0002\u0001',
+    '\u0089PNG',
+    '%PDF-1.7',
+    '\0\u0001\u0002\u0003\u0004\u0005',
+  ];
+  for (const each of others)
+    assert.equal(remedy(Buffer.from(each, 'latin1')), 'Text is expected here.');
+  assert.match(remedy(gzipSync(capture)) ?? '', /^Unpack it first/);
+  rmSync(folder, { recursive: true });
+});
+
+test('a file that is binary where text is expected is told by what it is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
+  const told = (bytes: Uint8Array): string => {
+    writeFileSync(join(folder, 'file'), bytes);
+    try {
+      return readText(join(folder, 'file'), 'list of queries');
+    } catch (error) {
+      return (error as Problem).message.slice(folder.length);
+    }
+  };
+  const capture = pcapFile(LINK.RAW, []);
+  assert.equal(told(capture), '/file is no list of queries: it is a capture');
+  assert.equal(told(gzipSync('a')), '/file is no list of queries: it is compressed with gzip');
+  assert.equal(told(Buffer.from('a.example\n')), 'a.example\n');
+  await assert.rejects(
+    readStream(Readable.from([Buffer.from(capture)]), 'Corefile', 1024),
+    /standard input is no Corefile: it is a capture/,
+  );
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,94 @@
+/** Files that a person names on a command line, and standard input in the place of one. */
+import { statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { errorCode } from '../../server/base/error-code.ts';
+import { printBytes } from '../../server/base/limits.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { FILE_MAX, readGivenBytes, readStandardInput } from '../../server/base/read-file.ts';
+import { whyFailed } from '../../server/base/why-failed.ts';
+import { noText } from '../../tools/capture/read/foreign-file.ts';
+import { openFile, openStream, type Input } from '../../tools/capture/read/input.ts';
+import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
+import type { Io } from './command.ts';
+
+/**
+ * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become
+ * U+FFFD.
+ * @param path `-` is standard input
+ * @param what what the file should be, for messages: `list of names`
+ * @param most bytes that it may have
+ * @throws Problem (`unreadable-file`: binary files, too; `file-too-large`)
+ */
+export function readText(path: string, what: string, most: number = FILE_MAX.manifest): string {
+  try {
+    return path === '-' ? readStandardInput(most) : textOf(readGivenBytes(path, most), path, what);
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    if (errorCode(error) === 'EFBIG') throw tooLarge(path, what, most);
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${path}: cannot read the ${what}: ${whyFailed(error)}`,
+      cause: error,
+    });
+  }
+}
+
+/** The same for a verb that waits for standard input and meanwhile hears Ctrl-C. */
+export async function givenText(
+  path: string,
+  what: string,
+  io: Io,
+  most: number = FILE_MAX.manifest,
+): Promise<string> {
+  return path === '-' ? io.stdin(what, most) : readText(path, what, most);
+}
+
+/** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */
+export async function openGiven(
+  path: string,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
+  return path === '-'
+    ? openStream('standard input', process.stdin, remarks, stopped)
+    : openFile(path, remarks, stopped);
+}
+
+/** True for a pipe, which cannot be read again and may bring something now and then. */
+export function comesOnce(file: string): boolean {
+  try {
+    return file === '-' || !statSync(file).isFile();
+  } catch {
+    // The verb that opens it reports why it cannot be read.
+    return false;
+  }
+}
+
+/** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */
+export async function readStream(stream: Readable, what: string, most: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > most) throw tooLarge('standard input', what, most);
+    chunks.push(chunk);
+  }
+  return textOf(Buffer.concat(chunks), 'standard input', what);
+}
+
+function textOf(bytes: Buffer, name: string, what: string): string {
+  const foreign = noText(bytes);
+  if (foreign === null) return bytes.toString('utf8');
+  throw new Problem({
+    code: 'unreadable-file',
+    text: `${name} is no ${what}: it is ${foreign.what}`,
+    remedy: foreign.remedy ?? undefined,
+  });
+}
+
+function tooLarge(path: string, what: string, most: number): Problem {
+  return new Problem({
+    code: 'file-too-large',
+    text: `${path === '-' ? 'standard input' : path}: more than ${printBytes(most)} is no ${what}`,
+  });
+}

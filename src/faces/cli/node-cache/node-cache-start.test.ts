@@ -1,0 +1,97 @@
+/** What a node cache does not begin to serve. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { freePorts } from '../../../../test/kit/free-ports.ts';
+
+const program = [
+  ...process.execArgv.filter((word) => !word.startsWith('--test')),
+  'src/faces/cli/main.ts',
+];
+const cluster = { KUBE_DNS_SERVICE_HOST: '127.0.0.1' };
+
+interface Refusal {
+  readonly code: number | null;
+  readonly said: string;
+  /** What is there in the place of the Corefile at the end. */
+  readonly written: string | null;
+}
+
+/** Starts one that must not serve. @param before what was there in the place of the Corefile */
+async function refusal(
+  t: TestContext,
+  flag: '-from-corefile' | '-basecorefile',
+  text: string | null,
+  env: NodeJS.ProcessEnv = cluster,
+  before: string | null = null,
+): Promise<Refusal> {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-node-cache-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [base, out] = [join(folder, 'base'), join(folder, 'out')];
+  if (text !== null) writeFileSync(base, text);
+  if (before !== null) writeFileSync(out, before);
+  const [port] = await freePorts(1);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      ...[...program, 'node-cache', '-localip', '127.0.0.53', '-dns.port', String(port)],
+      ...['-setupinterface=false', '-setupiptables=false', '-takeover', 'none'],
+      ...['-metrics-listen-address', '127.0.0.1:0', flag, base, '-conf', out],
+    ],
+    { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 10_000 },
+  );
+  const written = existsSync(out) ? readFileSync(out, 'utf8') : null;
+  return { code: status, said: (stdout + stderr).replaceAll(folder, ''), written };
+}
+
+describe('a node cache', () => {
+  test('without a block that serves the cluster’s DNS says so, and does not serve', async (t) => {
+    for (const before of [null, '', '# empty\n']) {
+      const text = 'tls://.:853 {\n    forward . 192.0.2.1\n}\n';
+      const { code, said, written } = await refusal(t, '-from-corefile', text, cluster, before);
+      assert.equal(code, 1, said);
+      assert.match(
+        said,
+        /^Failed to make \/out of \/base: no server block of it serves plain DNS\n/,
+      );
+      assert.equal(written, before);
+    }
+  });
+
+  test('with an empty template does not serve', async (t) => {
+    for (const text of ['', '# nothing\n']) {
+      const { code, said } = await refusal(t, '-basecorefile', text);
+      assert.equal(code, 1, said);
+      assert.match(said, /^Failed to make \/out of \/base: it holds no server block\n/);
+    }
+  });
+
+  test('whose Corefile is empty, without a template, does not serve', async (t) => {
+    for (const before of ['', '# nothing\n']) {
+      const { code, said } = await refusal(t, '-basecorefile', null, cluster, before);
+      assert.equal(code, 1, said);
+      assert.match(said, /^The Corefile \/out holds no server block$/m);
+    }
+  });
+
+  test('that does not know the address of the cluster DNS says so once', async (t) => {
+    for (const env of [{ KUBE_DNS_SERVICE_HOST: undefined }, { KUBE_DNS_SERVICE_HOST: '' }])
+      for (const [flag, text] of [
+        ['-from-corefile', '.:53 {\n    kubernetes cluster.local\n}\n'],
+        ['-basecorefile', 'a.test {\n    forward . __PILLAR__CLUSTER__DNS__\n}\n'],
+      ] as const) {
+        const { code, said, written } = await refusal(t, flag, text, env);
+        assert.equal(code, 1, said);
+        assert.match(
+          said,
+          /^Failed to make \/out of \/base: the address of the cluster DNS is not/,
+        );
+        assert.match(said, /KUBE_DNS_SERVICE_HOST/);
+        assert.doesNotMatch(said, /nil|WARNING/);
+        assert.equal(written, null);
+      }
+  });
+});

@@ -1,0 +1,130 @@
+/** Kinds of values that options take. */
+import { parseAddress, parseHostPort } from '../../server/base/ip.ts';
+import { Problem, nearest } from '../../server/base/problem.ts';
+import type { OptionValue, Offers } from './option.ts';
+
+/** A command line that is wrong: exit code 3. */
+export function usage(text: string, hint?: string): Problem {
+  return new Problem({ code: 'usage', text, hint });
+}
+
+/** Any text. */
+export function text(placeholder: string, offers?: Offers): OptionValue<string> {
+  return { placeholder, read: (given) => given, ...(offers === undefined ? {} : { offers }) };
+}
+
+/** The name of a file or a folder. */
+export function file(placeholder = 'FILE'): OptionValue<string> {
+  return text(placeholder, { files: true });
+}
+
+/**
+ * The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it.
+ */
+export const namespaceName: OptionValue<string> = {
+  placeholder: 'NAME',
+  read(given, name) {
+    if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(given)) return given;
+    throw usage(`${name} takes the name of a namespace, not "${given}"`, 'As in: kube-system');
+  },
+};
+
+/** A whole number within bounds, both included. */
+export function integer(placeholder: string, least: number, most: number): OptionValue<number> {
+  return { placeholder, read: (given, name) => readInteger(name, given, least, most) };
+}
+
+/** @param name what takes the number, as a person spelled it */
+export function readInteger(name: string, given: string, least: number, most: number): number {
+  if (/^\d{1,10}$/.test(given) && Number(given) >= least && Number(given) <= most)
+    return Number(given);
+  throw usage(`${name} takes a whole number from ${least} to ${most}, not "${given}"`);
+}
+
+/** One of these words. */
+export function choice<const T extends string>(
+  placeholder: string,
+  words: readonly T[],
+): OptionValue<T> {
+  return {
+    placeholder,
+    offers: { words },
+    read(given, name) {
+      const found = words.find((word) => word === given);
+      if (found !== undefined) return found;
+      const meant = nearest(given, words);
+      throw usage(
+        `${name} takes ${listed(words)}, not "${given}"`,
+        meant === null ? undefined : `Did you mean ${meant}?`,
+      );
+    },
+  };
+}
+
+/**
+ * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`.
+ * Instead of the colon it takes dig's `#` as well. The port is null where none is named.
+ */
+export function readServer(given: string): {
+  readonly server: string;
+  readonly port: number | null;
+} {
+  const found = parseHostPort(given.replace(/^(\[[^\]]+\]|[^:#]+)#(\d+)$/, '$1:$2'));
+  if (found === null || found.port === 0)
+    throw usage(
+      `"${given}" is no IP address, nor one with a port`,
+      'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53',
+    );
+  return { server: found.host, port: found.port };
+}
+
+/** Where to listen: `:9154` is on all addresses of IPv4. @param usual the port if none is said */
+export const listenAddress = (
+  usual: number,
+): OptionValue<{ readonly host: string; readonly port: number }> => ({
+  placeholder: '[IP]:PORT',
+  read(given) {
+    const { server, port } = readServer(/^:\d/.test(given) ? `0.0.0.0${given}` : given);
+    return { host: server, port: port ?? usual };
+  },
+});
+
+/** IP addresses with commas between. */
+export const addresses: OptionValue<readonly string[]> = {
+  placeholder: 'IP,…',
+  read(given, name) {
+    const list = given.split(',').filter((word) => word !== '');
+    const wrong = list.find((word) => parseAddress(word) === null);
+    if (wrong === undefined && list.length > 0) return list;
+    throw usage(`${name} takes IP addresses, not "${wrong ?? ''}"`);
+  },
+};
+
+/** `NAME=VALUE`. */
+export const pair: OptionValue<readonly [string, string]> = {
+  placeholder: 'NAME=VALUE',
+  read(given, name) {
+    const equals = given.indexOf('=');
+    if (equals < 1) throw usage(`${name} takes NAME=VALUE, not "${given}"`);
+    return [given.slice(0, equals), given.slice(equals + 1)];
+  },
+};
+
+/** `5`, `5s`, `500ms`, `1m` as milliseconds. */
+export function duration(least: number, most: number): OptionValue<number> {
+  return {
+    placeholder: 'TIME',
+    read(given, name) {
+      const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)?$/.exec(given) ?? [];
+      const ms = Number(number) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000);
+      if (number !== undefined && ms >= least && ms <= most) return ms;
+      throw usage(`${name} takes a time such as 5s or 500ms, not "${given}"`);
+    },
+  };
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2
+    ? (words[0] ?? '')
+    : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
+}

@@ -1,0 +1,133 @@
+/**
+ * What the candidates of a search path are answered with: as the wire showed it, as the services
+ * say, or as it must be.
+ */
+import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
+import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
+import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
+import { parseAnswerSpec } from '../../../tools/resolver/answer-spec.ts';
+import type { SeenNames } from './plan-names.ts';
+import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+
+/** `web-0.web.shop`: an endpoint, its service, and the namespace. */
+const ENDPOINT_LABELS = 3;
+
+/** Domains of the world that nobody calls a namespace (`dev`, `io` and `app` are namespaces). */
+const WORLD: ReadonlySet<string> = new Set('arpa biz com edu gov info int mil net org'.split(' '));
+
+/** What is known of names. */
+export class NameFacts {
+  readonly #seen: SeenNames;
+  readonly #source: PodSource | null;
+  readonly #domain: string;
+  /** Services by namespace, as far as they have been asked for. */
+  readonly #services = new Map<string, Promise<ReadonlySet<string>>>();
+  /** An address of its own for each name, so that it can be told which one was found. */
+  readonly #numbers = new Map<string, number>();
+
+  /**
+   * @param source where services are listed; null: nowhere
+   * @param domain the cluster's, without a final dot
+   */
+  constructor(seen: SeenNames, source: PodSource | null, domain: string) {
+    this.#seen = seen;
+    this.#source = source;
+    this.#domain = `.${domain}.`;
+  }
+
+  /**
+   * The network in which a client with this search path looks for the name.
+   * @param listed nobody saw it on the wire
+   */
+  async scriptFor(name: string, search: readonly string[], listed: boolean): Promise<Script> {
+    const plain = `${name.toLowerCase().replace(/\.$/, '')}.`;
+    const candidates = search.map(
+      (domain) => `${plain}${domain.toLowerCase().replace(/\.$/, '')}.`,
+    );
+    const rules: AnswerRule[] = [];
+    for (const candidate of candidates) rules.push(...(await this.#rulesFor(candidate)));
+    const own = await this.#rulesFor(plain);
+    // A name of a list that is no service's is one of the world outside.
+    const outside =
+      listed && rules.length === 0 && own.length === 0 && this.#isOutside(plain)
+        ? this.#found(plain, true, true)
+        : own;
+    return { ...emptyScript, rules: [...rules, ...outside] };
+  }
+
+  /**
+   * Whether the script of a name is a guess: nobody saw the name on the wire, no services are
+   * listed, and a service, or an endpoint of one, may be called so.
+   */
+  isAssumed(name: string, listed: boolean): boolean {
+    const labels = name.replace(/\.$/, '').toLowerCase().split('.');
+    return (
+      listed &&
+      this.#source === null &&
+      !name.endsWith('.') &&
+      labels.length > 1 &&
+      (labels.length <= ENDPOINT_LABELS || labels.at(-1) === 'svc') &&
+      !WORLD.has(labels.at(-1)!) &&
+      !this.#seen.names.has(`${labels.join('.')}.`)
+    );
+  }
+
+  async #rulesFor(name: string): Promise<readonly AnswerRule[]> {
+    const seen = this.#seen.names.get(name);
+    if (seen !== undefined)
+      return seen.exists ? this.#found(name, seen.a ?? true, seen.aaaa ?? false) : [];
+    return (await this.#isService(name)) ? this.#found(name, true, false) : [];
+  }
+
+  #found(name: string, a: boolean, aaaa: boolean): readonly AnswerRule[] {
+    const number = this.#numbers.get(name) ?? this.#numbers.size + 1;
+    this.#numbers.set(name, number);
+    // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two
+    // names share one.
+    const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
+    const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
+    const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
+    const rule = (type: string, answer: string): AnswerRule => ({
+      server: null,
+      name,
+      type,
+      answers: [parseAnswerSpec(answer, name)],
+    });
+    return [rule('A', a ? v4 : 'NODATA'), rule('AAAA', aaaa ? v6 : 'NODATA'), rule('*', 'NODATA')];
+  }
+
+  /** Whether the name has a dot and is not in the cluster's domain. */
+  #isOutside(name: string): boolean {
+    return name.slice(0, -1).includes('.') && !name.endsWith(this.#domain);
+  }
+
+  /** `SVC.NS.svc.ZONE`, or an endpoint of one. */
+  async #isService(name: string): Promise<boolean> {
+    if (this.#source === null || !name.endsWith(this.#domain)) return false;
+    const labels = name.slice(0, -this.#domain.length).split('.');
+    const [kind, namespace, service] = [labels.at(-1), labels.at(-2), labels.at(-3)];
+    if (kind !== 'svc' || namespace === undefined || service === undefined) return false;
+    return labels.length <= 4 && (await this.#servicesOf(this.#source, namespace)).has(service);
+  }
+
+  #servicesOf(source: PodSource, namespace: string): Promise<ReadonlySet<string>> {
+    let services = this.#services.get(namespace);
+    if (services === undefined) {
+      services = listServices(source, namespace);
+      this.#services.set(namespace, services);
+    }
+    return services;
+  }
+}
+
+async function listServices(source: PodSource, namespace: string): Promise<ReadonlySet<string>> {
+  try {
+    return new Set(await source.names(parseResourceName('svc/any').of, namespace));
+  } catch (error) {
+    const failure = error as Error;
+    throw clusterNotAsked(failure, {
+      text: `the services of ${namespace} cannot be listed: ${failure.message}`,
+      remedy: `kubectl -n ${namespace} get services`,
+    });
+  }
+}

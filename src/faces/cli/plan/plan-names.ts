@@ -1,0 +1,154 @@
+/**
+ * Names that clients have looked up, as their applications spelled them, and what is known of each.
+ */
+import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
+import { Reading } from '../../../tools/capture/read/reading.ts';
+import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
+import type { SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
+import { absoluteName, isDomainName } from '../../../server/corefile/zones.ts';
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { countDots } from '../../../tools/resolver/client.ts';
+import type { Io } from '../command.ts';
+import { readGiven } from '../capture/reading-progress.ts';
+
+/** What was seen of a name on the wire; undefined: it was not asked for. */
+export interface SeenName {
+  /** NOERROR came for it. */
+  exists: boolean;
+  /** Records of the type came; null: it was not asked for. */
+  a: boolean | null;
+  aaaa: boolean | null;
+}
+
+/** Lookups of one client that began with the same name on the wire. */
+export interface SeenWalk {
+  /** The first name that was asked for: absolute. */
+  readonly first: string;
+  /** What the search path was put behind, if it was walked; null: there is one name only. */
+  readonly stem: string | null;
+  lookups: number;
+  both: boolean;
+}
+
+/** All that files say. */
+export interface SeenNames {
+  /** By address of the client. */
+  readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
+  /** The longest search path that a client walked, in its order, without final dots; by address. */
+  readonly searches: ReadonlyMap<string, readonly string[]>;
+  /** By absolute name. */
+  readonly names: ReadonlyMap<string, SeenName>;
+  /** Names of lists, with how often. */
+  readonly listed: ReadonlyMap<string, number>;
+}
+
+/** More than this is not kept: clients times names, and names. */
+const WALKS_MAX = 200_000;
+
+/** Reads captures, dnstap streams, logs and lists. */
+export async function readNames(files: readonly string[], io: Io): Promise<SeenNames> {
+  const clients = new Map<string, Map<string, SeenWalk>>();
+  const names = new Map<string, SeenName>();
+  const listed = new Map<string, number>();
+  const searches = new Map<string, readonly string[]>();
+  let walks = 0;
+  let leftOut = 0;
+  const take = (lookup: SeenLookup): void => {
+    if (!lookup.exchanges.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) return;
+    for (const { name, type, rcode, answers, server } of lookup.exchanges) {
+      if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) continue;
+      if (!names.has(name) && names.size >= WALKS_MAX) continue;
+      const known = names.get(name) ?? { exists: false, a: null, aaaa: null };
+      names.set(name, known);
+      if (rcode === RCODE.NOERROR) known.exists = true;
+      // A log tells of no server, and not whether there were records.
+      if (server.address === '') continue;
+      if (type === TYPE.A) known.a = known.a === true || answers > 0;
+      if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
+    }
+    const theirs = clients.get(lookup.client) ?? new Map<string, SeenWalk>();
+    const walked = searchOf(lookup);
+    if (walked.length > (searches.get(lookup.client)?.length ?? 0))
+      searches.set(lookup.client, walked);
+    const [first = ''] = lookup.candidates;
+    const stem = lookup.candidates.length > 1 ? lookup.name.replace(/\.$/, '') : null;
+    const key = `${first} ${stem ?? ''}`;
+    const walk = theirs.get(key);
+    const both = lookup.exchanges.some(({ type }) => type === TYPE.AAAA);
+    if (walk !== undefined) {
+      walk.lookups++;
+      walk.both ||= both;
+    } else if (walks < WALKS_MAX) {
+      walks++;
+      clients.set(lookup.client, theirs.set(key, { first, stem, lookups: 1, both }));
+    } else leftOut++;
+  };
+  for (const file of files) {
+    let lookups = 0;
+    let odd = 0;
+    let firstOdd = '';
+    const reading = new Reading({
+      lookup(lookup) {
+        lookups++;
+        take(lookup);
+      },
+      entry(line) {
+        const [name = '', count = '1', rest = '#'] = line.trim().split(/\s+/);
+        const times = Number(count);
+        if (name === '' || name.startsWith('#')) return;
+        const isEntry = isDomainName(name) && Number.isSafeInteger(times) && times > 0;
+        if (!isEntry || !rest.startsWith('#')) {
+          if (odd++ === 0) firstOdd = line.trim().slice(0, 60);
+        } else if (listed.size < WALKS_MAX)
+          listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
+      },
+    });
+    await readGiven(reading, file, io);
+    for (const remark of reading.remarks.list)
+      // The savings do not depend on when a name was looked up.
+      if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);
+    // In a list they are mistakes, or it is not a list of names.
+    if (lookups === 0 && odd > 0)
+      io.err(
+        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,
+      );
+  }
+  if (leftOut > 0)
+    io.err(
+      `ndots plan: there are more names and clients than the ${WALKS_MAX} that are followed: ${leftOut} lookups are left out\n`,
+    );
+  return {
+    clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),
+    searches,
+    names,
+    listed,
+  };
+}
+
+/** What was appended to the name, in order; without final dots. */
+function searchOf({ name, candidates }: SeenLookup): readonly string[] {
+  const stem = `${name.replace(/\.$/, '')}.`;
+  return candidates
+    .filter((candidate) => candidate.startsWith(stem) && candidate.length > stem.length)
+    .map((candidate) => candidate.slice(stem.length).replace(/\.$/, ''));
+}
+
+/**
+ * The name as the application spelled it, told from what its resolver made of it: what stands in
+ * front of the first search domain, with fewer dots than `ndots`, was searched. A name that was
+ * not, though its dots are few, was written with a final dot.
+ */
+export function spelledName(
+  { first, stem }: SeenWalk,
+  { search, ndots }: { readonly search: readonly string[]; readonly ndots: number },
+): string {
+  if (stem !== null) return stem;
+  const bare = first.replace(/\.$/, '');
+  const [domain = ''] = search;
+  const suffix = `.${domain.toLowerCase().replace(/\.$/, '')}`;
+  if (suffix !== '.' && bare.endsWith(suffix)) {
+    const front = bare.slice(0, -suffix.length);
+    if (front !== '' && countDots(front) < ndots) return front;
+  }
+  return countDots(bare) < ndots && search.length > 0 ? absoluteName(bare) : bare;
+}

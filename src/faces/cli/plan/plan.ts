@@ -1,0 +1,74 @@
+/**
+ * `ndots plan`: what a lower `ndots` or final dots save, for the names that were looked up, and
+ * what would break.
+ */
+import { nearest, type Problem } from '../../../server/base/problem.ts';
+import { addressOwners } from '../capture/capture-names.ts';
+import { EXIT, type Command } from '../command.ts';
+import { usage } from '../option-values.ts';
+import { readNames } from './plan-names.ts';
+import { parsePlanOptions, type PlanOptions } from './plan-options.ts';
+import { printPatch, printPlans } from './plan-text.ts';
+import { WorkloadPlanning, type Workload, type WorkloadPlan } from './plan-workloads.ts';
+import { podSource } from '../trace/trace-pod.ts';
+
+/** The verb `plan`. */
+export const plan: Command = {
+  name: 'plan',
+  async run(words, io) {
+    const options = parsePlanOptions(words);
+    const seen = await readNames(options.files, io);
+    const told = new Set<string>();
+    // The manifests are read for pods and for addresses: what is wrong with them is told once.
+    const note = (text: string): void => {
+      if (!told.has(text)) io.err(`ndots plan: ${text}\n`);
+      told.add(text);
+    };
+    const source =
+      options.manifests === null && !options.cluster
+        ? null
+        : await podSource(options, io, (problem) => note(problem.print()));
+    if (source === null && seen.listed.size > 0)
+      note(
+        'which services there are is not known (--cluster, --manifests): nothing is proposed for names of the list that may be those of services',
+      );
+    try {
+      const owners = await addressOwners(options, io, note);
+      const all = await new WorkloadPlanning(options, seen, source, note).all(owners);
+      const found = all.filter(({ workload }) => isWanted(workload, options));
+      if (found.length === 0 && all.length > 0) throw noWorkload(options.workload ?? '', all);
+      if (found.length === 0) {
+        note('nobody looked a name up in what was read');
+        return EXIT.failed;
+      }
+      if (options.output === 'json') io.out(`${JSON.stringify(found, null, 2)}\n`);
+      else
+        io.out(options.output === 'patch' ? printPatch(found, io.program) : printPlans(found, io));
+      return found.some(saves) ? EXIT.no : EXIT.ok;
+    } finally {
+      source?.close();
+    }
+  },
+};
+
+function isWanted(
+  { namespace, name }: Workload,
+  { workload, namespace: wanted }: PlanOptions,
+): boolean {
+  return workload === null || (name === workload && (wanted === null || namespace === wanted));
+}
+
+function noWorkload(given: string, all: readonly WorkloadPlan[]): Problem {
+  const names = all.map(({ workload }) => workload.name).filter((name) => name !== '');
+  const meant = nearest(given, names);
+  return usage(
+    `nobody of ${given} looked a name up in what was read`,
+    meant === null
+      ? `Workloads in it: ${names.slice(0, 10).join(', ') || 'none is known'}`
+      : `Did you mean ${meant}?`,
+  );
+}
+
+function saves({ best, plans }: WorkloadPlan): boolean {
+  return best !== null || plans.some(({ dotted }) => dotted.length > 0);
+}

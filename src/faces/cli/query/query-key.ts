@@ -1,0 +1,44 @@
+/** `-y` and `-k`: the key that a query is signed with (RFC 8945), as dig has it. */
+import { FILE_MAX, readFileBytes } from '../../../server/base/read-file.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { algorithmNamed, type TsigSigningKey } from '../../../server/transport/tsig.ts';
+import type { NamedFiles } from '../../../server/engine/contract/named-files.ts';
+import { algorithmOrWhy, makeKey, readKeyFile } from '../../../server/zone/tsig-key.ts';
+import type { OptionValue } from '../option.ts';
+import { usage } from '../option-values.ts';
+
+const USUAL = 'hmac-sha256';
+const example = 'As in: -y hmac-sha256:transfer.example:BASE64, which tsig-keygen prints';
+
+/** `[ALGORITHM:]NAME:SECRET`. */
+export const writtenKey: OptionValue<TsigSigningKey> = {
+  placeholder: '[HMAC:]NAME:KEY',
+  read(given, name) {
+    const parts = given.split(':');
+    const [secret = '', keyName = ''] = parts.reverse();
+    if (parts.length < 2 || parts.length > 3)
+      throw usage(`${name} takes the name of a key and its secret, with a colon between`, example);
+    const algorithm = algorithmOrWhy(parts[2] ?? USUAL);
+    if (typeof algorithm === 'string') throw usage(`${name}: ${algorithm}`);
+    const key = makeKey(keyName, secret);
+    if (typeof key === 'string') throw usage(`${name}: ${key}`, example);
+    return { ...key, algorithm };
+  },
+};
+
+const onDisk: NamedFiles = {
+  path: (file) => file,
+  file: (name) => readFileBytes(name, FILE_MAX.small),
+};
+
+/** The first key of a file. @throws Problem */
+export function keyOfFile(file: string): TsigSigningKey {
+  const [key] = readKeyFile(file, '', onDisk);
+  if (key === undefined)
+    throw new Problem({
+      code: 'bad-key-file',
+      text: `${file}: there is no key in it`,
+      remedy: 'tsig-keygen NAME makes one, and prints the file.',
+    });
+  return { ...key, algorithm: key.algorithm ?? algorithmNamed(USUAL)! };
+}

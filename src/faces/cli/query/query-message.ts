@@ -1,0 +1,70 @@
+/** The message of one query, and the reply's bytes as a message. */
+import { Problem } from '../../../server/base/problem.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import { FLAG, TYPE } from '../../../server/wire/iana.ts';
+import {
+  readMessage,
+  writeMessage,
+  type DnsRecord,
+  type Message,
+} from '../../../server/wire/message.ts';
+import type { QueryOptions } from './query-draft.ts';
+
+/** Throws a `Problem` if the name is none. */
+export function buildQuery(options: QueryOptions): Uint8Array {
+  const name = options.name.endsWith('.') ? options.name : `${options.name}.`;
+  const flags =
+    ((options.opcode << 11) & FLAG.OPCODE) |
+    (options.recursion ? FLAG.RD : 0) |
+    (options.authenticData ? FLAG.AD : 0) |
+    (options.checkingDisabled ? FLAG.CD : 0);
+  // A size of 0 is dig's way to say: no EDNS. What needs EDNS brings it back.
+  const wanted = options.dnssec || options.ednsVersion > 0 || options.ednsOptions.length > 0;
+  const size = options.bufferSize || (wanted ? 1232 : null);
+  try {
+    return writeMessage({
+      // RFC 8484 section 4.1: over HTTPS the id is 0, so that caches work.
+      id: options.transport === 'https' ? 0 : secureRandom.integer(0x10000),
+      flags,
+      rcode: 0,
+      question: [{ name, type: options.type, class: options.class }],
+      answer: [],
+      authority: options.serial === null ? [] : [startOf(name, options.serial)],
+      additional: [],
+      edns:
+        size === null
+          ? null
+          : {
+              udpSize: size,
+              version: options.ednsVersion,
+              dnssecOk: options.dnssec,
+              options: options.ednsOptions,
+            },
+    });
+  } catch (error) {
+    throw new Problem({
+      code: 'usage',
+      text: `"${options.name}" is no domain name: ${String((error as Error).message)}`,
+      cause: error,
+    });
+  }
+}
+
+/** The SOA that an IXFR query carries (RFC 1995 section 3). */
+function startOf(name: string, serial: number): DnsRecord {
+  const data = { mname: '.', rname: '.', serial, refresh: 0, retry: 0, expire: 0, minimum: 0 };
+  return { name, type: TYPE.SOA, class: 1, ttl: 0, data };
+}
+
+/** Throws a `Problem` if these bytes are no message. */
+export function readReply(bytes: Uint8Array, server: string): Message {
+  try {
+    return readMessage(bytes);
+  } catch (error) {
+    throw new Problem({
+      code: 'bad-reply',
+      text: `${server} sent something that is no DNS message: ${String((error as Error).message)}`,
+      cause: error,
+    });
+  }
+}

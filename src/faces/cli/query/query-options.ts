@@ -1,0 +1,386 @@
+/**
+ * The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's
+ * (`MX example.com @tls://1.1.1.1 --json`).
+ */
+import { domainToASCII } from 'node:url';
+import { parseAddress } from '../../../server/base/ip.ts';
+import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
+import { nameOfAddress } from '../../../server/wire/reverse-name.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import { TYPE, classNumber, typeNumber } from '../../../server/wire/iana.ts';
+import { colourOptions } from '../colour-options.ts';
+import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
+import { readOptions, type GivenOption } from '../option-parse.ts';
+import { transports } from '../../../server/wire/transports.ts';
+import {
+  choice,
+  duration,
+  file,
+  integer,
+  readInteger,
+  readServer as readServerAddress,
+  text,
+  usage,
+} from '../option-values.ts';
+import {
+  fresh,
+  setting,
+  type Draft,
+  type QueryOption,
+  type QueryOptions,
+  type QueryProtocol,
+} from './query-draft.ts';
+import { digFlags } from './query-flags.ts';
+import { keyOfFile, writtenKey } from './query-key.ts';
+
+const ports: Readonly<Record<QueryProtocol, number>> = {
+  udp: transports.dns.port,
+  tcp: transports.dns.port,
+  tls: transports.tls.port,
+  https: transports.https.port,
+};
+
+const commonTypes: readonly string[] = [
+  'A AAAA ANY AXFR CAA CNAME DNSKEY DS HTTPS IXFR MX NAPTR NS',
+  'NSEC PTR RRSIG SOA SRV SSHFP SVCB TLSA TXT',
+].flatMap((line) => line.split(' '));
+
+interface TypeGiven {
+  readonly type: number;
+  readonly serial: number | null;
+}
+
+const typeValue: OptionValue<TypeGiven> = {
+  placeholder: 'TYPE',
+  offers: { words: commonTypes },
+  read(given) {
+    const found = typeOf(given);
+    if (found !== null) return found;
+    const meant = nearest(given, commonTypes);
+    const hint = meant === null ? undefined : `Did you mean ${meant}?`;
+    throw usage(`"${given}" is no record type`, hint);
+  },
+};
+
+const classValue: OptionValue<number> = {
+  placeholder: 'CLASS',
+  offers: { words: ['IN', 'CH', 'HS', 'ANY'] },
+  read(given) {
+    const number = classNumber(given.toUpperCase());
+    if (number !== null) return number;
+    throw usage(`"${given}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
+  },
+};
+
+const source: OptionValue<RemoteServer> = {
+  placeholder: 'IP[#PORT]',
+  read(given) {
+    const { server, port } = readServerAddress(given.replace(/#0$/, ''));
+    return { host: server, port: port ?? 0 };
+  },
+};
+
+const outputs = ['dig', 'short', 'json', 'text'] as const;
+
+/** A name may be given by an option, too; it begins a query. */
+const names: ReadonlySet<string> = new Set(['name', 'reverse']);
+
+const nothing = (): void => {};
+
+const table: Readonly<Record<string, QueryOption>> = {
+  ...group('Query', {
+    name: setting(
+      one('-q, --query', text('NAME'), 'a name, even one that looks like a type'),
+      nothing,
+    ),
+    type: setting(
+      one('-t, --type', typeValue, 'A, MX, TYPE65280, AXFR, IXFR=SERIAL …'),
+      (draft, given) => {
+        if (given !== undefined) Object.assign(draft, given);
+      },
+    ),
+    class: setting(one('-c, --class', classValue, 'IN, CH, HS …'), (draft, given) => {
+      draft.class = given ?? 1;
+    }),
+    reverse: setting(one('-x, --reverse', text('IP'), 'the name of an address, PTR'), nothing),
+    server: setting(one('-n, --nameserver', text('SERVER'), 'as @SERVER'), (draft, given = '') => {
+      readServer(draft, given);
+    }),
+    port: setting(
+      one('-p, --port', integer('PORT', 1, 65_535), "the server's port"),
+      (draft, port) => {
+        draft.port = port ?? null;
+      },
+    ),
+    ipv4: setting(flag('-4', 'a server given by name is asked over IPv4'), (draft) => {
+      draft.family = 4;
+    }),
+    ipv6: setting(flag('-6', '… over IPv6'), (draft) => {
+      draft.family = 6;
+    }),
+    source: setting(
+      one('-b, --bind', source, 'send from this address of the machine'),
+      (draft, from) => {
+        draft.source = from ?? null;
+      },
+    ),
+    key: setting(
+      one('-y, --key', writtenKey, 'sign it, and prove the reply (TSIG)'),
+      (draft, key) => {
+        draft.key = key ?? null;
+      },
+    ),
+    keyFile: setting(
+      one('-k, --key-file', file(), 'likewise, with the first key of a file of tsig-keygen'),
+      (draft, path = '') => {
+        draft.key = keyOfFile(path);
+      },
+    ),
+    batch: setting(
+      one('-f, --file', file(), 'queries of a file, a line for each (- is standard input)'),
+      nothing,
+    ),
+    tcp: setting(flag('--tcp', 'over TCP'), (draft) => {
+      draft.transport = 'tcp';
+    }),
+    resolvConf: setting(
+      one('--resolv-conf', file(), 'server, and search list of +search, from this file'),
+      (draft, path = '') => {
+        draft.resolvConf = path;
+      },
+    ),
+    timeout: setting(
+      one('--timeout', duration(1, 3_600_000), 'how long to wait for an answer (5s)'),
+      (draft, ms) => {
+        draft.timeoutMs = ms ?? 5000;
+      },
+    ),
+    maxRecords: setting(
+      one(
+        '--max-records',
+        integer('COUNT', 1, 2 ** 40),
+        'end a zone transfer after as many (100 million)',
+      ),
+      (draft, count = 0) => {
+        draft.maxRecords = count;
+      },
+    ),
+  }),
+  ...group('Output', {
+    output: setting(
+      one('-o, --output', choice('FORMAT', outputs), 'dig (also text), short or json'),
+      (draft, given) => {
+        draft.output = given === undefined || given === 'text' ? 'dig' : given;
+      },
+    ),
+    json: setting(flag('-J, --json', 'as -o json'), (draft) => {
+      draft.output = 'json';
+    }),
+    short: setting(flag('--short', 'as -o short'), (draft) => {
+      draft.output = 'short';
+    }),
+    color: setting(colourOptions.color, (draft, when) => {
+      draft.color = when ?? null;
+    }),
+    noColor: setting(colourOptions.noColor, (draft) => {
+      draft.noColor = true;
+    }),
+    time: setting(flag('--time', "doggo's; the time is always printed"), nothing),
+  }),
+  // Told apart from the letters' keys, which may be the same words.
+  ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
+};
+
+/** What `ndots query` takes. */
+export const queryUsage: Usage = {
+  synopsis: '[@SERVER] NAME [TYPE] [CLASS] …',
+  examples: [
+    ['@10.96.0.10 kubernetes.default.svc.cluster.local', 'as dig asks'],
+    ['@10.96.0.10 -x 10.96.0.1 +short', 'the name of an address'],
+    ['MX example.com @tls://9.9.9.9 --short', 'as doggo asks'],
+    ['@10.96.0.10 -f names.txt +short', 'many queries, a line for each'],
+    ['@192.0.2.1 example.org AXFR -k transfer.key', 'a zone, signed (TSIG)'],
+  ],
+  style: 'gnu',
+  options: table,
+  brief: ['dig'],
+  notes: [
+    'Server: @IP, @IP:PORT, @NAME, @udp://…, @tcp://…, @tls://… or @https://HOST/PATH; without one, the first of /etc/resolv.conf.',
+    'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS stand in any order. Several names are several queries; what stands before the first holds for all, and for the lines of -f, which are written as a command line is.',
+    'Each + word has its +no form; the manual (man ndots-query) explains them.',
+    'The name is asked as it is, without search list (+search has it). What a program would ask: ndots trace.',
+    'Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.',
+  ],
+  words: { words: commonTypes },
+};
+
+/** What a command line asks for. */
+export interface QueryLine {
+  readonly queries: readonly QueryOptions[];
+  /** A file with more, in place of them; null: there is none. */
+  readonly batch: string | null;
+  /** What holds for the lines of that file, too. */
+  readonly common: Draft;
+}
+
+/**
+ * The queries of one command line. What stands before the first name holds for all of them, as in
+ * dig.
+ */
+export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
+  return parseQueryLine(words).queries;
+}
+
+/** @param from what holds for all of its queries, unless the line says otherwise */
+export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
+  const done: Draft[] = [];
+  let draft: Draft = { ...from, typeWord: null };
+  let common: Draft | null = null;
+  /** A name begins a query; a second one begins the next. */
+  const begin = (name: string): void => {
+    common ??= { ...draft };
+    if (draft.name !== null) {
+      done.push(draft);
+      draft = { ...common, typeWord: null, overridden: null };
+    }
+    draft.name = name;
+  };
+  const list = [...readOptions(table, words)];
+  const file = list.findLast((given) => typeof given !== 'string' && given.key === 'batch');
+  const batch = file === undefined ? null : ((file as GivenOption).value as string);
+  list.forEach((given, index) => {
+    if (typeof given !== 'string') {
+      if (names.has(given.key)) {
+        const value = given.value as string;
+        begin(given.key === 'reverse' ? reverseName(value) : value);
+        if (given.key === 'reverse') draft.type = TYPE.PTR;
+      } else table[given.key]?.set(draft, given.value, given.on);
+    } else if (given.startsWith('@')) readServer(draft, given.slice(1));
+    else {
+      const named = draft.name !== null || list.slice(index + 1).some(isName);
+      if (!readWord(draft, given, named)) begin(given);
+    }
+  });
+  if (batch === null) return { queries: [...done, draft].map(finished), batch, common: draft };
+  if (draft.name !== null)
+    throw usage(
+      `-f ${batch} has the names, and "${draft.name}" is one besides`,
+      'Write it into the file.',
+    );
+  return { queries: [], batch, common: draft };
+}
+
+/** Whether this can be nothing but a name. */
+function isName(
+  given: ReturnType<typeof readOptions> extends Iterable<infer G> ? G : never,
+): boolean {
+  if (typeof given !== 'string') return names.has(given.key);
+  return !given.startsWith('@') && typeOf(given) === null && !isClass(given);
+}
+
+function finished(draft: Draft): QueryOptions {
+  const type = draft.type ?? (draft.name === null ? TYPE.NS : TYPE.A);
+  // Zones go over streams.
+  const transfer = type === TYPE.AXFR || type === TYPE.IXFR;
+  const transport = draft.transport ?? (transfer ? 'tcp' : 'udp');
+  if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
+    throw usage(`AXFR goes over TCP or TLS, not over ${transport.toUpperCase()}`);
+  if (draft.trace && draft.key !== null)
+    throw usage('+trace asks servers that have no key in common with you: without -y and -k');
+  return {
+    ...draft,
+    name: wireName(draft.name ?? '.', draft.idn),
+    type,
+    transport,
+    port: draft.port ?? ports[transport],
+  };
+}
+
+function wireName(name: string, idn: boolean): string {
+  // eslint-disable-next-line no-control-regex -- everything outside ASCII
+  if (!idn || /^[\u0000-\u007f]*$/.test(name)) return name;
+  const ascii = name.includes('\uFFFD') ? '' : domainToASCII(name);
+  if (ascii === '')
+    throw usage(`"${name}" has no xn-- form`, '+noidnin sends the bytes as they are.');
+  return ascii;
+}
+
+/**
+ * A bare word is a type or a class; false if it is neither, so a name.
+ * @param named whether there is a name already, or one follows: without one, a word in lower case
+ * is the name
+ */
+function readWord(draft: Draft, word: string, named: boolean): boolean {
+  const could = named || !/^[a-z]/.test(word);
+  const type = typeOf(word);
+  if (type !== null && could) {
+    if (draft.typeWord !== null && draft.type !== type.type) draft.overridden = draft.typeWord;
+    draft.typeWord = word;
+    Object.assign(draft, type);
+    return true;
+  }
+  if (isClass(word) && could) {
+    draft.class = classNumber(word.toUpperCase()) ?? 1;
+    return true;
+  }
+  if (/^TYPE\d+$/i.test(word) && could)
+    throw usage(`"${word}" is no record type`, 'Types are numbers up to 65535: TYPE65535.');
+  if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
+    const meant = nearest(word, commonTypes);
+    throw usage(
+      `"${word}" is no record type`,
+      meant === null ? `A name? Write it with a dot: ${word}.` : `Did you mean ${meant}?`,
+    );
+  }
+  return false;
+}
+
+/** `MX`, `mx`, `TYPE15`, `IXFR=7`; null if it is no type. */
+function typeOf(word: string): TypeGiven | null {
+  const ixfr = /^IXFR=(\d{1,10})$/i.exec(word);
+  if (ixfr !== null) return { type: TYPE.IXFR, serial: Number(ixfr[1]) >>> 0 };
+  const type = typeNumber(word.toUpperCase());
+  return type === null ? null : { type, serial: null };
+}
+
+/** ANY is a type, too, and that is what is meant by it. */
+function isClass(word: string): boolean {
+  return /^(IN|CH|HS|CLASS\d+)$/i.test(word) && classNumber(word.toUpperCase()) !== null;
+}
+
+function readServer(draft: Draft, given: string): void {
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]*):\/\/)?(.*)$/s.exec(given) ?? [];
+  if (scheme !== undefined) {
+    if (!Object.hasOwn(ports, scheme))
+      throw usage(`"@${given}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
+    draft.transport = scheme as QueryProtocol;
+  }
+  let where = rest;
+  const slash = where.indexOf('/');
+  if (scheme === 'https' && slash >= 0) {
+    draft.path = where.slice(slash);
+    where = where.slice(0, slash);
+  }
+  const bracketed = /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(where);
+  const plain = /^([^:#]+)[:#](\d+)$/.exec(where) ?? /^([^#]+)#(\d+)$/.exec(where);
+  const [host = '', port] = bracketed?.slice(1) ?? plain?.slice(1) ?? ([where, undefined] as const);
+  if (host === '') throw usage(`"@${given}" names no server`);
+  const address = host.replace(/%.*/s, '');
+  if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
+    throw usage(
+      `"@${given}" is neither an address nor a host name`,
+      'As in: @10.96.0.10:53 @[fd00::a]:53 @tls://dns.example',
+    );
+  draft.server = host;
+  if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);
+}
+
+/** The name under which an address is looked up, or the first bytes of one. */
+export function reverseName(address: string): string {
+  const bytes = parseAddress(address);
+  // The first bytes of an address are a reverse zone.
+  if (bytes === null && /^\d{1,3}(\.\d{1,3}){0,2}\.?$/.test(address))
+    return `${address.replace(/\.$/, '').split('.').reverse().join('.')}.in-addr.arpa.`;
+  if (bytes === null) throw usage(`-x takes an IP address, not "${address}"`);
+  return nameOfAddress(bytes);
+}

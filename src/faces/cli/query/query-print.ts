@@ -1,0 +1,68 @@
+/** The text of `ndots query`: dig's, whole or in the parts that were asked for. */
+import type { Message } from '../../../server/wire/message.ts';
+import { printMessage } from '../../../server/wire/print.ts';
+import type { Paint } from '../page.ts';
+import type { PrintedParts } from './query-draft.ts';
+
+type PrintedPart = 'comments' | 'question' | 'answer' | 'authority' | 'additional';
+
+const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
+
+/** A reply as dig prints it, without the parts that are not wanted. */
+export function printReply(message: Message, show: PrintedParts, paint: Paint): string {
+  let part: PrintedPart = 'comments';
+  let text = '';
+  for (const line of printMessage(message).split('\n').slice(0, -1)) {
+    const section = title.exec(line)?.[1];
+    if (section !== undefined) part = section.toLowerCase() as PrintedPart;
+    const comment = section !== undefined || line === '';
+    if (!show[part] || (comment && !show.comments)) continue;
+    const plain = part === 'comments' || comment;
+    text += `${plain ? printComment(line, paint) : printLine(line, show, paint)}\n`;
+  }
+  return text;
+}
+
+/** The reply code is what counts of the header. */
+function printComment(line: string, paint: Paint): string {
+  const mark = ', status: ';
+  const from = line.startsWith(';; ->>HEADER<<-') ? line.indexOf(mark) : -1;
+  if (from < 0) return paint.dim(line);
+  const at = from + mark.length;
+  const end = line.indexOf(',', at);
+  const rcode = line.slice(at, end);
+  const shown = rcode === 'NOERROR' ? paint.good(rcode) : paint.bad(rcode);
+  return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
+}
+
+/** A record's line without the columns that were switched off. */
+function printLine(line: string, show: PrintedParts, paint: Paint): string {
+  const { owner, ttl, kind, type, data } = columns(line);
+  const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
+  if (line.startsWith(';')) return paint.dim(shown.join(''));
+  const [, shownTtl = '', shownKind = ''] = shown;
+  const meta = paint.dim(`${shownTtl}${shownKind}`);
+  return `${owner}${meta}${paint.strong(type)}${paint.good(data)}`;
+}
+
+interface Columns {
+  readonly owner: string;
+  readonly ttl: string;
+  readonly kind: string;
+  readonly type: string;
+  readonly data: string;
+}
+
+/** Each column with the blanks behind it. A question has no TTL and no data. */
+function columns(line: string): Columns {
+  const words = line.match(/\S+\s*/g) ?? [];
+  const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;
+  const [kind = '', type = ''] = words.slice(1 + counts);
+  return {
+    owner: words[0] ?? '',
+    ttl: counts === 1 ? (words[1] ?? '') : '',
+    kind,
+    type,
+    data: words.slice(3 + counts).join(''),
+  };
+}

@@ -1,0 +1,194 @@
+/** `+trace`: the way from the root to the name, server by server, as dig goes it. */
+import { parseAddress } from '../../../server/base/ip.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { FLAG, TYPE, rcodeName } from '../../../server/wire/iana.ts';
+import type { DnsRecord, Message } from '../../../server/wire/message.ts';
+import { printData, printRecord } from '../../../server/wire/print.ts';
+import { EXIT, type Io } from '../command.ts';
+import type { Paint } from '../page.ts';
+import type { QueryOptions } from './query-draft.ts';
+import { buildQuery, readReply } from './query-message.ts';
+import type { QueryServer } from './query-server.ts';
+import { exchange, type AnsweredExchange } from './query-transport.ts';
+import { replyDocument } from './query-words.ts';
+import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
+
+/** No name has more zones above it. */
+const mostSteps = 30;
+/** Servers of one zone that are tried before the way counts as blocked. */
+const mostTries = 6;
+
+/** A reply on the way. */
+interface DelegationStep {
+  readonly server: QueryServer;
+  readonly done: AnsweredExchange;
+  readonly reply: Message;
+}
+
+/**
+ * Asks `start` for the root's servers, then goes from zone to zone by what servers delegate to.
+ * @returns the exit code
+ */
+export async function traceFromRoot(
+  options: QueryOptions,
+  start: QueryServer,
+  io: Io,
+  paint: Paint,
+): Promise<number> {
+  const steps: DelegationStep[] = [];
+  const tell = (text: string): void => {
+    if (options.output === 'dig') io.out(paint.dim(text));
+  };
+  const next = async (step: DelegationStep): Promise<void> => {
+    steps.push(step);
+    if (options.output === 'dig') io.out(printStep(step, options, paint));
+  };
+  const question = { ...options, recursion: false, transport: options.transport };
+  const root = { ...options, name: '.', type: TYPE.NS, class: 1, recursion: true };
+  await next(await askOne(root, start));
+  let zone = '.';
+  let code: number | null = null;
+  while (code === null) {
+    const { reply } = steps.at(-1)!;
+    const names = delegation(reply, zone);
+    const step = await askAny(question, names, steps.at(-1)!, start, options, tell);
+    await next(step);
+    const below = delegated(step.reply, options.name);
+    if (step.reply.rcode !== 0) code = EXIT.no;
+    else if (step.reply.answer.length > 0 || below === null) code = EXIT.ok;
+    else if (!isBelow(below.toLowerCase(), zone.toLowerCase()) || steps.length > mostSteps) {
+      tell(`;; ${step.server.name} leads to ${below}, which is no step further than ${zone}\n`);
+      code = EXIT.no;
+    } else zone = below;
+  }
+  if (options.output === 'json') {
+    const items = steps.map(({ done, server }) =>
+      replyDocument(done.reply, options, server, done.protocol, done.repliedMs - done.sentMs),
+    );
+    io.out(`${JSON.stringify(items, null, 2)}\n`);
+  } else if (options.output === 'short') {
+    for (const { type, data } of steps.at(-1)?.reply.answer ?? [])
+      io.out(`${printData(type, data)}\n`);
+  } else if (options.show.comments)
+    tell(
+      ";; +trace begins at the root of the Internet: the cluster's own server and the search list have no part in it.\n;; What a program gets: ndots trace NAME\n",
+    );
+  return code;
+}
+
+function printStep(
+  { reply, server, done }: DelegationStep,
+  { show, port }: QueryOptions,
+  paint: Paint,
+): string {
+  const { answer, authority, rcode } = reply;
+  const records = answer.length > 0 ? answer : authority;
+  const lines = records.map((record) => printRecord(record));
+  if (rcode !== 0) lines.push(paint.bad(`;; status: ${rcodeName(rcode)}`));
+  const ms = Math.round(done.repliedMs - done.sentMs);
+  const where = `${done.server.address}#${port}(${server.name})`;
+  if (show.stats)
+    lines.push(paint.dim(`;; Received ${done.reply.length} bytes from ${where} in ${ms} ms`));
+  return `${lines.join('\n')}\n\n`;
+}
+
+/**
+ * Names of the servers of `zone`, as a reply has them in its answer (of the root) or as a
+ * delegation.
+ */
+function delegation({ answer, authority }: Message, zone: string): readonly string[] {
+  const servers = [...answer, ...authority].filter(
+    ({ type, name }) => type === TYPE.NS && name.toLowerCase() === zone.toLowerCase(),
+  );
+  return servers.map(({ data }) => (data as { target: string }).target);
+}
+
+/** The zone that a reply delegates to on the way to `name`; null if it delegates nothing. */
+function delegated({ authority, flags }: Message, name: string): string | null {
+  if ((flags & FLAG.AA) !== 0) return null;
+  const full = (name.endsWith('.') ? name : `${name}.`).toLowerCase();
+  const zone = authority.find(
+    ({ type, name: owner }) => type === TYPE.NS && isWithin(full, owner.toLowerCase()),
+  );
+  return zone?.name ?? null;
+}
+
+/** The servers one after the other, until one answers. Throws a `Problem` if none does. */
+async function askAny(
+  question: QueryOptions,
+  names: readonly string[],
+  last: DelegationStep,
+  start: QueryServer,
+  options: QueryOptions,
+  tell: (text: string) => void,
+): Promise<DelegationStep> {
+  let tries = 0;
+  for (const name of names) {
+    for (const address of await addressesOf(name, last.reply, start, options)) {
+      if (++tries > mostTries) break;
+      try {
+        return await askOne(
+          { ...question, tries: 1 },
+          { address, name: name.replace(/(.)\.$/, '$1') },
+        );
+      } catch (error) {
+        if (!(error instanceof Problem) || error.code === 'usage') throw error;
+        tell(`;; ${error.message}\n`);
+      }
+    }
+  }
+  throw new Problem({
+    code: 'no-answer',
+    text:
+      names.length === 0
+        ? `${last.server.name} names no server that the way could go on with`
+        : `no server of the way answers: ${names.join(' ')}`,
+    hint: 'From inside a cluster the root and its servers are often not reachable.',
+    remedy: 'What the cluster itself answers: ndots query NAME',
+  });
+}
+
+/** From the reply that named the server, else from where the way began. */
+async function addressesOf(
+  name: string,
+  { additional }: Message,
+  start: QueryServer,
+  options: QueryOptions,
+): Promise<readonly string[]> {
+  const wanted =
+    options.family === 6 ? [TYPE.AAAA] : options.family === 4 ? [TYPE.A] : [TYPE.A, TYPE.AAAA];
+  const within = (records: readonly DnsRecord[]): string[] =>
+    wanted.flatMap((type) =>
+      records
+        .filter((record) => record.type === type && same(record.name, name))
+        .map(({ data }) => (data as { address: string }).address),
+    );
+  const glue = within(additional);
+  if (glue.length > 0) return glue;
+  const found: string[] = [];
+  for (const type of wanted) {
+    const asked = { ...options, name, type, class: 1, recursion: true };
+    const { reply } = await askOne(asked, start);
+    found.push(
+      ...reply.answer
+        .filter((record) => record.type === type)
+        .map(({ data }) => (data as { address: string }).address),
+    );
+    if (found.length > 0) break;
+  }
+  return found.filter((address) => parseAddress(address) !== null);
+}
+
+/** Over TCP if the reply does not fit into a datagram. */
+async function askOne(options: QueryOptions, server: QueryServer): Promise<DelegationStep> {
+  const message = buildQuery(options);
+  const done = await exchange(message, options, server.address);
+  const reply = readReply(done.reply, server.name);
+  if ((reply.flags & FLAG.TC) === 0 || options.transport !== 'udp') return { server, done, reply };
+  const whole = await exchange(message, { ...options, transport: 'tcp' }, server.address);
+  return { server, done: whole, reply: readReply(whole.reply, server.name) };
+}
+
+function same(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

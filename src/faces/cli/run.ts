@@ -1,0 +1,202 @@
+/** From the words of a command line to a verb, and to the exit code of the process. */
+import { once } from 'node:events';
+import { drawHashKey } from '../../server/base/hash.ts';
+import { nearest, problemsIn } from '../../server/base/problem.ts';
+import { secureRandom } from '../../server/base/random.ts';
+import { shortened } from '../../server/base/shortened.ts';
+import { whyFailed } from '../../server/base/why-failed.ts';
+import { endProcess } from '../../server/runtime/end-process.ts';
+import { EXIT, failure, type Io } from './command.ts';
+import { ProgressLine } from './progress-line.ts';
+import { harmless } from './terminal.ts';
+import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
+import {
+  isVerb,
+  splitVerb,
+  verbNames,
+  verbSummaries,
+  wantsHelp,
+  type VerbName,
+} from './verb-names.ts';
+import { loadUsage, loadVerb } from './verbs.ts';
+
+async function help({ program, columns }: Io): Promise<string> {
+  const { beside, wrap } = await import('./page.ts');
+  const width = Math.max(...verbNames.map((name) => name.length));
+  const rows = (pairs: Iterable<readonly [string, string]>, room: number): readonly string[] =>
+    [...pairs].flatMap(([left, what]) =>
+      beside(`  ${left.padEnd(room)}  `, what, room + 4, { columns }),
+    );
+  return [
+    ...wrap(`${program}: Kubernetes DNS you can see through`, '', { columns }),
+    '',
+    ...rows(
+      [
+        [`${program} serve --example`, 'serve the example cluster on 127.0.0.1:1053'],
+        [`${program} serve -conf Corefile`, 'serve in place of coredns'],
+        [`${program} trace redis.cache`, 'what a program sends for this name, and why'],
+        [`${program} query @10.96.0.10 NAME`, 'one query, as dig would send it'],
+      ],
+      program.length + 27,
+    ),
+    '',
+    'Verbs:',
+    ...rows(verbSummaries, width),
+    '',
+    ...wrap(
+      'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
+      '',
+      { columns },
+    ),
+    '',
+  ].join('\n');
+}
+
+async function verbHelp(verb: VerbName, { program, columns }: Io): Promise<string> {
+  const { helpText } = await import('./option-help.ts');
+  return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb), columns);
+}
+
+/** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
+async function main(words: readonly string[], io: Io): Promise<number> {
+  const [first, ...rest] = words;
+  if (first === undefined) {
+    io.err(await help(io));
+    return EXIT.usage;
+  }
+  if (wantsHelp([first])) {
+    io.out(await help(io));
+    return EXIT.ok;
+  }
+  if (first === 'help') {
+    const [about = 'help', more] = rest;
+    if (more !== undefined) {
+      io.err(`ndots: help is about one verb, and not "${more}" besides\n`);
+      return EXIT.usage;
+    }
+    if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
+    io.out(about === 'help' ? await help(io) : await verbHelp(about, io));
+    return EXIT.ok;
+  }
+  if (first === '__complete') {
+    const { complete, printCandidates } = await import('./completion/complete.ts');
+    io.out(printCandidates(await complete(rest, io.env)));
+    return EXIT.ok;
+  }
+  if (first === '--version') return (await loadVerb('version')).run(rest, io);
+  const { verb, own } = splitVerb(words);
+  if (!isVerb(verb)) return noVerb(verb, io);
+  if (wantsHelp(own)) {
+    io.out(await verbHelp(verb, io));
+    return EXIT.ok;
+  }
+  try {
+    return await Promise.race([(await loadVerb(verb)).run(own, io), interrupted]);
+  } catch (error) {
+    // That a verb fails which was cut short is no news.
+    if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;
+    return failure(verb, error, io);
+  }
+}
+
+/** The columns of a terminal. One that was never told its size says 0, or nothing. */
+function columnsOf(stream: NodeJS.WriteStream): number {
+  return stream.columns || 100;
+}
+
+/**
+ * How wide text is set. `COLUMNS` counts as for git, ls and man: shells export it only where
+ * somebody has asked for that, and through a pipe nothing else tells how wide the reader is.
+ */
+function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
+  return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
+}
+
+// Every verb may read bytes of strangers.
+drawHashKey(secureRandom);
+
+const progress =
+  process.stderr.isTTY && process.env['TERM'] !== 'dumb'
+    ? new ProgressLine({
+        write: (text) => void process.stderr.write(text),
+        columns: () => columnsOf(process.stderr),
+        nowMs: () => performance.now(),
+      })
+    : null;
+
+/**
+ * Writes to a stream of the process. Pipes and files get the same text as a terminal, because most
+ * of what is written there is read in one later.
+ */
+function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
+  return (text) => {
+    progress?.clear();
+    stream.write(harmless(text));
+  };
+}
+
+function noVerb(word: string, io: Io): number {
+  const meant = nearest(word, verbNames);
+  io.err(
+    `ndots: there is no verb '${word}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n  ${io.program} --help lists them.\n`,
+  );
+  return EXIT.usage;
+}
+
+function wantsColour(stream: NodeJS.WriteStream, env: Io['env']): boolean {
+  if (env['FORCE_COLOR']) return true;
+  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
+
+const readStdin: Io['stdin'] = async (what, mostBytes) =>
+  (await import('./named-file.ts')).readStream(process.stdin, what, mostBytes);
+
+// What `ps` shows, and what the message of a second start calls the process that holds the port.
+process.title = ['ndots', ...process.argv.slice(2)].join(' ');
+
+const tellError = writerTo(process.stderr);
+
+const io: Io = {
+  out: writerTo(process.stdout),
+  err: (text) => tellError(shortened(text)),
+  async taken(signal) {
+    if (process.stdout.writableNeedDrain)
+      await once(process.stdout, 'drain', { signal }).catch(() => undefined);
+  },
+  progress: (text) => progress?.tell(text),
+  env: process.env,
+  colour: wantsColour(process.stdout, process.env),
+  columns: columnsWanted(process.stdout, process.env),
+  // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
+  get signal() {
+    return interruptSignal();
+  },
+  stdin: readStdin,
+  program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
+};
+
+// A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell
+// gives a program that SIGPIPE has ended.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') endProcess(141);
+  // The disk is full, or the stream was closed. A server goes on without its log.
+  if (outlivesOutput()) return;
+  const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
+  process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);
+  endProcess(EXIT.failed);
+});
+process.stderr.on('error', () => endProcess(EXIT.failed));
+
+// Timers of the clock and idle connections do not keep the process alive. Without this timer a verb
+// that waits for nothing else would end in its middle.
+setInterval(() => undefined, 60_000);
+const code = await main(process.argv.slice(2), io);
+progress?.clear();
+// A slow reader gets all that was printed, and an error of the stream is still heard. Nobody waits
+// for a socket or a timer that a lookup left behind when it was cut short.
+if (process.stdout.writableLength > 0)
+  await new Promise((resolve) => process.stdout.write('', resolve));
+if (process.stderr.writableLength > 0)
+  await new Promise((resolve) => process.stderr.write('', resolve));
+await new Promise(setImmediate);
+endProcess(code);

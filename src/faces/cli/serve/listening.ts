@@ -1,0 +1,30 @@
+/** Listening where the command line says, and what a person is told when that cannot be. */
+import { printHostPort } from '../../../server/base/ip.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { allowLowPort } from '../../../server/runtime/low-ports.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+
+/** Where, and by which option it was said. */
+export interface ListenPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly option: string;
+}
+
+/** Has `listen` listen there. @returns what it gives: the port. @throws Problem `cannot-listen` */
+export async function listening(
+  { host, port, option }: ListenPlace,
+  listen: () => Promise<number>,
+): Promise<number> {
+  allowLowPort(port);
+  try {
+    return await listen();
+  } catch (error) {
+    throw new Problem({
+      code: 'cannot-listen',
+      text: `cannot listen on ${printHostPort(host, port)}: ${whyFailed(error)}`,
+      remedy: `Give another one (${option}), or end what has it: ss -ltnp`,
+      cause: error,
+    });
+  }
+}

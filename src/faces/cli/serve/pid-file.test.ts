@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { makeLog } from '../../../server/base/log.ts';
+import { removePidFile, writePidFile } from './pid-file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-pid-'));
+after(() => rmSync(folder, { recursive: true }));
+const lines: string[] = [];
+const log = makeLog((line) => lines.push(line));
+
+describe('a pid file', () => {
+  const file = join(folder, 'pid');
+
+  test('is written, and removed at the end', () => {
+    writePidFile(file, 17, log);
+    assert.equal(readFileSync(file, 'utf8'), '17\n');
+    removePidFile(file, 17);
+    assert.equal(existsSync(file), false);
+    removePidFile(file, 17);
+    assert.deepEqual(lines, []);
+  });
+
+  test('of the next server stays', () => {
+    writePidFile(file, 18, log);
+    removePidFile(file, 17);
+    assert.equal(readFileSync(file, 'utf8'), '18\n');
+  });
+
+  test('that is no file stays: a device that cannot be written is not removed', () => {
+    const link = join(folder, 'link');
+    writeFileSync(file, '17\n');
+    symlinkSync(file, link);
+    removePidFile(link, 17);
+    assert.equal(existsSync(link), true);
+    removePidFile(folder, 17);
+    assert.equal(existsSync(folder), true);
+  });
+});

@@ -1,0 +1,30 @@
+/** The file that tells the number of the serving process. */
+import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import type { Log } from '../../../server/base/log.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+
+/**
+ * Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end.
+ */
+export function writePidFile(file: string, pid: number, log: Log): void {
+  try {
+    writeFileSync(file, `${pid}\n`);
+  } catch (error) {
+    log.error(
+      `Could not write pid file: ${whyFailed(error)}; check that the folder exists and may be written`,
+    );
+  }
+}
+
+/**
+ * Removes it if it is still this process's own: no device, and not one that the next server has
+ * written meanwhile.
+ */
+export function removePidFile(file: string, pid: number): void {
+  try {
+    if (!lstatSync(file).isFile()) return;
+    if (readFileSync(file, 'utf8') === `${pid}\n`) unlinkSync(file);
+  } catch {
+    // Someone else removed it: that is what was wanted.
+  }
+}

@@ -1,0 +1,447 @@
+/** `ndots serve`: reads a Corefile, serves, and ends in order. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { processorCount } from '../../../server/base/processor-count.ts';
+import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
+import { systemClock } from '../../../server/base/clock.ts';
+import {
+  bugText,
+  jsonLines,
+  makeLog,
+  type LinePrinter,
+  type Log,
+} from '../../../server/base/log.ts';
+import { isBinary } from '../../../server/base/binary-text.ts';
+import { Problem, Problems, problemsIn } from '../../../server/base/problem.ts';
+import { secureRandom } from '../../../server/base/random.ts';
+import { memoryLimit } from '../../../server/runtime/memory-limit.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../../../server/runtime/settle-memory.ts';
+import { lineOutput, type LineOutput } from '../../../server/base/line-output.ts';
+import type { ParseOutput } from '../../../server/corefile/parse.ts';
+import type { Syntax } from '../../../server/corefile/syntax.ts';
+import { unblockUserSignal } from '../../../server/runtime/blocked-signals.ts';
+import { descriptorLimit } from '../../../server/runtime/descriptor-limit.ts';
+import { allowedProcessors, keepOff, type Processors } from '../../../server/runtime/affinity.ts';
+import { takeLongTurns } from '../../../server/runtime/long-turns.ts';
+import { endProcess } from '../../../server/runtime/end-process.ts';
+import { endProcessNow, makeTermination } from '../../../server/runtime/termination.ts';
+import { Collection } from '../../../server/metrics/collection.ts';
+import { SharedRegistry } from '../../../server/metrics/shared-registry.ts';
+import { showUnused } from '../../../server/plugins/unused-series.ts';
+import type { MetricSample } from '../../../server/metrics/sample.ts';
+import { probeEndpoint } from '../../../server/transport/probe.ts';
+import { loadPlugins, order } from '../../../server/plugins/order.ts';
+import { closeEarly } from '../../../server/engine/contract/early-http.ts';
+import { workersWanted } from '../../../server/engine/contract/configuration.ts';
+import { defaultWorkers, workerHeapMb } from '../../../server/engine/contract/worker-shares.ts';
+import { sourcePortShare } from '../../../server/engine/control/descriptor-shares.ts';
+import { Server } from '../../../server/engine/control/server.ts';
+import { WORKER_THREAD } from '../../../server/engine/control/spare-thread.ts';
+import { threadPort } from '../../../server/engine/control/worker-ports.ts';
+import { EXIT, type Command, type Io } from '../command.ts';
+import { openExample } from './example.ts';
+import { builtInCorefile } from '../../../server/corefile/empty.ts';
+import { parseCorefileText, parseStartedCorefile } from '../parse-corefile.ts';
+import { removePidFile, writePidFile } from './pid-file.ts';
+import { processSamples } from '../bench/process-samples.ts';
+import { parseServeOptions, type ServeOptions } from './serve-options.ts';
+import { coreVersion, versionText } from '../version/version.ts';
+
+/** The verb `serve`: runs until a signal ends it, or something fatal does. */
+export const serve: Command = { name: 'serve', run };
+
+/** `.ts` in a checkout, `.js` in the package. */
+const extension = import.meta.url.slice(-3);
+
+/** Of more than these, this thread and the runtime's helpers leave some free by themselves. */
+const FEW_PROCESSORS = 8;
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  const options = parseServeOptions(words);
+  if (options.version || options.plugins) {
+    io.out(options.version ? versionText() : pluginList());
+    return EXIT.ok;
+  }
+  const dnsPort = options.dnsPort ?? 53;
+  const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
+  const source =
+    example === null
+      ? await corefileSource(options.conf ?? undefined, dnsPort, io)
+      : { file: example.file, folder: dirname(example.file), read: example.read };
+  return serveCorefile({ options, source, io, greeting: example?.lines ?? null });
+}
+
+/** What is served, by whose command. */
+export interface Serving {
+  readonly options: ServeOptions;
+  readonly source: CorefileSource;
+  readonly io: Io;
+  /** Printed once it serves. */
+  readonly greeting?: string | null;
+  /**
+   * What a verb does around the server: asked for before the Corefile is read. It may throw
+   * Problems.
+   */
+  readonly around?: (host: ServeHost) => Promise<ServeHooks>;
+}
+
+/** What code around the server may use of it. */
+export interface ServeHost {
+  readonly log: Log;
+  /** Loads the Corefile anew. */
+  reload(): void;
+  /** Ends the process in order. */
+  end(code: number): void;
+}
+
+/** What code around the server does, and when. */
+export interface ServeHooks {
+  /** Changes what was read of the Corefile, each time. */
+  change(parsed: ParseOutput): ParseOutput;
+  /** Another process serves at the same addresses and will let go of them. */
+  readonly takesOver: boolean;
+  /** It serves. A Problem ends it. */
+  serving(server: Server): Promise<void>;
+  /** The end begins; everything is served still. */
+  ending(): Promise<void>;
+  /** Nothing is served any more, or never was. */
+  ended(): Promise<void>;
+}
+
+/**
+ * Serves until a signal ends it, or something fatal does.
+ * @returns the exit code, if it could not begin
+ */
+export async function serveCorefile(serving: Serving): Promise<number> {
+  const { options, source, io, greeting = null, around } = serving;
+  // This thread works for milliseconds, those that answer for microseconds: they need not wait for
+  // its turn to end.
+  takeLongTurns();
+  const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
+  const print = options.logFormat === 'json' ? jsonLines(systemClock) : null;
+  const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024, print ?? undefined);
+  const log = makeLog(
+    (line) => lines.write(line),
+    () => server?.debugging ?? false,
+    print,
+  );
+  const { promise: ended, resolve: end } = Promise.withResolvers<number>();
+  const onFatal = (text: string): void => {
+    log.raw(`[FATAL] ${text}`);
+    end(EXIT.no);
+  };
+  let hooks: ServeHooks | null = null;
+  let server: Server | null = null;
+  const quit = (code: number): void =>
+    void (server?.quit() ?? Promise.resolve(true)).then(async (inOrder) => {
+      await hooks?.ended();
+      return leave(code, inOrder, lines);
+    });
+  const reload = (): void => void server?.reload();
+  // From the first moment: process 1 of a container has no other way to end, and a signal may come
+  // while objects are read.
+  onSignals(log, { end, quit, reload });
+  process.once('uncaughtException', (error: Error) => {
+    log.raw(`[FATAL] a bug: ${bugText(error)}`);
+    quit(EXIT.no);
+  });
+  let serves: boolean;
+  try {
+    hooks = (await around?.({ log, reload, end })) ?? null;
+    server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks, processors });
+    // A start that waits for objects does not hold up an end that is asked for meanwhile.
+    serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
+    // From now on somebody waits for answers: workers need not wait for this thread, nor for the
+    // runtime's helpers, where there is another processor for these.
+    closeEarly();
+    if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
+    if (serves) await hooks?.serving(server);
+  } catch (error) {
+    await lines.flushed(FLUSH_MS);
+    const refused = refuse(error, io, print);
+    // Everything has been closed already: this says whether a thread hangs.
+    const inOrder = (await server?.quit()) ?? true;
+    await hooks?.ended();
+    await leave(refused, inOrder, lines);
+    return refused;
+  }
+  if (serves) {
+    // Before anything is printed: a program that has read the first line may rely on the file.
+    if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
+    if (!options.quiet) for (const line of startLines(server)) log.raw(line);
+    if (server.endpoints.length === 0)
+      log.warning('Nothing is served: the Corefile holds no server block');
+    if (greeting !== null) log.raw(greeting);
+    tuneRuntime(true);
+    settleMemory(systemClock);
+    // The node cache sees to it by itself.
+    if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
+  }
+  // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until
+  // the end.
+  const alive = setInterval(() => undefined, 1 << 30);
+  const code = await ended;
+  clearInterval(alive);
+  tuneRuntime(false);
+  await hooks?.ending();
+  // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
+  const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
+  await hooks?.ended();
+  if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
+  await leave(code, inOrder, lines);
+  return code;
+}
+
+/** What the server of this process is made of. */
+interface ServeParts {
+  readonly options: ServeOptions;
+  readonly source: CorefileSource;
+  readonly lines: LineOutput;
+  readonly log: Log;
+  readonly env: Io['env'];
+  readonly onFatal: (text: string) => void;
+  readonly hooks: ServeHooks | null;
+  /** Where the workers may run; null: where the system lets them. */
+  readonly processors: Processors | null;
+}
+
+function makeServer(parts: ServeParts): Server {
+  const { options, source, lines, log, env, onFatal, hooks, processors } = parts;
+  const { transport, hang, httpConnections, dnsPort } = options;
+  const termination = makeTermination();
+  const descriptors = descriptorLimit();
+  const memory = memoryLimit();
+  const count = processorCount();
+  const collection = new Collection();
+  const server: Server = new Server({
+    plugins: loadPlugins,
+    collection,
+    log,
+    clock: systemClock,
+    random: secureRandom,
+    env,
+    folder: source.folder,
+    workers: (configuration) => options.workers ?? workersWanted(configuration, count),
+    termination,
+    descriptors,
+    memory,
+    ...(hang !== null && { hangMs: hang * 1000 }),
+    ...(httpConnections !== null && { httpConnections }),
+    ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
+    sharesHttp: hooks !== null,
+    load(syntaxes) {
+      // What is around the server says itself what an empty Corefile is.
+      const mayBeBuiltIn = server.fingerprint === '' && hooks === null;
+      const parsed = load(source, dnsPort ?? 53, env, syntaxes, mayBeBuiltIn);
+      return hooks?.change(parsed) ?? parsed;
+    },
+    spawn: (id, workers) =>
+      threadPort(
+        {
+          id,
+          sourcePorts: sourcePortShare(descriptors, workers),
+          transport: transport ?? 'auto',
+          termination,
+          ring: lines.ringOf(id),
+          logFormat: options.logFormat ?? 'text',
+          thrifty: hooks !== null,
+          memory,
+          ...(processors !== null && { processors }),
+          pluginsModule: new URL(`../../../server/plugins/order${extension}`, import.meta.url).href,
+        },
+        // The first begins before the Corefile is read, when nobody knows yet how many there will
+        // be.
+        workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(count))),
+      ),
+    onFatal,
+  });
+  collection.sample(processSamples(coreVersion, () => server.threads()));
+  collection.sample(() => [lostLines(lines)]);
+  showUnused(new SharedRegistry((event) => collection.add('unused', event)));
+  return server;
+}
+
+/** What `-plugins` prints, in coredns's form. */
+export function pluginList(): string {
+  const names = order.map(({ name }) => `  dns.${name}`).toSorted();
+  return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
+}
+
+/**
+ * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is
+ * no machine code between the interpreter's and the optimized one. Code that is hot gets the
+ * latter, and for the rest it is not worth 3 MiB (docs/decisions/memory.md). It is set only while
+ * the program serves. The runtime takes what was compiled before (its own modules and those of the
+ * compile cache) only with the flags of that time, and the cache is written at the end.
+ * @param serving false: as it was
+ */
+function tuneRuntime(serving: boolean): void {
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
+  setFlagsFromString(serving ? '--no-sparkplug' : '--sparkplug');
+}
+
+/** The end waits no longer than this for the log to be read, milliseconds. */
+const FLUSH_MS = 2000;
+
+/** @param inOrder false: a thread hangs, for which `process.exit` would wait */
+async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
+  const read = await lines.flushed(FLUSH_MS);
+  // A line that is not read occupies a thread of the pool, for which the exit would wait, too.
+  if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
+  endProcess(code);
+}
+
+/** Lines of the log that were lost, for a scrape. */
+function lostLines({ lost }: LineOutput): MetricSample {
+  return {
+    name: 'ndots_log_lost_lines_total',
+    kind: 'counter',
+    help: 'Lines of the log that were lost because standard output was not read, or not as fast as they came.',
+    labels: {},
+    value: lost,
+  };
+}
+
+/**
+ * A configuration that cannot be served: every problem on standard error, as CoreDNS without a time
+ * stamp, or in the format of the log.
+ */
+function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
+  const problems = problemsIn(error);
+  if (problems === null) throw error;
+  const warnings = error instanceof Problems ? error.warnings : [];
+  for (const each of problems)
+    io.err(`${print === null ? each.print() : print(`[ERROR] ${each.print()}`)}\n`);
+  for (const each of warnings) {
+    const line = `[WARNING] ${each.print()}`;
+    io.err(`${print === null ? line : print(line)}\n`);
+  }
+  return EXIT.no;
+}
+
+/** Where the text of a Corefile comes from. */
+export interface CorefileSource {
+  /** As named to people and in messages. */
+  readonly file: string;
+  readonly folder: string;
+  /** The text as it stands now. */
+  read(): string;
+}
+
+/**
+ * The file that `-conf` names, the pipe, or the usual one.
+ * @param conf `stdin`: what comes over the pipe
+ */
+export async function corefileSource(
+  conf: string | undefined,
+  port: number,
+  io: Io,
+): Promise<CorefileSource> {
+  const folder = process.cwd();
+  if (conf === 'stdin') {
+    const text = await io.stdin('Corefile', FILE_MAX.corefile);
+    return { file: 'stdin', folder, read: () => text };
+  }
+  const file = conf ?? 'Corefile';
+  if (conf === undefined && !existsSync(file))
+    return { file: 'Corefile', folder, read: () => builtInCorefile(port) };
+  return { file, folder: dirname(resolve(file)), read: () => readCorefile(file) };
+}
+
+function load(
+  { file, read }: CorefileSource,
+  dnsPort: number,
+  env: Io['env'],
+  syntaxes: readonly Syntax[],
+  mayBeBuiltIn: boolean,
+): ParseOutput {
+  const text = read();
+  const parse = mayBeBuiltIn ? parseStartedCorefile : parseCorefileText;
+  const parsed = parse({ file, text, dnsPort, env, syntaxes });
+  // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed,
+  // either.
+  if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
+  throw new Problem({
+    code: 'corefile-unreadable',
+    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary`,
+    remedy: `Is this the file that was meant? head -c 300 ${file}`,
+  });
+}
+
+function readCorefile(file: string): string {
+  try {
+    return readFileText(file, FILE_MAX.corefile);
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
+    throw new Problem({
+      code: 'corefile-unreadable',
+      text: `loading Caddyfile via flag: open ${file}: ${why}`,
+      hint: 'The Corefile named by -conf could not be read.',
+      remedy: remedy.replace('FILE', file),
+      cause: error,
+    });
+  }
+}
+
+/** By error of the system: its words, what to do. */
+const unreadable: Readonly<Record<string, readonly [string, string]>> = {
+  ENOENT: ['no such file or directory', 'Check the path: ls -l FILE'],
+  ENOTDIR: ['not a directory', 'Check the path: a part of it is a file.'],
+  EACCES: ['permission denied', 'Check the rights: namei -l FILE; id'],
+  EISDIR: ['is a directory', 'Name the file in it: -conf FILE/Corefile'],
+  ENOTREG: ['is not a regular file', 'Write it to a file, or hand it over a pipe: -conf stdin'],
+  EFBIG: ['is larger than 1 MiB', 'Is this the file that was meant? head -c 300 FILE'],
+};
+
+/**
+ * CoreDNS's list of what is served (`zone:port`, with the scheme unless it is plain DNS, with the
+ * address if bound), and the version.
+ */
+function startLines(server: Server): readonly string[] {
+  const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
+    zones.map(({ zone }) => {
+      const where = scheme === 'dns' ? '' : `${scheme}://`;
+      return `${where}${zone}:${port}${address === '' ? '' : ` on ${address}`}`;
+    }),
+  );
+  return [...new Set(lines)].toSorted().concat(versionText().trimEnd());
+}
+
+/** What signals bring about. */
+interface Handles {
+  /** Ends in order, lameduck first. */
+  readonly end: (code: number) => void;
+  /** Ends without lameduck. */
+  readonly quit: (code: number) => void;
+  readonly reload: () => void;
+}
+
+function onSignals(log: Log, { end, quit, reload }: Handles): void {
+  let interrupted = false;
+  const handlers: Readonly<Record<string, () => void>> = {
+    SIGINT: () => {
+      if (interrupted) return quit(2);
+      interrupted = true;
+      log.info('SIGINT: Shutting down');
+      end(EXIT.ok);
+    },
+    SIGTERM: () => {
+      log.info('SIGTERM: Shutting down servers then terminating');
+      end(EXIT.ok);
+    },
+    SIGQUIT: () => quit(0),
+    SIGHUP: () => log.info('SIGHUP: Ignored'),
+    SIGUSR1: () => {
+      log.info('SIGUSR1: Reloading');
+      reload();
+    },
+    SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
+  };
+  // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT
+  // ends it at once.
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+  const blocked = process.execArgv.includes('--disable-sigusr1');
+  if (blocked && !unblockUserSignal())
+    log.warning('SIGUSR1 is blocked: it does not reload where the package koffi does not load');
+}

@@ -1,0 +1,206 @@
+/** The command line of `ndots size`. */
+import {
+  readDefaults,
+  readTargets,
+  type ScaleTarget,
+} from '../../../server/kube/scaling/autoscaler.ts';
+import {
+  clusterGiven,
+  clusterKeys,
+  clusterOptions,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { firstBeside, parseOptions } from '../option-parse.ts';
+import {
+  choice,
+  duration,
+  file,
+  integer,
+  listenAddress,
+  namespaceName,
+  text,
+  usage,
+} from '../option-values.ts';
+
+/** What a command line of `ndots size` says. */
+export type SizeOptions =
+  | {
+      readonly mode: 'cluster';
+      readonly nodes: number;
+      readonly cores: number;
+      /** JSON of a ConfigMap's data, or YAML of the ConfigMap; null: kubeadm's usual proportion. */
+      readonly params: string | null;
+      readonly output: 'text' | 'json';
+    }
+  | {
+      readonly mode: 'measured';
+      readonly metrics: readonly URL[];
+      readonly forMs: number;
+      /** Processors that a replica may use. */
+      readonly cpu: number;
+      /** How many times as many queries as now are to be answered. */
+      readonly peak: number;
+      readonly output: 'text' | 'json';
+    }
+  | FollowOptions;
+
+/** What `--follow` is told: the flags of cluster-proportional-autoscaler. */
+export interface FollowOptions extends ClusterOptions {
+  readonly mode: 'follow';
+  readonly namespace: string;
+  readonly configMap: string;
+  readonly targets: readonly ScaleTarget[];
+  readonly defaults: Readonly<Record<string, string>> | null;
+  readonly nodeLabels: string;
+  readonly everyMs: number;
+  /** Where it says that it lives. */
+  readonly listen: { readonly host: string; readonly port: number };
+}
+
+const fraction: OptionValue<number> = {
+  placeholder: 'NUMBER',
+  read(given, name) {
+    const value = Number(given);
+    if (/^\d+(\.\d+)?$/.test(given) && value > 0 && value <= 1000) return value;
+    throw usage(`${name} takes a number above 0, not "${given}"`);
+  },
+};
+
+const url: OptionValue<URL> = {
+  placeholder: 'URL',
+  read(given, name) {
+    const read = URL.parse(given.includes('://') ? given : `http://${given}`);
+    if (read === null || !/^https?:$/.test(read.protocol))
+      throw usage(`${name} takes http://HOST:9153/metrics, not "${given}"`);
+    if (read.pathname === '/') read.pathname = '/metrics';
+    return read;
+  },
+};
+
+const table = {
+  ...group('By the size of the cluster', {
+    nodes: one('--nodes', integer('N', 0, 1_000_000), 'nodes of the cluster'),
+    cores: one('--cores', integer('N', 0, 100_000_000), 'processors of all nodes'),
+    params: one(
+      '--params',
+      file(),
+      'the autoscaler’s ConfigMap, or its data (YAML or JSON; - is standard input)',
+    ),
+  }),
+  ...group('By what is measured', {
+    metrics: many(
+      '--metrics',
+      url,
+      'metrics of a replica, ndots or CoreDNS; once for each replica',
+    ),
+    for: one('--for', duration(1000, 86_400_000), 'measure for so long (10s)'),
+    cpu: one('--cpu', fraction, 'processors that a replica may use (1)'),
+    peak: one('--peak', fraction, 'plan for so many times the queries of now (2)'),
+  }),
+  ...group('As an autoscaler', {
+    follow: flag('--follow', 'stay, and keep the replicas in proportion to the cluster'),
+    namespace: one('--namespace', namespaceName, 'of ConfigMap and targets (MY_POD_NAMESPACE)'),
+    configMap: one('--configmap', text('NAME'), 'has linear or ladder'),
+    target: one('--target', text('KIND/NAME,…'), 'what is scaled: deployment/coredns'),
+    defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
+    nodeLabels: one('--nodelabels', text('LABELS'), 'count only nodes with these labels'),
+    every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'look so often (10)'),
+    listen: one('--listen', listenAddress(8080), '/healthz (0.0.0.0:8080)'),
+    ...clusterOptions,
+    // What else cluster-proportional-autoscaler is started with by the manifests that people have.
+    logtostderr: one('--logtostderr', text('BOOL'), 'taken and without effect'),
+    verbosity: one('--v', text('LEVEL'), 'taken and without effect'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** What counts for each of the three ways. */
+const ofModes = {
+  follow: [
+    'follow',
+    'namespace',
+    'configMap',
+    'target',
+    'defaults',
+    'nodeLabels',
+    'every',
+    'listen',
+    ...clusterKeys,
+  ],
+  measured: ['metrics', 'for', 'cpu', 'peak', 'output'],
+  cluster: ['nodes', 'cores', 'params', 'output'],
+} as const;
+const besideMode = {
+  follow: (name: string): string => `--follow takes no ${name}`,
+  measured: (name: string): string => `--metrics takes no ${name}`,
+  cluster: (name: string): string => `${name} needs --metrics or --follow`,
+};
+
+/** The help of `ndots size`. */
+export const sizeUsage: Usage = {
+  synopsis: '--nodes N --cores N | --metrics URL… | --follow …',
+  examples: [
+    ['--nodes 120 --cores 1920', 'by the proportional formula'],
+    ['--metrics 10.1.2.3:9153 --peak 3', 'by what the replicas do now'],
+    ['--follow --configmap dns --target deployment/coredns', 'keep it so'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: ['Exit codes: 0 there is an answer, 2 it could not be found out, 3 wrong usage.'],
+};
+
+/** @param env for `MY_POD_NAMESPACE` */
+export function parseSizeOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): SizeOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  if (rest.length > 0) throw usage(`unexpected word "${rest[0]}"`, 'size takes only options.');
+  const output = values.output ?? 'text';
+  const mode = values.follow ? 'follow' : values.metrics.length > 0 ? 'measured' : 'cluster';
+  const other = firstBeside(table, values, [...ofModes[mode], 'logtostderr', 'verbosity']);
+  if (other !== null) throw usage(besideMode[mode](other));
+  if (values.follow) {
+    const namespace = values.namespace ?? env['MY_POD_NAMESPACE'] ?? '';
+    const { configMap, target } = values;
+    if (namespace === '' || configMap === null || target === null)
+      throw usage(
+        '--follow needs --namespace, --configmap and --target',
+        'As in: --follow --namespace kube-system --configmap dns --target deployment/coredns',
+      );
+    return {
+      mode: 'follow',
+      namespace,
+      configMap,
+      targets: readTargets(target, usage),
+      defaults: values.defaults === null ? null : readDefaults(values.defaults, usage),
+      nodeLabels: values.nodeLabels ?? '',
+      everyMs: (values.every ?? 10) * 1000,
+      listen: values.listen ?? { host: '0.0.0.0', port: 8080 },
+      ...clusterGiven(values),
+    };
+  }
+  if (values.metrics.length > 0)
+    return {
+      mode: 'measured',
+      metrics: values.metrics,
+      forMs: values.for ?? 10_000,
+      cpu: values.cpu ?? 1,
+      peak: values.peak ?? 2,
+      output,
+    };
+  if (values.nodes !== null && values.cores === null) throw usage('--nodes needs --cores besides');
+  if (values.cores !== null && values.nodes === null) throw usage('--cores needs --nodes besides');
+  if (values.nodes === null || values.cores === null)
+    throw usage('size by what?', 'Give --nodes and --cores, or --metrics URL, or --follow.');
+  return {
+    mode: 'cluster',
+    nodes: values.nodes,
+    cores: values.cores,
+    params: values.params,
+    output,
+  };
+}

@@ -1,0 +1,298 @@
+/** The command line of `ndots trace`. */
+import type { AddressFamily } from '../../../tools/resolver/client.ts';
+import { clusterKeys, clusterOptions, type ClusterOptions } from '../cluster-options.ts';
+import {
+  beside,
+  flag,
+  group,
+  many,
+  one,
+  type OfferContext,
+  type OptionValue,
+  type Usage,
+} from '../option.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
+import {
+  addresses,
+  choice,
+  duration,
+  file,
+  integer,
+  namespaceName,
+  pair,
+  readServer,
+  text,
+  usage,
+} from '../option-values.ts';
+
+/** What the command line of `ndots trace` says; null: nothing was given. */
+export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
+  readonly name: string | null;
+  readonly clients: readonly string[];
+  readonly server: string | null;
+  readonly resolvConf: string | null;
+  readonly nsswitch: string | null;
+  readonly hosts: string | null;
+  readonly hostAliases: string | null;
+  readonly families: readonly AddressFamily[];
+  readonly hostAddresses: readonly string[] | null;
+  readonly hostname: string | null;
+  readonly addrConfig: boolean;
+  readonly env: Readonly<Record<string, string>>;
+  readonly answers: string | null;
+  readonly corefile: string | null;
+  readonly plan: boolean;
+  /** `deploy/web`, in kubectl's spelling; `host` = this machine, null = nothing was said. */
+  readonly from: string | null;
+  readonly manifests: string | null;
+  readonly namespace: string | null;
+  /** kubelet's settings; null = what the cluster says, or what most clusters have. */
+  readonly clusterDns: readonly string[] | null;
+  /** The resolv.conf of the pod's node; null: not given. */
+  readonly nodeResolvConf: string | null;
+  readonly clusterDomain: string;
+  readonly ndots: number | null;
+  readonly repeat: number;
+  /** Of the whole trace; null = as long as is usual. */
+  readonly timeoutMs: number | null;
+  readonly output: Output;
+  readonly compare: boolean;
+  readonly save: string | null;
+  readonly replay: string | null;
+  readonly port: number;
+}
+
+const outputs = ['text', 'wide', 'json', 'md', 'html', 'dot', 'dig', 'tcpdump', 'strace'] as const;
+/** How a trace is printed. */
+export type Output = (typeof outputs)[number];
+
+const clientValue = text('NAME[@VERSION],…', {
+  list: true,
+  words: async ({ word }) => {
+    const { clientLines } = await import('../../../tools/resolver/clients.ts');
+    if (!word.includes('@')) return [...clientLines.map(({ name }) => name), 'all'];
+    return clientLines.flatMap(({ name, versions }) => versions.map((one) => `${name}@${one}`));
+  },
+});
+
+const familiesValue: OptionValue<readonly AddressFamily[]> = {
+  placeholder: '4,6',
+  offers: { words: ['4', '6', '4,6'] },
+  read(given, name) {
+    const list = given.split(',').map((word) => word.trim());
+    if (!list.every((word) => word === '4' || word === '6'))
+      throw usage(`${name} takes 4, 6 or 4,6, not "${given}"`);
+    return ([4, 6] as const).filter((family) => list.includes(family === 4 ? '4' : '6'));
+  },
+};
+
+const table = {
+  ...group('Client', {
+    client: many(
+      '-c, --client',
+      clientValue,
+      'which resolver: glibc (default), musl, go, c-ares, node, java …; all = every one',
+    ),
+    families: one('--families', familiesValue, 'families that the program asks for (default 4,6)'),
+    ipv4: flag('-4', 'IPv4 only'),
+    ipv6: flag('-6', 'IPv6 only'),
+    addrConfig: flag('--addrconfig', 'AI_ADDRCONFIG: only families that the host has'),
+    hostAddresses: one('--host-addresses', addresses, "the machine's addresses"),
+    hostname: one('--hostname', text('NAME'), "the machine's name"),
+    env: many(
+      '--env',
+      pair,
+      'LOCALDOMAIN, RES_OPTIONS, HOSTALIASES and GODEBUG count; they are inherited, too',
+    ),
+    ...beside(['--client'], {
+      cgo: flag('--cgo', 'a Go program built with cgo, as --env CGO_ENABLED=1'),
+    }),
+    repeat: one('--repeat', integer('N', 1, 1000), 'so many lookups, one after the other'),
+  }),
+  ...group('Settings', {
+    from: one(
+      '--from',
+      text('POD', { words: offerPods }),
+      'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
+    ),
+    namespace: one('-n, --namespace', namespaceName, 'namespace of the pod'),
+    ...clusterOptions,
+    manifests: one(
+      '--manifests',
+      file('DIR'),
+      'the cluster of these manifests, for pods and for answers; nothing is sent',
+    ),
+    clusterDns: one('--cluster-dns', addresses, "kubelet's clusterDNS (default: that of kube-dns)"),
+    clusterDomain: one(
+      '--cluster-domain',
+      text('NAME'),
+      "kubelet's clusterDomain (default cluster.local)",
+    ),
+    nodeResolvConf: one(
+      '--node-resolv-conf',
+      file(),
+      "the file of the pod's node: its search domains follow those of the cluster",
+    ),
+    resolvConf: one('--resolv-conf', file(), "this file in place of the machine's"),
+    nsswitch: one('--nsswitch', file(), 'likewise'),
+    hosts: one('--hosts', file(), 'likewise'),
+    hostAliases: one('--host-aliases', file(), 'likewise'),
+    ndots: one('--ndots', integer('N', 0, 1000), "another ndots than the file's"),
+  }),
+  ...group('Answers', {
+    port: one('--port', integer('N', 1, 65_535), 'port of all servers (default 53)'),
+    plan: flag('--plan', 'nothing is sent, every name is NXDOMAIN'),
+    answers: one('--answers', file(), 'a scripted network (docs/answers-file.md); nothing is sent'),
+    corefile: one('--corefile', file(), 'a server with this Corefile answers, in this process'),
+    timeout: one(
+      '--timeout',
+      duration(1, 86_400_000),
+      'ends the whole trace (default 60s; planned 600s of the time that the lookup would take)',
+    ),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
+    json: flag('--json', 'as -o json'),
+    wide: flag('--wide', 'as -o wide: with ports, ids and EDNS, and nothing cut'),
+    strace: flag('--strace', 'as -o strace'),
+    ...beside(['--client', '--replay'], {
+      compare: flag('--compare', 'a line for each client, and in what they differ'),
+    }),
+    save: one('--save', file(), 'keeps the trace, as JSON'),
+    replay: one('--replay', file(), 'prints a trace that was saved'),
+    ...colourOptions,
+  }),
+};
+
+/** What counts for a trace that was saved. `-c all` prints the differences of its clients only. */
+const ofReplay = [
+  'client',
+  'output',
+  'json',
+  'wide',
+  'strace',
+  'compare',
+  'save',
+  'replay',
+  'color',
+  'noColor',
+] as const;
+
+/** Kinds, then, behind a slash, the names that the cluster or the manifests have. */
+async function offerPods({ word, before, env }: OfferContext): Promise<readonly string[]> {
+  const kinds = ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'cronjob/', 'svc/'];
+  if (!word.includes('/')) return kinds;
+  try {
+    const options = parseTraceOptions([
+      ...before.filter((each) => each !== '--from'),
+      '--from',
+      word,
+    ]);
+    const { podNames } = await import('./trace-pod.ts');
+    return await podNames(options, { env, signal: AbortSignal.timeout(2000) });
+  } catch {
+    // Nothing can be offered: there is no cluster, or it is not to be had.
+    return [];
+  }
+}
+
+/** What `ndots trace` takes. */
+export const traceUsage: Usage = {
+  synopsis: 'NAME [A|AAAA] [@SERVER[:PORT]]',
+  examples: [
+    ['redis.cache', "this machine's settings, real servers"],
+    ['api.twilio.com --from deploy/web --plan', 'in a pod, without sending anything'],
+    ['api --client all --answers net.yaml', 'where clients differ'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Exit codes: 0 it resolves, 1 it does not (with several clients: one of them does not), 2 could not find out, 3 wrong usage. More: docs/trace.md',
+  ],
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
+  const { values, words } = parseOptions(table, given);
+  if (values.replay !== null) {
+    const other = words[0] ?? firstBeside(table, values, ofReplay);
+    if (other !== null) throw usage(`--replay prints what was saved, and takes no "${other}"`);
+  }
+  const { name, server, port, type } = readWords(words);
+  const local = values.from === null || values.from === 'host';
+  // With manifests alone it is a pod of their cluster that asks.
+  const ofPods =
+    values.manifests === null || values.from === 'host' || values.resolvConf !== null
+      ? (['namespace', 'clusterDns', 'nodeResolvConf'] as const)
+      : [];
+  const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
+  const cluster = firstGiven(table, values, clusterKeys);
+  if (values.manifests !== null && cluster !== null)
+    throw usage('--manifests or the cluster, not both', `${cluster} is for a cluster.`);
+  const lonely = firstGiven(table, values, [...ofPods, ...clusterKeys, ...ofClusters]);
+  if (local && lonely !== null)
+    throw usage(
+      `${lonely} means nothing without a pod`,
+      'As in: --from deploy/web --namespace shop',
+    );
+  if (!local && values.resolvConf !== null)
+    throw usage('--from POD or --resolv-conf, not both', 'A pod has a resolv.conf of its own.');
+  const sent =
+    (values.plan || (values.answers ?? values.corefile ?? values.manifests) !== null) &&
+    values.port !== null;
+  if (sent) throw usage('nothing is sent, and so --port means nothing');
+  const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
+  if (values.client.length > 0 && clients.length === 0)
+    throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
+  const env: Record<string, string> = Object.fromEntries(values.env);
+  if (values.cgo) env['CGO_ENABLED'] = '1';
+  const short = values.json ? 'json' : values.wide ? 'wide' : values.strace ? 'strace' : null;
+  return {
+    ...values,
+    name,
+    server,
+    clients: clients.length === 0 ? ['glibc'] : clients,
+    families: values.families ?? families(values.ipv4, values.ipv6, type),
+    env,
+    clusterDomain: values.clusterDomain ?? 'cluster.local',
+    repeat: values.repeat ?? 1,
+    timeoutMs: values.timeout,
+    output: short ?? values.output ?? 'text',
+    port: port ?? values.port ?? 53,
+  };
+}
+
+function families(ipv4: boolean, ipv6: boolean, type: string | null): readonly AddressFamily[] {
+  if (ipv4 !== ipv6) return ipv4 ? [4] : [6];
+  if (type === null) return [4, 6];
+  return type === 'A' ? [4] : [6];
+}
+
+interface TraceWords {
+  readonly name: string | null;
+  readonly server: string | null;
+  readonly port: number | null;
+  readonly type: 'A' | 'AAAA' | null;
+}
+
+function readWords(words: readonly string[]): TraceWords {
+  const names: string[] = [];
+  let type: TraceWords['type'] = null;
+  let server: string | null = null;
+  let port: number | null = null;
+  for (const word of words) {
+    const upper = word.toUpperCase();
+    if (word.startsWith('@')) ({ server, port } = readServer(word.slice(1)));
+    else if (names.length === 1 && (upper === 'A' || upper === 'AAAA')) type = upper;
+    else if (names.length === 1 && /^(MX|SRV|TXT|NS|PTR|SOA|CNAME|HTTPS|SVCB|CAA|ANY)$/.test(word))
+      throw usage(
+        `a lookup of a program asks for addresses, not for ${word}`,
+        `One query of any type: ndots query ${names[0] ?? ''} ${word}`,
+      );
+    else names.push(word);
+  }
+  if (names.length > 1)
+    throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
+  return { name: names[0] ?? null, server, port, type };
+}

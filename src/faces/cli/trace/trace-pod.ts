@@ -1,0 +1,234 @@
+/**
+ * `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod.
+ */
+import {
+  asObject,
+  child,
+  children,
+  text,
+  texts,
+  type JsonObject,
+} from '../../../server/base/json-object.ts';
+import { nearest, Problem } from '../../../server/base/problem.ts';
+import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
+import { manifestPods } from '../../../server/kube/pods/manifest-pods.ts';
+import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
+import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
+import { parseResourceName, type ResourceName } from '../../../server/kube/pods/resource-name.ts';
+import {
+  podResolvConf,
+  type DnsConfig,
+  type DnsPolicy,
+  type KubeletDns,
+  type PodDns,
+  type PodResolvConf,
+} from '../../../tools/resolver/dns-policy.ts';
+import { linesOf, wordsOf } from '../../../tools/resolver/resolv-conf.ts';
+import { accessOf, type ClusterOptions } from '../cluster-options.ts';
+import type { Io } from '../command.ts';
+import { coreVersion } from '../version/version.ts';
+
+/** What kubeadm and most others have for the cluster's DNS. */
+export const usualDns = '10.96.0.10';
+
+/** A pod's resolv.conf, and whose it is. */
+export interface PodSettings extends PodResolvConf {
+  /** For people: `pod shop/web-0, context prod`. */
+  readonly from: string;
+  /** The search domains of the node's file; null: kubelet does not give the pod any of them. */
+  readonly nodeSearch: readonly string[] | null;
+}
+
+/** What says which pods there are. */
+export interface PodSourceChoice extends ClusterOptions {
+  readonly manifests: string | null;
+}
+
+/** kubelet's settings as a command line has them. */
+export interface KubeletChoice {
+  /** null: what the cluster says, or what most clusters have. */
+  readonly clusterDns: readonly string[] | null;
+  readonly clusterDomain: string;
+}
+
+/** A pod as a command line names it. */
+export interface PodChoice extends PodSourceChoice {
+  /** `deploy/web`, in kubectl's spelling. */
+  readonly from: string | null;
+  readonly namespace: string | null;
+}
+
+/**
+ * The settings of the pod that is named. Where none is, they are those of a pod in the namespace
+ * that says nothing of DNS itself.
+ * @param nodeResolvConf that of the node, as far as this machine can know it
+ */
+export async function resolvConfOfPod(
+  options: PodChoice & KubeletChoice,
+  nodeResolvConf: string,
+  io: Pick<Io, 'env' | 'signal'>,
+): Promise<PodSettings> {
+  const { from, namespace, clusterDns, clusterDomain } = options;
+  const wanted = from === null ? null : parseResourceName(from);
+  const warnings: string[] = [];
+  const source = await podSource(options, io, (problem) => warnings.push(problem.print()));
+  const kubelet = { clusterDns, clusterDomain, nodeResolvConf };
+  try {
+    const found =
+      wanted === null
+        ? await settingsWithin(source, namespace ?? 'default', kubelet)
+        : await settingsBehind(
+            source,
+            { ...wanted, namespace: wanted.namespace ?? namespace },
+            kubelet,
+          );
+    return { ...found, warnings: [...warnings, ...found.warnings] };
+  } catch (error) {
+    // What is wrong with the manifests is why it is not there.
+    const [why] = warnings;
+    throw error instanceof Problem && why !== undefined
+      ? error.with({ hint: why.replaceAll(/\n\s*/g, '; ') })
+      : error;
+  } finally {
+    source.close();
+  }
+}
+
+type Kubelet = Omit<KubeletDns, 'clusterDns'> & KubeletChoice;
+
+/** The settings of the pod behind a name, and its own dnsConfig. */
+export async function settingsBehind(
+  source: PodSource,
+  wanted: ResourceName,
+  kubelet: Kubelet,
+): Promise<PodSettings & { readonly own: PodDns }> {
+  const pod = await podBehind(source, wanted);
+  const own = podDnsOf(pod.spec, pod.namespace);
+  const node = text(pod.spec, 'nodeName');
+  return { ...(await settingsOf(own, pod.name, source, kubelet, node)), own };
+}
+
+/** The settings of a pod in this namespace that has the usual policy. */
+async function settingsWithin(
+  source: PodSource,
+  namespace: string,
+  kubelet: Kubelet,
+): Promise<PodSettings> {
+  if (source.namespaces?.has(namespace) === false) {
+    const meant = nearest(namespace, source.namespaces);
+    throw new Problem({
+      code: 'namespace-missing',
+      text: `there is no namespace ${namespace} in ${source.name}, and nothing that is in it`,
+      remedy: meant === null ? undefined : `Did you mean -n ${meant}?`,
+    });
+  }
+  const name = `any pod in namespace ${namespace}`;
+  const found = await settingsOf(podDnsOf({}, namespace), name, source, kubelet);
+  const note = `no --from POD is given: the settings are those of ${name} (-n NAMESPACE; --from host for this machine's)`;
+  return { ...found, warnings: [note, ...found.warnings] };
+}
+
+async function settingsOf(
+  own: PodDns,
+  name: string,
+  source: PodSource,
+  kubelet: Kubelet,
+  node = '',
+): Promise<PodSettings> {
+  const warnings: string[] = [];
+  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, node, warnings));
+  const conf = podResolvConf(own, { ...kubelet, clusterDns });
+  return {
+    text: conf.text,
+    warnings: [...warnings, ...conf.warnings],
+    from: `${name}, ${source.name}`,
+    nodeSearch: own.policy === 'None' ? null : searchOf(kubelet.nodeResolvConf),
+  };
+}
+
+/** The search domains of a resolv.conf. */
+function searchOf(resolvConf: string | null): readonly string[] {
+  const lines = linesOf(resolvConf ?? '').map(wordsOf);
+  return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];
+}
+
+/** Names that can follow `--from TYPE/`; none if the cluster cannot be asked. */
+export async function podNames(
+  options: PodChoice,
+  io: Pick<Io, 'env' | 'signal'>,
+): Promise<readonly string[]> {
+  const [type = ''] = (options.from ?? '').split('/');
+  const { of } = parseResourceName(`${type}/any`);
+  const source = await podSource(options, io, () => {});
+  try {
+    const names = await source.names(of, options.namespace);
+    return names.map((name) => `${type}/${name}`);
+  } finally {
+    source.close();
+  }
+}
+
+/** The cluster or the folder that is meant; call `close` at the end. */
+export async function podSource(
+  options: PodSourceChoice,
+  io: Pick<Io, 'env' | 'signal'>,
+  problem: (problem: Problem) => void,
+): Promise<PodSource & { close(): void }> {
+  const { manifests } = options;
+  if (manifests !== null) return { ...(await manifestPods(manifests, problem)), close: () => {} };
+  return clusterPods(accessOf(options, io), {
+    version: coreVersion,
+    signal: io.signal,
+    instead: '--manifests DIR',
+  });
+}
+
+/**
+ * kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given.
+ */
+async function dnsOf(
+  source: PodSource,
+  node: string,
+  warnings: string[],
+): Promise<readonly string[]> {
+  const found = await source.dnsAddresses(node);
+  if (found.length > 0) return found;
+  warnings.push(
+    `the address of the cluster's DNS was not found in ${source.name}: taken as ${usualDns} (--cluster-dns IP)`,
+  );
+  return [usualDns];
+}
+
+/** What a pod's `spec` says about DNS. Throws a `Problem` for a policy that does not exist. */
+function podDnsOf(spec: JsonObject, namespace: string): PodDns {
+  const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
+  if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
+    throw new Problem({
+      code: 'bad-manifest',
+      text: `dnsPolicy "${policy}" is none that Kubernetes knows`,
+    });
+  }
+  return {
+    namespace,
+    policy: policy as DnsPolicy,
+    config: spec['dnsConfig'] === undefined ? null : dnsConfigOf(child(spec, 'dnsConfig')),
+    hostNetwork: spec['hostNetwork'] === true,
+  };
+}
+
+function dnsConfigOf(config: JsonObject): DnsConfig {
+  return {
+    nameservers: texts(config, 'nameservers'),
+    searches: texts(config, 'searches'),
+    options: children(config, 'options').map((option) => ({
+      name: text(option, 'name'),
+      value: optionValue(asObject(option)['value']),
+    })),
+  };
+}
+
+/** YAML makes numbers of values that Kubernetes wants as text. */
+function optionValue(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' ? String(value) : undefined;
+}

@@ -1,0 +1,42 @@
+/** Queries of a trace as rows: what was sent together stands together. */
+import type { QueryDocument, TraceDocument } from '../../../tools/resolver/report.ts';
+
+/** Queries of one name that left together, to one server, by one protocol. */
+export interface TraceRow {
+  readonly first: QueryDocument;
+  readonly queries: readonly QueryDocument[];
+}
+
+/** The queries of a trace as rows, in the order in which they were sent. */
+export function rowsOf({ queries }: TraceDocument): readonly TraceRow[] {
+  const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
+  for (const query of queries) {
+    const row = rows.at(-1);
+    if (row !== undefined && joins(query, row)) row.queries.push(query);
+    else rows.push({ first: query, queries: [query] });
+  }
+  return rows;
+}
+
+function joins(query: QueryDocument, { first, queries }: TraceRow): boolean {
+  return (
+    first.batch === query.batch &&
+    first.name.toLowerCase() === query.name.toLowerCase() &&
+    first.server === query.server &&
+    first.protocol === query.protocol &&
+    queries.every((one) => one.type !== query.type)
+  );
+}
+
+/** What the client made of the row's answers. */
+export function outcomeOf({ queries }: TraceRow): string {
+  return [...new Set(queries.map(({ outcome }) => outcome).filter((text) => text !== ''))].join(
+    ' ',
+  );
+}
+
+/** When the row's last answer came, or was no longer waited for; milliseconds after it was sent. */
+export function lastedMs({ first, queries }: TraceRow): number {
+  const ends = queries.map(({ atMs, tookMs, waitedMs }) => atMs + (tookMs ?? waitedMs ?? 0));
+  return Math.max(...ends) - first.atMs;
+}

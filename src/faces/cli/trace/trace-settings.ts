@@ -1,0 +1,130 @@
+/** Where a trace gets its files from: the command line, this machine, or a pod's manifest. */
+import { hostname, networkInterfaces } from 'node:os';
+import { readFileText } from '../../../server/base/read-file.ts';
+import type { AddressFamily, Host, Settings } from '../../../tools/resolver/client.ts';
+import { withNdots } from '../../../tools/resolver/resolv-conf.ts';
+import type { Io } from '../command.ts';
+import { readText } from '../named-file.ts';
+import { resolvConfOfPod, type PodSettings } from './trace-pod.ts';
+import type { TraceVerbOptions } from './trace-options.ts';
+
+/** What a container image without files of its own behaves like. */
+const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
+const largestFile = 4 << 20;
+
+/** Variables that resolvers obey and that are taken over from the environment of ndots. */
+const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
+
+/** The settings of a lookup, and where they come from. */
+export interface GatheredSettings {
+  readonly settings: Settings;
+  /** Where resolv.conf came from, and what is to be said about it. */
+  readonly notes: readonly string[];
+  /** The pod that the settings belong to, if they are a pod's. */
+  readonly from: string | null;
+  /** What is assumed of the pod's node; null: nothing. */
+  readonly assumed: string | null;
+}
+
+/**
+ * Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that
+ * cannot be read.
+ */
+export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
+  const notes: string[] = [];
+  let from: string | null = null;
+  let assumed: string | null = null;
+  // Who names manifests means a pod of that cluster: this machine's own settings would answer for
+  // nobody.
+  const ofPod =
+    options.resolvConf === null &&
+    (options.from === null ? options.manifests !== null : options.from !== 'host');
+  const own = !ofPod && (options.from === 'host' || options.resolvConf === null);
+  let resolvConf: string | null;
+  if (options.resolvConf !== null)
+    resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
+  else if (ofPod) {
+    // Without sending, the node's settings are those of no machine in particular.
+    const { nodeResolvConf } = options;
+    const node =
+      nodeResolvConf !== null
+        ? readText(nodeResolvConf, 'resolv.conf', largestFile)
+        : sendsNothing(options)
+          ? ''
+          : (readIfThere('/etc/resolv.conf') ?? '');
+    const pod = await resolvConfOfPod(options, node, io);
+    resolvConf = pod.text;
+    notes.push(...pod.warnings);
+    from = pod.from;
+    if (nodeResolvConf === null) assumed = assumedOf(pod);
+  } else resolvConf = readIfThere('/etc/resolv.conf');
+  if (options.server !== null) resolvConf = withServer(resolvConf, options.server);
+  if (options.ndots !== null) resolvConf = withNdots(resolvConf, options.ndots);
+  const env: Record<string, string | undefined> = {};
+  for (const key of inherited) if (io.env[key] !== undefined) env[key] = io.env[key];
+  Object.assign(env, options.env);
+  const aliases = options.hostAliases ?? env['HOSTALIASES'] ?? null;
+  return {
+    settings: {
+      resolvConf,
+      nsswitch:
+        options.nsswitch !== null
+          ? readText(options.nsswitch, 'nsswitch.conf', largestFile)
+          : own
+            ? readIfThere('/etc/nsswitch.conf')
+            : null,
+      hosts:
+        options.hosts !== null
+          ? readText(options.hosts, 'hosts file', largestFile)
+          : own
+            ? readIfThere('/etc/hosts')
+            : imageHosts,
+      hostAliases: aliases === null || aliases === '' ? null : readIfThere(aliases),
+      env,
+      host: hostOf(options, own),
+    },
+    notes,
+    from,
+    assumed,
+  };
+}
+
+/** What stands for the resolv.conf of the pod's node, which only the node knows. */
+function assumedOf({ nodeSearch }: PodSettings): string | null {
+  if (nodeSearch === null) return null;
+  return nodeSearch.length === 0
+    ? "the node's search domains are unknown and left out: each adds queries (--node-resolv-conf FILE)"
+    : `the search domains of this machine stand for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
+}
+
+/** Whether the lookup is planned, and no server is asked. */
+export function sendsNothing({ plan, answers, corefile, manifests }: TraceVerbOptions): boolean {
+  return plan || answers !== null || corefile !== null || manifests !== null;
+}
+
+function hostOf(options: TraceVerbOptions, own: boolean): Host {
+  const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
+  const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
+  const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
+  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would
+  // have a link-local address otherwise.
+  const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
+  const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
+  const loopback: AddressFamily[] = without6 ? [4] : [4, 6];
+  return { hostname: options.hostname ?? (own ? hostname() : 'pod'), addresses, loopback };
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileText(path, largestFile);
+  } catch {
+    return null;
+  }
+}
+
+/** The servers of the file are replaced by one. */
+function withServer(text: string | null, server: string): string {
+  const kept = (text ?? '').split('\n').filter((line) => !/^\s*nameserver\b/.test(line));
+  return [`nameserver ${server}`, ...kept].join('\n');
+}

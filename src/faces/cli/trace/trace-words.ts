@@ -1,0 +1,81 @@
+/** What all forms of a trace say in the same words. */
+import { printHostPort } from '../../../server/base/ip.ts';
+import type {
+  QueryDocument,
+  ResultDocument,
+  TraceDocument,
+} from '../../../tools/resolver/report.ts';
+
+/** `glibc 2.36`, or the name alone where the client has no versions. */
+export function label(document: TraceDocument): string {
+  const { name, version } = document.client;
+  return version === '' ? name : `${name} ${version}`;
+}
+
+/** What the first lookup came to: addresses, or why it fails. */
+export function outcome(document: TraceDocument): string {
+  const { result } = document;
+  if (result.ok) return result.addresses.join(' ') || 'no address';
+  return `fails: ${failure(result)}`;
+}
+
+/**
+ * A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP`
+ * …).
+ */
+export function answer(query: QueryDocument): string {
+  return query.data.length > 0 ? query.data.join(' ') : query.answer;
+}
+
+/** What resolv.conf says, as this client reads it. */
+export function settings(document: TraceDocument): string {
+  const { conf } = document;
+  const search = conf.search.length === 0 ? [] : [`search ${conf.search.join(' ')}`];
+  return [`nameserver ${serversOf(document)}`, ...search, `ndots:${conf.ndots}`].join('; ');
+}
+
+/** The name servers, with the port where it is another than 53. */
+export function serversOf({ conf, queries }: TraceDocument): string {
+  const serverPort = queries[0]?.serverPort ?? 53;
+  return conf.servers.map((server) => serverOf({ server, serverPort })).join(' ');
+}
+
+/** A name server, with its port where that is another than 53. */
+export function serverOf({
+  server,
+  serverPort,
+}: Pick<QueryDocument, 'server' | 'serverPort'>): string {
+  return serverPort === 53 ? server : printHostPort(server, serverPort);
+}
+
+/** What the program prints, and the symbol behind it; a bare exit code says nothing twice. */
+export function failure({ error, code }: ResultDocument): string {
+  const named = code !== null && !/^\d+$/.test(code) && error !== code;
+  return `${error ?? 'no address'}${named ? ` (${code})` : ''}`;
+}
+
+/** What to try where nothing was heard of any server. */
+export function hint({ live, queries }: TraceDocument): string | null {
+  if (!live || queries.length === 0) return null;
+  const silent = queries.every(({ answer: text }) => text === 'DROP');
+  if (!silent) return null;
+  return `Nothing came back from ${[...new Set(queries.map(({ server }) => server))].join(' ')}. A cluster's DNS is reached from its nodes and pods only: run this there, name another server (@SERVER), or plan without sending (--plan, --corefile FILE).`;
+}
+
+const glossary: Readonly<Record<string, string>> = {
+  NXDOMAIN: 'the server says that the name does not exist',
+  NODATA: 'the name exists, but has no address of that kind',
+  SERVFAIL: 'the server could not find out',
+  REFUSED: 'the server does not want to answer this client',
+  TC: 'the answer did not fit into one packet',
+};
+
+/** Explains the labels of the answers that appear, for people who rarely see them. */
+export function glossaryOf({ queries }: TraceDocument): readonly (readonly [string, string])[] {
+  const seen = new Set(
+    queries
+      .filter((query) => query.data.length === 0)
+      .flatMap((query) => query.answer.split(/[ (]/).slice(0, 1)),
+  );
+  return Object.entries(glossary).filter(([word]) => seen.has(word));
+}

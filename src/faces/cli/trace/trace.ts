@@ -1,0 +1,292 @@
+/**
+ * `ndots trace NAME`: every query that a client would send for a name, why, and what the
+ * application gets.
+ */
+import { writeFileSync } from 'node:fs';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+import { systemClock } from '../../../server/base/clock.ts';
+import { isIP } from '../../../server/base/ip.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { secureRandom, seededRandom } from '../../../server/base/random.ts';
+import { emptyScript, parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
+import { findCheaper } from '../../../tools/resolver/cheaper.ts';
+import type { Client, Settings } from '../../../tools/resolver/client.ts';
+import { makeReport, type TraceDocument } from '../../../tools/resolver/report.ts';
+import {
+  planLookup,
+  runLookup,
+  type LookupPlan,
+  type LookupRun,
+  type StartServer,
+} from '../../../tools/resolver/run.ts';
+import { byteLength } from '../../../tools/resolver/search-list.ts';
+import { clientsNamed } from '../client-choice.ts';
+import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
+import { LiveNetwork, rehearse } from '../live-network.ts';
+import { printAs } from './trace-formats.ts';
+import { parseTraceOptions, type TraceVerbOptions } from './trace-options.ts';
+import { readText } from '../named-file.ts';
+import { gatherSettings, sendsNothing } from './trace-settings.ts';
+import { printComparison } from './trace-comparison.ts';
+import { printTrace } from './trace-text.ts';
+
+/** The verb `trace`. */
+export const trace: Command = { name: 'trace', run };
+
+const liveLimitMs = 60_000;
+const plannedLimitMs = 600_000;
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  return traceName(parseTraceOptions(words), io);
+}
+
+async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
+  if (options.replay !== null) return show(readSaved(options.replay), options, io);
+  const name = checkedName(options.name);
+  if (isIP(name) !== 0) io.err(`ndots trace: ${addressHint(name)}\n`);
+  const chosen = clientsNamed(options.clients);
+  const { settings, notes, from, assumed } = await gatherSettings(options, io);
+  for (const note of notes) io.err(`ndots trace: ${note}\n`);
+  if (from !== null && !sendsNothing(options))
+    io.err(
+      `ndots trace: the settings are those of ${from}; the queries leave from this machine (--plan sends none)\n`,
+    );
+  const script = await readScript(options);
+  const planned = sendsNothing(options);
+  // What is odd about the manifests has been told already if a pod was looked for in them. A
+  // Corefile of its own may have further oddities.
+  const told = notes.map((note) => note.split('\n')[0] ?? '');
+  const tell = (text: string): void => {
+    const isOld =
+      options.corefile === null
+        ? options.manifests !== null && from !== null
+        : told.some((line) => text.includes(line));
+    if (!isOld) io.err(`ndots trace: ${text}\n`);
+  };
+  const start = await serverStarter(options, script, settings, io, tell);
+  if (!planned && settings.resolvConf === null) {
+    throw new Problem({
+      code: 'no-resolv-conf',
+      text: 'there is no /etc/resolv.conf to take the servers from',
+      remedy: 'Name a server (@10.96.0.10), give --resolv-conf FILE, or plan with --plan.',
+    });
+  }
+  const limitMs = options.timeoutMs ?? (planned ? plannedLimitMs : liveLimitMs);
+  const documents: TraceDocument[] = [];
+  for (const client of chosen) {
+    const startedAt = planned ? null : new Date(systemClock.wall()).toISOString();
+    const plan = planFor(client, name, options, settings, limitMs);
+    const again = (other: LookupPlan): Promise<LookupRun> =>
+      planLookup(other, script, seededRandom(1), start);
+    const done = planned ? await again(plan) : await lookLive(plan, options);
+    const cheaper = planned && !done.cut ? await findCheaper(done, again) : [];
+    documents.push(makeReport(done, cheaper, { startedAt, from, assumed }));
+  }
+  return show(documents, options, io);
+}
+
+/**
+ * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots
+ * serve, and so it is loaded only then.
+ * @param tell hears what is odd about Corefile and objects
+ */
+async function serverStarter(
+  options: TraceVerbOptions,
+  script: Script,
+  settings: Settings,
+  io: Io,
+  tell: (text: string) => void,
+): Promise<StartServer | undefined> {
+  const { corefile, manifests, clusterDomain, plan } = options;
+  if (corefile === null && (manifests === null || plan)) return undefined;
+  const { corefileFor, corefileOf, traceServer } = await import('./trace-server.ts');
+  const given = corefile === null ? null : readText(corefile, 'Corefile');
+  return traceServer({
+    corefile:
+      corefile === null || given === null
+        ? corefileFor(manifests ?? '', clusterDomain)
+        : corefileOf(corefile, given, manifests),
+    script,
+    client: settings.host.addresses[0] ?? '10.244.0.10',
+    env: io.env,
+    tell,
+  });
+}
+
+function planFor(
+  client: Client,
+  name: string,
+  options: TraceVerbOptions,
+  settings: Settings,
+  limitMs: number,
+): LookupPlan {
+  const { families, addrConfig, repeat } = options;
+  return { client, name, families, addrConfig, settings, repeat, limitMs };
+}
+
+async function lookLive(plan: LookupPlan, options: TraceVerbOptions): Promise<LookupRun> {
+  // Timers of the clock do not hold the process; this one does, until the lookup is over.
+  const hold = setTimeout(() => {}, plan.limitMs + 1000);
+  try {
+    await rehearse(plan, secureRandom);
+    return await runLookup(
+      plan,
+      (made) => new LiveNetwork(made, options.port),
+      systemClock,
+      secureRandom,
+      true,
+    );
+  } finally {
+    clearTimeout(hold);
+  }
+}
+
+function checkedName(name: string | null): string {
+  if (name === null || name === '') {
+    throw new Problem({
+      code: 'usage',
+      text: 'which name?',
+      remedy: 'As in: ndots trace redis.cache',
+    });
+  }
+  if (name.includes('\uFFFD')) {
+    throw new Problem({
+      code: 'usage',
+      text: 'the name is not valid UTF-8',
+      remedy: 'Names outside ASCII go into DNS in their xn-- form.',
+    });
+  }
+  // A name that no client can send is still worth a trace, but not one that is not even close to a
+  // name.
+  if (byteLength(name) > 4096) {
+    throw new Problem({
+      code: 'usage',
+      text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255`,
+    });
+  }
+  // eslint-disable-next-line no-control-regex -- that is what is looked for
+  if (/[\u0000-\u0020\u007f]/.test(name)) {
+    throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
+  }
+  const host = hostWithin(name);
+  if (host !== null)
+    throw new Problem({
+      code: 'usage',
+      text: `${name} is more than a name: programs look up its host alone`,
+      hint: isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
+    });
+  return name;
+}
+
+/** The host of a URL, of `host:port`, `user@host` or `host/path`; null: it is none of these. */
+function hostWithin(text: string): string | null {
+  if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
+  const parts =
+    /^(?:[a-z][a-z\d+.-]{0,30}:\/\/)?(?:[^@/?#]{0,256}@)?(\[[^\]]{1,64}\]|[^:/?#@[\]]{1,256})(?::[^/?#]{0,256})?(?:[/?#].*)?$/i.exec(
+      text,
+    );
+  const host = parts?.[1]?.replace(/^\[|\]$/g, '') ?? text;
+  return host === text ? null : host;
+}
+
+function addressHint(address: string): string {
+  return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
+}
+
+async function readScript(options: TraceVerbOptions): Promise<Script> {
+  if (options.answers === null) return emptyScript;
+  const text = readText(options.answers, 'answers file');
+  // JSON is YAML too, but much faster to read as what it is.
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const { parse, YAMLParseError } = await import('yaml');
+    try {
+      value = parse(text);
+    } catch (error) {
+      if (!(error instanceof YAMLParseError)) throw error;
+      const at = error.linePos?.[0];
+      throw new Problem({
+        code: 'bad-answers-file',
+        text: `${options.answers} is no YAML: ${withoutPlace(error.message)}`,
+        place:
+          at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
+        remedy: 'docs/answers-file.md describes the format.',
+      });
+    }
+  }
+  return parseAnswers(value, options.answers);
+}
+
+/** The library's message ends with the place, and lines of the file follow. */
+function withoutPlace(message: string): string {
+  return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
+}
+
+/** What traces that were saved by earlier versions do not have. */
+const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
+
+function readSaved(file: string): TraceDocument[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(readText(file, 'saved trace'));
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw new Problem({
+      code: 'bad-trace',
+      text: `${file}: this is no JSON, and so no trace saved by ndots`,
+      remedy: 'ndots trace NAME --save FILE writes it.',
+      cause: error,
+    });
+  }
+  const list =
+    (value as { kind?: string; items?: unknown[] }).kind === 'TraceList'
+      ? (value as { items: unknown[] }).items
+      : [value];
+  for (const item of list) {
+    const { apiVersion, kind } = (item ?? {}) as { apiVersion?: string; kind?: string };
+    if (apiVersion !== 'ndots.dev/v1' || kind !== 'Trace') {
+      throw new Problem({
+        code: 'bad-trace',
+        text: `${file}: this is no trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)`,
+      });
+    }
+  }
+  return (list as TraceDocument[]).map((document) => ({
+    ...Object.assign({ startedAt: null, from: null, assumed: null }, document),
+    queries: document.queries.map((query) => Object.assign({ ...later, wireId: query.id }, query)),
+  }));
+}
+
+function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io: Io): number {
+  const json = `${JSON.stringify(documents.length === 1 ? documents[0] : { apiVersion: 'ndots.dev/v1', kind: 'TraceList', items: documents }, null, 2)}\n`;
+  if (options.save !== null) {
+    try {
+      writeFileSync(options.save, json);
+    } catch (error) {
+      throw new Problem({
+        code: 'unwritable-file',
+        text: `${options.save}: cannot be written: ${whyFailed(error)}`,
+        cause: error,
+      });
+    }
+  }
+  const many = documents.length > 1;
+  const { output } = options;
+  const text = {
+    colour: wantsColour(options, io),
+    wide: output === 'wide',
+    columns: io.columns,
+  };
+  if (output === 'json') io.out(json);
+  else if (output === 'text' || output === 'wide') {
+    // With many clients their differences are what is asked for, and each one's trace is a page of
+    // its own.
+    const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
+    const parts = brief ? [] : documents.map((document) => printTrace(document, text));
+    if (many) parts.push(printComparison(documents, text));
+    io.out(parts.join('\n'));
+  } else io.out(printAs(output, documents));
+  return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;
+}

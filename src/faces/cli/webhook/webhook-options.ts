@@ -1,0 +1,165 @@
+/** The command line of `ndots webhook`. */
+import { nearest } from '../../../server/base/problem.ts';
+import type { Mode } from '../../../addons/webhook/admission.ts';
+import {
+  clusterGiven,
+  clusterKeys,
+  clusterOptions,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { firstGiven, parseOptions } from '../option-parse.ts';
+import { choice, file, integer, namespaceName, text, usage } from '../option-values.ts';
+
+const actions = ['serve', 'policy'] as const;
+
+/** What a command line of `ndots webhook` says. */
+export interface WebhookOptions extends ClusterOptions {
+  readonly action: (typeof actions)[number];
+  readonly mode: Mode;
+  readonly ndots: number | null;
+  /** File with `namespace/workload: ndots`. */
+  readonly advice: string | null;
+  readonly host: string;
+  readonly port: number;
+  readonly namespace: string | null;
+  readonly service: string;
+  readonly secret: string;
+  readonly configuration: string;
+  /**
+   * Certificate and key that are maintained elsewhere; null: the webhook keeps its own in the
+   * Secret.
+   */
+  readonly files: { readonly cert: string; readonly key: string } | null;
+  readonly name: string;
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+}
+
+const label: OptionValue<readonly [string, string]> = {
+  placeholder: 'KEY=VALUE',
+  read(given, name) {
+    const at = given.indexOf('=');
+    if (at <= 0) throw usage(`${name} takes KEY=VALUE, not "${given}"`);
+    return [given.slice(0, at), given.slice(at + 1)];
+  },
+};
+
+const table = {
+  ...group('What pods get', {
+    mode: one(
+      '--mode',
+      choice('MODE', ['advise', 'enforce']),
+      'advise: only tell, in an annotation (default); enforce: set it',
+    ),
+    ndots: one(
+      '--ndots',
+      integer('N', 0, 15),
+      'for pods that nobody asks for (default: those are left alone)',
+    ),
+    advice: one('--advice', file(), 'YAML with NAMESPACE/WORKLOAD: NDOTS, from what was measured'),
+  }),
+  ...group('Server', {
+    host: one('--host', text('IP'), 'listen here (all addresses)'),
+    port: one('--port', integer('PORT', 0, 65_535), 'listen here (8443)'),
+    cert: one(
+      '--cert',
+      file(),
+      'certificate that somebody else keeps (cert-manager); read again when it changes',
+    ),
+    key: one('--key', file(), 'its key'),
+  }),
+  ...group('Cluster', {
+    namespace: one(
+      '--namespace',
+      namespaceName,
+      'of Service and Secret (MY_POD_NAMESPACE, or that of the pod)',
+    ),
+    service: one('--service', text('NAME'), 'by which the API server calls (ndots-webhook)'),
+    secret: one('--secret', text('NAME'), 'where the certificate is kept (ndots-webhook)'),
+    configuration: one(
+      '--configuration',
+      text('NAME'),
+      'MutatingWebhookConfiguration that is told the authority (ndots-webhook)',
+    ),
+    ...clusterOptions,
+  }),
+  ...group('Policy', {
+    name: one('--name', text('NAME'), 'of policy and binding (ndots-dns)'),
+    labels: many(
+      '--namespace-label',
+      label,
+      'only namespaces with this label; several: all of them',
+    ),
+  }),
+};
+
+/** What one of the two actions looks at, and the other does not. */
+const ofServe = [
+  'mode',
+  'advice',
+  'host',
+  'port',
+  'cert',
+  'key',
+  'namespace',
+  'service',
+  'secret',
+  'configuration',
+  ...clusterKeys,
+] as const;
+const ofPolicy = ['name', 'labels'] as const;
+
+/** The help of `ndots webhook`. */
+export const webhookUsage: Usage = {
+  synopsis: 'serve [--mode enforce] | policy [--ndots N]',
+  examples: [
+    ['policy --ndots 2 | kubectl apply -f -', 'Kubernetes 1.36 and later'],
+    ['serve --mode enforce', 'as a webhook, in a pod'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Pods ask with the annotations ndots.dev/dns-ndots: "2" and ndots.dev/dns-options: "timeout:1,single-request-reopen", in the template of their workload; a namespace asks for all of its pods. ndots.dev/dns: "off" on either: nothing is changed. Options that a pod’s own dnsConfig names are never touched.',
+    'Exit codes: 0 done, 2 it could not be done, 3 wrong usage.',
+  ],
+  words: { words: actions },
+};
+
+/** @param env for `MY_POD_NAMESPACE` */
+export function parseWebhookOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): WebhookOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  const [given = '', ...more] = rest;
+  const action = actions.find((one) => one === given);
+  if (action === undefined) {
+    const meant = nearest(given, actions);
+    throw usage(
+      given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`,
+      meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`,
+    );
+  }
+  if (more.length > 0) throw usage(`unexpected word "${more[0]}"`);
+  const others: readonly (keyof typeof table)[] = action === 'serve' ? ofPolicy : ofServe;
+  const other = firstGiven(table, values, others);
+  if (other !== null) throw usage(`${other} is for ${action === 'serve' ? 'policy' : 'serve'}`);
+  const { cert, key } = values;
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key belong together');
+  return {
+    action,
+    mode: values.mode ?? 'advise',
+    ndots: values.ndots,
+    advice: values.advice,
+    host: values.host ?? '::',
+    port: values.port ?? 8443,
+    namespace: values.namespace ?? env['MY_POD_NAMESPACE'] ?? null,
+    service: values.service ?? 'ndots-webhook',
+    secret: values.secret ?? 'ndots-webhook',
+    configuration: values.configuration ?? 'ndots-webhook',
+    files: cert === null || key === null ? null : { cert, key },
+    ...clusterGiven(values),
+    name: values.name ?? 'ndots-dns',
+    namespaceLabels: Object.fromEntries(values.labels),
+  };
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { serveAnswers } from '../../../test/kit/local-answers.ts';
+import { runCommand } from '../../../test/kit/trace-command.ts';
+import { loadVerb } from './verbs.ts';
+import type { VerbName } from './verb-names.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-wrong-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+function written(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+const bad = written('bad.yaml', 'a: [\n');
+const noKey = written('key', '# no key\n');
+const binary = written('binary', '\0'.repeat(100));
+const mapping = written('mapping.yaml', 'a: 1\n');
+mkdirSync(join(folder, 'dir'));
+
+const ofManifests = ['trace', 'a', '--manifests', 'examples/cluster'];
+
+/** Words, exit code, what is told. */
+const cases: readonly (readonly [words: readonly string[], code: number, told: RegExp])[] = [
+  [['trace', 'a', '-c', ''], 3, /^ndots trace: -c needs the name of a client/],
+  [['trace', 'a', '-c', ','], 3, /-c needs the name of a client/],
+  [['trace', 'a', '--answers', bad], 2, /bad\.yaml is no YAML: Flow sequence[^\n]*\]\n {2}at /],
+  [
+    ['trace', 'a', '-n', 'b ad', '--manifests', 'examples/cluster'],
+    3,
+    /-n takes the name of a namespace, not "b ad"/,
+  ],
+  [['doctor', 'cluster', '-n', 'Kube_System'], 3, /-n takes the name of a namespace/],
+  [['exec', 'web', '-n', '', '--', 'trace', 'a'], 3, /-n takes the name of a namespace, not ""/],
+  [['exec', 'web', '--', 'cat', '/etc/hosts'], 3, /no verb 'cat'\n {2}Behind -- stands a verb of /],
+  [['query', 'a.b', 'TYPE99999'], 3, /"TYPE99999" is no record type\n {2}Types are numbers up to /],
+  [['query', '@nohost.invalid', 'a.b'], 2, /does not resolve: nohost\.invalid: the name /],
+  [['query', 'a.b', '-k', noKey], 2, /key: there is no key in it/],
+  [['webhook', 'serve', '--advice', mapping], 2, /"a: 1" is not NAMESPACE\/WORKLOAD: NDOTS/],
+  [['doctor', '--rbac', 'extra.pcap'], 3, /--rbac reads nothing, and not "extra\.pcap"/],
+  [['doctor', '--explain', 'ND3001', 'x.pcap'], 3, /--explain reads nothing, and not "x\.pcap"/],
+  [['webhook', 'policy', '--advice', 'x'], 3, /--advice is for serve/],
+  [['webhook', 'policy', '--mode', 'enforce'], 3, /--mode is for serve/],
+  [['webhook', 'serve', '--name', 'x'], 3, /--name is for policy/],
+  [
+    ['etcd', 'get', 'a.b', '--cacert', '/nowhere', '--endpoints', 'https://127.0.0.1:1'],
+    2,
+    /cannot read \/nowhere: no such file or directory\n {2}Check the files of --cacert, --cert and --key/,
+  ],
+  [['size', '--follow'], 3, /--follow needs --namespace, --configmap and --target/],
+  [['lab', 'rules', '--manifests', 'examples/cluster', '-o', 'json'], 3, /rules takes no -o/],
+  [['lab', 'down', '-o', 'json'], 3, /down takes no -o/],
+  [
+    [...ofManifests, '--from', 'deploy/web', '--context', 'foo', '--kubeconfig', '/nonexistent'],
+    3,
+    /--manifests or the cluster, not both/,
+  ],
+  [[...ofManifests, '--as-group', 'x'], 3, /--manifests or the cluster, not both/],
+  [[...ofManifests, '-n', 'nosuch'], 2, /there is no namespace nosuch in examples\/cluster/],
+  [['trace', 'a', '--manifests', binary], 2, /binary is no YAML: it is binary/],
+  [['trace', 'a', '--as-group', 'x'], 3, /--as-group means nothing without a pod/],
+  [['trace', 'a', '--replay', 'x.json'], 3, /--replay prints what was saved, and takes no "a"/],
+  [['trace', '--replay', 'x.json', '--plan'], 3, /takes no "--plan"/],
+  [['webhook', 'policy', '--kubeconfig', 'x'], 3, /--kubeconfig is for serve/],
+  [['webhook', 'policy', '--as', 'x'], 3, /--as is for serve/],
+  [['webhook', 'policy', '--as-group', 'x'], 3, /--as-group is for serve/],
+  [['lint', '--explain', 'CF01', 'foo'], 3, /--explain reads nothing, and not "foo"/],
+  [['lint', '--rules', 'foo'], 3, /--rules reads nothing, and not "foo"/],
+  [['lint', '--rules', '--only', 'CF01'], 3, /--rules reads nothing, and not "--only"/],
+  [['lint', '--explain', 'CF01', '--context', 'x'], 3, /not "--context"/],
+  [['lint', '--fix', '--context', 'x'], 3, /take files, not standard input or the cluster/],
+  [['doctor', '--explain', 'ND3001', '--cluster'], 3, /reads nothing, and not "--cluster"/],
+  [['doctor', 'x.pcap', '--name', 'a.b'], 3, /--name is for a living cluster/],
+  [['check', 'list', '-f', 'x'], 3, /list takes no --file/],
+  [['check', 'init', '-o', 'json'], 3, /init takes no --output/],
+  [['check', 'run', '--listen', ':1'], 3, /run takes no --listen/],
+  [['check', 'serve', '--nagios'], 3, /serve takes no --nagios/],
+  [['check', 'serve', '--keep-failed', '1'], 3, /--keep-failed goes with --kuberhealthy/],
+  [['lab', 'run', 'all', '--context', 'x'], 3, /run takes no --context/],
+  [['lab', 'list', '--corefile', 'x'], 3, /list takes no --corefile/],
+  [['size', '--nodes', '1', '--cores', '1', '--cpu', '1'], 3, /--cpu needs --metrics or --follow/],
+  [['size', '--follow', '--nodes', '1'], 3, /--follow takes no --nodes/],
+  [['etcd', 'get', 'a.b', '--ttl', '5'], 3, /get takes no --ttl/],
+  [['etcd', 'put', 'a.b', '10.0.0.1', '--below'], 3, /put takes no --below/],
+  [['cache', 'flush', '--all', '-n', 'x'], 3, /--namespace goes with --cluster/],
+  [['lint', 'x', '--timeout', '5s'], 3, /--timeout goes with --live\n/],
+  [['check', 'run', '--context', 'x'], 3, /--context goes with --service or --file or /],
+  [['check', 'serve', '--kuberhealthy', '--vip', '10.0.0.1'], 3, /--vip is for the checks of a f/],
+  [['check', 'run', '-o', 'nagios', '--fail-on', 'warning'], 3, /--fail-on is for the others/],
+  [['doctor', 'x.pcap', '--for', '5s'], 3, /--for goes with -i or --interface or --netns or /],
+  [['doctor', 'cluster', '--evidence', 'x'], 3, /--evidence is for captures/],
+  [['doctor', 'cluster', '--port', '5353'], 3, /--port is for captures/],
+  [['capture', 'x.pcap', '--netns', '/nowhere'], 3, /either files or a live capture, not both/],
+  [['capture', '--dnstap', 'tcp:127.0.0.1:1', '--pid', '1'], 3, /--dnstap listens in the network/],
+  [['capture', 'join', 'a', 'b', '--count', '5'], 3, /join takes no --count/],
+  [['cache', 'flush', '--all', '--cluster', '--ca', 'x'], 3, /does not look at the certificates/],
+  [['etcd', 'list', '--password', 'x'], 3, /--password needs --user, too/],
+  [['lab', 'run', 'all', '--model', '--pcap', 'x'], 3, /--model takes no --pcap/],
+  [['rollout', 'rehearse', '--model', '-m', 'nftables'], 3, /--model takes no --mode/],
+  [['trace', 'a', '--cgo'], 3, /--cgo goes with --client\n/],
+  [['trace', 'a', '--compare'], 3, /--compare goes with --client or --replay/],
+  [['trace', 'a', '--plan', '--port', '5353'], 3, /nothing is sent, and so --port means nothing/],
+  [
+    ['trace', 'a', '--from', 'deploy/web', '--resolv-conf', 'x'],
+    3,
+    /--from POD or --resolv-conf, not both/,
+  ],
+  [['serve', '-x'], 3, /flag provided but not defined: -x\n/],
+];
+
+describe('what is wrong is said, and the exit code says whose it is:', () => {
+  for (const [words, code, told] of cases)
+    test(words.join(' ').replaceAll(`${folder}/`, ''), async () => {
+      const [verb = '', ...rest] = words;
+      const ran = await runCommand(await loadVerb(verb as VerbName), rest);
+      assert.match(ran.err, told);
+      assert.equal(ran.code, code);
+      assert.equal(ran.out, '');
+    });
+});
+
+test('what is odd about manifests is told once, with a Corefile and without', async () => {
+  const trace = await loadVerb('trace');
+  const corefile = written('Corefile', '.:53 {\n kubernetes cluster.local\n}\n');
+  for (const more of [[], ['--corefile', corefile]]) {
+    const { err } = await runCommand(trace, ['a', '--manifests', bad, ...more]);
+    assert.equal(err.split('this is no YAML').length, 2, err);
+  }
+});
+
+test('the report of bench fits a terminal of 40 columns', async () => {
+  const server = await serveAnswers({ rules: [] });
+  const words = [`127.0.0.1:${server.port}`, '--for', '1', '--rate', '100'];
+  const { out } = await runCommand(await loadVerb('bench'), words, {}, { columns: 40 });
+  await server.close();
+  assert.match(out, /^sent [^]*up to .* #+ /m);
+  for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+});
+
+test('rbac of the cluster is printed with the word cluster, too', async () => {
+  const { code } = await runCommand(await loadVerb('doctor'), ['cluster', '--rbac']);
+  assert.equal(code, 0);
+});

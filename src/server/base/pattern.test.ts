@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { costsAtMost } from '../../../test/kit/growth.ts';
+import { compilePattern, PatternError } from './pattern.ts';
+import { seededRandom } from './random.ts';
+
+function refusal(source: string): PatternError {
+  try {
+    compilePattern(source);
+  } catch (error) {
+    assert.ok(error instanceof PatternError);
+    return error;
+  }
+  return assert.fail(`${source.slice(0, 40)} is taken`);
+}
+
+/** Letters a and b. */
+function letters(count: number, seed: number): string {
+  const random = seededRandom(seed);
+  return Array.from({ length: count }, () => 'ab'[random.integer(2)]!).join('');
+}
+
+describe('patterns', () => {
+  test('a group that took no part is not there, by number and by name', () => {
+    const { groups, named } = compilePattern('(?P<first>a)|(?<second>b)').exec('xb')!;
+    assert.deepEqual(groups, ['b', undefined, 'b']);
+    assert.deepEqual(named, { first: undefined, second: 'b' });
+  });
+
+  test('a pattern keeps nothing from one text to the next', () => {
+    const pattern = compilePattern('(a+)(b*)');
+    for (const text of ['aab', 'ab', 'x', 'aab']) {
+      assert.deepEqual(pattern.exec(text)?.groups[0], /a+b*/.exec(text)?.[0]);
+      assert.equal(pattern.test(text), text !== 'x');
+    }
+  });
+
+  test('of RE2 there is no back reference and no look-around, and the hint says so', () => {
+    const { message, hint } = refusal('(a)\\1');
+    assert.equal(message, 'error parsing regexp: invalid escape sequence: `\\1`');
+    assert.match(hint, /no back references, no look-around/);
+    assert.match(refusal('(?P<a>x)(?P<a>y)').hint, /name of its own/);
+    assert.match(refusal('(x{100}){11}').hint, /at most 1000/);
+  });
+});
+
+describe('limits of patterns', () => {
+  test('10 000 bytes are taken, one more is refused in the words of CoreDNS', () => {
+    assert.equal(compilePattern('é'.repeat(5000)).test('é'.repeat(5000)), true);
+    assert.equal(refusal(`${'é'.repeat(5000)}a`).message, 'regex pattern too long: 10001 > 10000');
+  });
+
+  test('a list of thousands of names is taken', () => {
+    const names = Array.from({ length: 550 }, (_, index) => `host-${index}\\.example`);
+    const pattern = compilePattern(`^(${names.join('|')})\\.$`);
+    assert.equal(pattern.test('host-549.example.'), true);
+    assert.equal(pattern.test('host-550.example.'), false);
+  });
+
+  for (const source of [
+    '[ab]{1000}'.repeat(13),
+    `(?:${'x'.repeat(9900)}){1000}`,
+    `(?:[)]${'x'.repeat(99)}){999}`,
+    `(?:\\)${'x'.repeat(9)}{10}){90}`.repeat(9),
+  ]) {
+    test(`${source.slice(0, 24)}… unfolds to too much, and the hint says to how much`, async () => {
+      const { kind, message, hint } = refusal(source);
+      assert.equal(kind, 'size');
+      assert.equal(message, `error parsing regexp: expression too large: \`${source}\``);
+      assert.match(hint, /unfold to some \d+ instructions; at most 12000 are taken/);
+      // To unfold it takes more than a hundred times as long as a pattern of the largest size.
+      await costsAtMost(
+        20,
+        () => refusal(source),
+        () => compilePattern('[ab]{1000}'.repeat(6)),
+      );
+    });
+  }
+
+  test('counted repeats of usual size are taken', () => {
+    for (const source of [
+      '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.){1,10}$',
+      '^([0-9a-f]\\.){32}ip6\\.arpa\\.$',
+      'x{1000}',
+    ])
+      assert.doesNotThrow(() => compilePattern(source));
+  });
+
+  test('texts that bring a pattern into ever new states do not fill the memory', () => {
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    // A state says at which of the last 17 places there was an a: 131 072 of them.
+    const patterns = Array.from({ length: 4 }, (_, i) => compilePattern(`a[ab]{16}c{${i + 1}}d|c`));
+    const attack = (from: number): void => {
+      for (let seed = from; seed < from + 300; seed++)
+        for (const pattern of patterns) assert.ok(pattern.test(`${letters(240, seed)}cd`));
+    };
+    const heap = (): number => {
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    attack(1);
+    const before = heap();
+    attack(301);
+    attack(601);
+    const grown = heap() - before;
+    assert.ok(grown < 500_000, `${grown} bytes`);
+    assert.ok(before < 40_000_000, `${before} bytes`);
+  });
+});

@@ -1,0 +1,46 @@
+/** Stack traces whose places are in the sources instead of the bundle. */
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Source maps by the path of the bundled file; null: the file has none. */
+const maps = new Map<string, SourceMap | null>();
+
+/**
+ * The stack of an error for the log, with places in the sources in place of those in the bundled
+ * files. Source maps are read only now, because reading them at the start would cost every server 5
+ * MiB.
+ */
+export function sourceStack(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return stack.replace(
+    /(file:\/\/[^\s()]+?\.js):(\d+):(\d+)/g,
+    (place, url: string, line: string, column: string) =>
+      sourceOf(url, Number(line), Number(column)) ?? place,
+  );
+}
+
+/** The place in the sources, e.g. `src/server/transport/udp/udp-batch.ts:12:3`; null if there is no map. */
+function sourceOf(url: string, line: number, column: number): string | null {
+  const file = fileURLToPath(url);
+  const found = mapOf(file)?.findEntry(line - 1, column - 1);
+  if (found === undefined || !('originalSource' in found)) return null;
+  const source = resolve(dirname(file), found.originalSource);
+  return `${source}:${found.originalLine + 1}:${found.originalColumn + 1}`;
+}
+
+function mapOf(file: string): SourceMap | null {
+  let map = maps.get(file);
+  if (map === undefined) {
+    const path = `${file}.map`;
+    // The error must be reported even if the package has no maps, or damaged ones.
+    try {
+      map = existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : null;
+    } catch {
+      map = null;
+    }
+    maps.set(file, map);
+  }
+  return map;
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
+import { describe, test } from 'node:test';
+import { createSecureContext } from 'node:tls';
+import { testCertificate } from '../../../test/kit/certificate.ts';
+import { whyFailed } from './why-failed.ts';
+
+async function failureOf(run: () => unknown): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    const text = whyFailed(error);
+    assert.doesNotMatch(text, /\bE[A-Z]{4,}|ERR_|error:|_/, 'a code of the runtime');
+    return text;
+  }
+  return assert.fail('it works');
+}
+
+describe('a failure is told in words', () => {
+  test('of a file that is not there', async () => {
+    assert.equal(await failureOf(() => readFileSync('/nowhere')), 'no such file or directory');
+    assert.equal(await failureOf(() => readFileSync('/')), 'it is a directory');
+  });
+
+  test('of a URL in the place of a file', async () => {
+    for (const url of ['https://example.com/Corefile', 's3://bucket/x.pcap'])
+      assert.match(await failureOf(() => readFileSync(url)), /a URL, not a file: download it/);
+    assert.equal(await failureOf(() => readFileSync('/no://where')), 'no such file or directory');
+  });
+
+  test('of a port that nobody listens at, by address and by name', async () => {
+    const refused = async (host: string): Promise<void> => {
+      const socket = connect({ host, port: 1 });
+      const [error] = (await once(socket, 'error')) as [Error];
+      throw error;
+    };
+    assert.match(await failureOf(() => refused('127.0.0.1')), /nobody listens there/);
+    assert.match(await failureOf(() => refused('localhost')), /nobody listens there/);
+  });
+
+  test('of a name that is none', async () => {
+    assert.match(await failureOf(() => lookup('nowhere.invalid')), /^the name /);
+  });
+
+  test('of a client certificate that the other side does not want', async () => {
+    // As the runtime tells it of a server in Go (certificates of clients that have expired), and of
+    // OpenSSL's.
+    const alert = (text: string, number: number): Error =>
+      new Error(
+        `40B3A181047F0000:error:0A000412:SSL routines:ssl3_read_bytes:${text}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number ${number}\n`,
+      );
+    const fail = (error: Error) => (): never => {
+      throw error;
+    };
+    assert.equal(
+      await failureOf(fail(alert('ssl/tls alert bad certificate', 42))),
+      'the other side refuses our certificate',
+    );
+    assert.equal(
+      await failureOf(fail(alert('tlsv13 alert certificate required', 116))),
+      'the other side wants a client certificate',
+    );
+    assert.equal(
+      await failureOf(fail(alert('tlsv1 alert internal error', 80))),
+      'the other side ended TLS: internal error',
+    );
+  });
+
+  test('of what the library of TLS says, by its reason alone', async () => {
+    const text =
+      '40B3:error:0A0000C1:SSL routines:tls_early_post_process:no shared cipher:ssl.c:1:';
+    assert.equal(
+      await failureOf(() => {
+        throw new Error(text);
+      }),
+      'no shared cipher',
+    );
+  });
+
+  test('of files for TLS that are no PEM, or of two pairs', async () => {
+    const key = 'no key';
+    assert.match(
+      await failureOf(() => createSecureContext({ cert: 'no certificate', key })),
+      /no PEM text/,
+    );
+    assert.match(
+      await failureOf(() => createSecureContext({ cert: testCertificate, key })),
+      /no PEM text|no key/,
+    );
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { read } from '../../../test/corefiles/read.ts';
+import { overlapProblems } from './overlap.ts';
+
+interface Extra {
+  readonly binds?: readonly string[];
+  readonly hasView?: boolean;
+}
+
+/** The blocks of a Corefile, each with its binds and view in order. */
+function problems(text: string, ...extras: Extra[]): string[] {
+  const claims = read(text).corefile.blocks.map(({ keys }, at) => ({
+    keys,
+    binds: extras[at]?.binds ?? [],
+    hasView: extras[at]?.hasView ?? false,
+  }));
+  return overlapProblems(claims).map(({ message }) => message);
+}
+
+describe('server blocks that claim the same', () => {
+  test('zone, port and scheme are refused', () => {
+    assert.deepEqual(problems('example.org {\n}\nExample.ORG:53 {\n}'), [
+      'cannot serve dns://example.org.:53 - it is already defined',
+    ]);
+  });
+
+  test('key twice in one block are refused', () => {
+    assert.deepEqual(problems('a a'), ['cannot serve dns://a.:53 - it is already defined']);
+  });
+
+  test('zone on other ports or schemes are fine', () => {
+    assert.deepEqual(problems('a {\n}\na:54 {\n}\ntls://a {\n}\ntls://a:53 {\n}'), []);
+  });
+
+  test('zone on different addresses are fine, on the same one not', () => {
+    const [one, two] = [{ binds: ['127.0.0.1'] }, { binds: ['::1', '127.0.0.2'] }];
+    assert.deepEqual(problems('a {\n}\na {\n}', one, two), []);
+    assert.deepEqual(problems('a {\n}\na {\n}', one, one), [
+      'cannot serve dns://a.:53 on 127.0.0.1 - it is already defined',
+    ]);
+  });
+
+  test('zone once bound and once unbound overlap, whichever comes first', () => {
+    const bound = { binds: ['127.0.0.1'] };
+    assert.deepEqual(problems('a {\n}\na {\n}', bound), [
+      'cannot serve dns://a.:53 - zone overlap listener capacity with dns://a.:53 on 127.0.0.1',
+    ]);
+    assert.deepEqual(problems('a {\n}\na {\n}', {}, bound), [
+      'cannot serve dns://a.:53 on 127.0.0.1 - zone overlap listener capacity with dns://a.:53',
+    ]);
+  });
+
+  test('zone with views share it, also with one block that has none', () => {
+    const view = { hasView: true };
+    assert.deepEqual(problems('a {\n}\na {\n}\na {\n}', view, view), []);
+    assert.deepEqual(problems('a {\n}\na {\n}', {}, view), []);
+  });
+
+  test('zone as names and as a CIDR are found', () => {
+    assert.deepEqual(problems('10.in-addr.arpa {\n}\n10.0.0.0/8 {\n}'), [
+      'cannot serve dns://10.in-addr.arpa.:53 - it is already defined',
+    ]);
+  });
+});

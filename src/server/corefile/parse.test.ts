@@ -1,0 +1,343 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { read } from '../../../test/corefiles/read.ts';
+import type { World } from '../../../test/corefiles/read.ts';
+import { setting } from './properties.ts';
+import { directive } from './syntax.ts';
+import type { Directive, Property, ServerBlock } from './tree.ts';
+import { word } from './values.ts';
+
+/** A block as nested lists of words. */
+type Words = (string | Words)[];
+
+const line = (name: string, { args, block }: Directive | Property): Words => [
+  name,
+  ...args.map(({ text }) => text),
+  ...(block === null ? [] : [block.map((property) => line(property.name.text, property))]),
+];
+const show = ({ keys, directives }: ServerBlock): Words => [
+  keys.map(({ text }) => text).join(' '),
+  ...directives.map((found) => line(found.name, found)),
+];
+
+function blocks(text: string, world: World = {}): Words[] {
+  const { corefile, problems } = read(text, world);
+  assert.deepEqual(
+    problems.map(({ message }) => message),
+    [],
+  );
+  return corefile.blocks.map(show);
+}
+
+const keys = (text: string, world: World = {}): [string, string, number][] =>
+  read(text, world).corefile.blocks.flatMap((block) =>
+    block.keys.map(({ scheme, zone, port }): [string, string, number] => [scheme, zone, port]),
+  );
+
+describe('structure', () => {
+  test('addresses, then directives in braces; a directive has arguments and properties', () => {
+    assert.deepEqual(
+      blocks('example.org {\n log\n cache 30 a b {\n  prefetch 1\n  keepttl\n }\n}'),
+      [['example.org', ['log'], ['cache', '30', 'a', 'b', [['prefetch', '1'], ['keepttl']]]]],
+    );
+  });
+
+  test('the last } of the file may be missing behind that of a directive, as in CoreDNS, with a warning', () => {
+    const text = '. {\n  cache {\n    keepttl\n}\n';
+    assert.deepEqual(blocks(text), [['.', ['cache', [['keepttl']]]]]);
+    assert.deepEqual(
+      read(text).warnings.map(({ code, message, hint }) => [code, message, hint]),
+      [
+        [
+          'corefile-end',
+          'the last } of the file is missing',
+          "Most likely the } of 'cache' at Corefile:2 is missing.",
+        ],
+      ],
+    );
+  });
+
+  test('words behind a } are one more directive of that name, as in CoreDNS, with a warning', () => {
+    const text = '. {\n acl {\n  allow\n } x example.org {\n  block\n } y\n log\n}';
+    assert.deepEqual(blocks(text), [
+      ['.', ['acl', [['allow']]], ['acl', 'example.org', [['block']]], ['acl'], ['log']],
+    ]);
+    const { corefile, warnings } = read(text);
+    assert.deepEqual(
+      warnings.map(({ message, place }) => [message, place?.line, place?.column]),
+      [
+        ["'x' behind a } is read as one more 'acl'", 4, 4],
+        ["'y' behind a } is read as one more 'acl'", 6, 4],
+      ],
+    );
+    assert.deepEqual(
+      corefile.blocks[0]!.directives.map(({ at }) => at.place.line),
+      [2, 4, 6, 7],
+    );
+  });
+
+  test('with exactly one block the braces may be left out', () => {
+    assert.deepEqual(blocks('. example.org\nlog\nwhoami'), [
+      ['. example.org', ['log'], ['whoami']],
+    ]);
+  });
+
+  test('only an address line is a block with no plugins', () => {
+    assert.deepEqual(blocks('example.org'), [['example.org']]);
+    assert.deepEqual(blocks('example.org {\n}'), [['example.org']]);
+  });
+
+  test('an empty file, one of comments and one of an empty word hold no blocks', () => {
+    for (const text of ['', ' \n', '# nothing\n', '""']) assert.deepEqual(blocks(text), []);
+  });
+
+  test('a comma says that another key follows, possibly on the next line', () => {
+    assert.deepEqual(blocks('a.org, b.org,\nc.org {\n}'), [['a.org b.org c.org']]);
+  });
+
+  test('the block’s brace may stand on the next line, and the first directive behind it', () => {
+    assert.deepEqual(blocks('a.org\n{ log\n}'), [['a.org', ['log']]]);
+  });
+
+  test('the same directive more than once is kept in order', () => {
+    assert.deepEqual(blocks('. {\nforward a 1\nlog\nforward b 2\n}'), [
+      ['.', ['forward', 'a', '1'], ['log'], ['forward', 'b', '2']],
+    ]);
+  });
+
+  test('braces inside a directive may nest', () => {
+    assert.deepEqual(blocks('. {\n tls {\n  acme a.org {\n   email x\n  }\n  ca y\n }\n log\n}'), [
+      [
+        '.',
+        [
+          'tls',
+          [
+            ['acme', 'a.org', [['email', 'x']]],
+            ['ca', 'y'],
+          ],
+        ],
+        ['log'],
+      ],
+    ]);
+  });
+
+  test('an empty pair of braces may stand on one line', () => {
+    assert.deepEqual(blocks('. {\n cache { }\n}'), [['.', ['cache', []]]]);
+  });
+
+  test('a quoted word over several lines does not end the line', () => {
+    assert.deepEqual(blocks('. {\n log "a\nb" c\n}'), [['.', ['log', 'a\nb', 'c']]]);
+  });
+
+  test('places name file, line and column of every word', () => {
+    const { corefile } = read('. {\n  cache 30 {\n    keepttl\n  }\n}');
+    const [cache] = corefile.blocks[0]!.directives;
+    assert.deepEqual(cache!.at.place, { file: 'Corefile', line: 2, column: 3 });
+    assert.deepEqual(cache!.args[0]!.place, { file: 'Corefile', line: 2, column: 9 });
+    assert.deepEqual(cache!.block![0]!.name.place, { file: 'Corefile', line: 3, column: 5 });
+  });
+
+  test('the tree travels to other threads', () => {
+    const { corefile } = read('10.0.0.0/15 {\n cache {\n keepttl\n }\n}');
+    assert.deepEqual(structuredClone(corefile), corefile);
+  });
+});
+
+describe('keys', () => {
+  test('each scheme has its port; plain dns has the server’s', () => {
+    assert.deepEqual(
+      keys('a dns://b tls://c quic://d grpc://e https://f https3://g', { dnsPort: 1053 }),
+      [
+        ['dns', 'a.', 1053],
+        ['dns', 'b.', 1053],
+        ['tls', 'c.', 853],
+        ['quic', 'd.', 853],
+        ['grpc', 'e.', 443],
+        ['https', 'f.', 443],
+        ['https3', 'g.', 443],
+      ],
+    );
+  });
+
+  test('a port wins over the scheme’s; the zone is lower case and absolute', () => {
+    assert.deepEqual(keys('tls://Example.ORG:5353'), [['tls', 'example.org.', 5353]]);
+  });
+
+  test('a CIDR between two cuts makes several keys with one text', () => {
+    const [block] = read('10.0.0.0/15:54').corefile.blocks;
+    assert.deepEqual(
+      block!.keys.map(({ text, zone, port }) => [text, zone, port]),
+      [
+        ['10.0.0.0/15:54', '0.10.in-addr.arpa.', 54],
+        ['10.0.0.0/15:54', '1.10.in-addr.arpa.', 54],
+      ],
+    );
+  });
+
+  test('a zone against the preferred syntax is served, with a warning', () => {
+    const { warnings, problems } = read('_tcp.example.org {\n}\nhttp://example.com {\n}');
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      warnings.map(({ message, hint }) => [message, hint]),
+      [
+        ['Domain "_tcp.example.org." does not follow RFC1035 preferred syntax', null],
+        [
+          'Domain "http://example.com." does not follow RFC1035 preferred syntax',
+          "'http' is no scheme. Did you mean 'https'?",
+        ],
+      ],
+    );
+  });
+});
+
+describe('environment', () => {
+  const env = {
+    A: 'servername.com',
+    P: '8080',
+    F: 'foobar',
+    D: 'g',
+    BLANK: 'a b',
+    LOOP: '{$LOOP}x',
+    TWO: '{$F}',
+  };
+
+  test('a } too many at the end of the file is left out, with a warning', () => {
+    const { corefile, problems, warnings } = read('. {\n log\n }\n}\n');
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      warnings.map(({ code, place }) => [code, place?.line]),
+      [['corefile-brace', 4]],
+    );
+    assert.equal(corefile.blocks.length, 1);
+    for (const text of ['}\n', '. {\n log\n}\n}\na {\n log\n}\n', '. {\n log\n}\na }\n'])
+      assert.notEqual(read(text).problems.length, 0, text);
+  });
+
+  test('a } behind the words of a property ends the braces, with a warning', () => {
+    const { corefile, problems, warnings } = read(
+      '. {\n forward . 192.0.2.53 { max_concurrent 1000 }\n health {\n lameduck 5s }\n log\n}\n',
+    );
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      warnings.map(({ code, place }) => [code, place?.line]),
+      [
+        ['brace-behind-words', 2],
+        ['brace-behind-words', 4],
+      ],
+    );
+    assert.deepEqual(
+      corefile.blocks[0]!.directives.map(({ name, block }) => [
+        name,
+        ...(block ?? []).map((line) => [line.name.text, ...line.args.map(({ text }) => text)]),
+      ]),
+      [['forward', ['max_concurrent', '1000']], ['health', ['lameduck', '5s']], ['log']],
+    );
+  });
+
+  test('{$NAME} and {%NAME%} are replaced in addresses, names and arguments', () => {
+    assert.deepEqual(blocks('{$A}:{%P%} {\n lo{$D} {$F}/{%F%} "in {$F}"\n}', { env }), [
+      ['servername.com:8080', ['log', 'foobar/foobar', 'in foobar']],
+    ]);
+  });
+
+  test('the value stays one word, and may name another variable', () => {
+    assert.deepEqual(blocks('. {\n log {$BLANK} {$TWO}\n}', { env }), [
+      ['.', ['log', 'a b', 'foobar']],
+    ]);
+  });
+
+  test('an unset variable becomes nothing, with a warning', () => {
+    const { corefile, warnings } = read('. {\n log a{$NONE}b\n}', { env });
+    assert.deepEqual(show(corefile.blocks[0]!), ['.', ['log', 'ab']]);
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['environment-unset'],
+    );
+  });
+
+  test('without a name the reference stays as it is', () => {
+    assert.deepEqual(blocks('. {\n log {$} {%%} {%A} {$A\n}', { env }), [
+      ['.', ['log', '{$}', '{%%}', '{%A}', '{$A']],
+    ]);
+  });
+
+  test('text of a Go template is eaten, with a warning that says how to write it', () => {
+    const { corefile, warnings } = read('. {\n log {{$x}} "{{ $x }}"\n}', { env });
+    assert.deepEqual(show(corefile.blocks[0]!), ['.', ['log', '{}', '{{ $x }}']]);
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['environment-template'],
+    );
+  });
+
+  test('a variable that names itself is a problem, not a hang', () => {
+    const { problems } = read('. {\n log {$LOOP}\n}', { env });
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      ['environment-endless'],
+    );
+  });
+
+  test('names of JavaScript’s own are no variables', () => {
+    assert.deepEqual(show(read('. {\n log x{$toString}\n}').corefile.blocks[0]!), [
+      '.',
+      ['log', 'x'],
+    ]);
+  });
+});
+
+describe('fingerprint', () => {
+  const of = (text: string, world: World = {}): string => read(text, world).corefile.fingerprint;
+  const plain = of('. {\n cache 30\n}');
+
+  test('white space, comments and quotes do not change it', () => {
+    assert.match(plain, /^[0-9a-f]{128}$/);
+    assert.equal(of('\n. {  # all\n\tcache  "30"\n\n}\n'), plain);
+  });
+
+  test('a word, a brace, a line end, the environment and an imported file do', () => {
+    const others = [
+      of('. {\n cache 31\n}'),
+      of('. {\n cache 30 {\n }\n}'),
+      of('. {\n cache 3 0\n}'),
+      of('. {\n cache 30\n log\n}'),
+      of('.:54 {\n cache 30\n}'),
+      of('. {\n cache 30\n nonsense\n}'),
+      of('. {\n cache 30\n nonsens\n}'),
+    ];
+    assert.equal(new Set([plain, ...others]).size, others.length + 1);
+    assert.equal(of('. {\n cache {$T}\n}', { env: { T: '30' } }), plain);
+    assert.notEqual(of('. {\n cache {$T}\n}', { env: { T: '31' } }), plain);
+    assert.equal(of('. {\n import f\n}', { files: { f: 'cache 30' } }), plain);
+    assert.notEqual(of('. {\n import f\n}', { files: { f: 'cache 31' } }), plain);
+  });
+});
+
+describe('names of older versions', () => {
+  const forward = directive({
+    name: 'forward',
+    summary: '',
+    repeat: 'each',
+    properties: { policy: setting('policy', word('POLICY')) },
+    retired: { protocol: 'write force_tcp' },
+    formerly: { proxy: 'it was replaced in CoreDNS 1.5' },
+  });
+
+  test('an older name of a directive is read as today’s, with a warning', () => {
+    const { corefile, problems, warnings } = read('. {\n proxy . 8.8.8.8\n}', {
+      syntaxes: [forward],
+    });
+    const [found] = corefile.blocks[0]!.directives;
+    assert.deepEqual([found!.name, found!.at.text, problems], ['forward', 'proxy', []]);
+    assert.deepEqual(
+      warnings.map(({ message }) => message),
+      ["'proxy' is read as 'forward': it was replaced in CoreDNS 1.5"],
+    );
+  });
+
+  test('a property in place of a directive: the problem says where it belongs', () => {
+    const { problems } = read('. {\n policy random\n}', { syntaxes: [forward] });
+    assert.equal(problems[0]!.hint, "'policy' belongs inside the braces of 'forward'.");
+  });
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { bind, cache, forward, messages, only } from '../../../test/corefiles/syntaxes.ts';
+import { keyword, last, optional, required, zones } from './positions.ts';
+import { directive } from './syntax.ts';
+import { integer, word } from './values.ts';
+
+describe('arguments', () => {
+  test('a leading number is the TTL, names are zones; none means the block’s', () => {
+    assert.equal(only(cache, 'cache').ttlSeconds, null);
+    assert.deepEqual(only(cache, 'cache').zones, ['.', 'example.org.']);
+    assert.equal(only(cache, 'cache 30').ttlSeconds, 30);
+    assert.deepEqual(only(cache, 'cache 30 A.org 10.0.0.0/15').zones, [
+      'a.org.',
+      '0.10.in-addr.arpa.',
+      '1.10.in-addr.arpa.',
+    ]);
+    assert.deepEqual(only(cache, 'cache a.org').zones, ['a.org.']);
+  });
+
+  test('a leading number out of range is refused, not taken for a zone', () => {
+    assert.deepEqual(messages(cache, 'cache 0'), [
+      'plugin/cache: Corefile:2 - Error during parsing: cache TTL can not be zero or negative: 0',
+    ]);
+  });
+
+  test('the last word can be the one that must be there', () => {
+    const autopath = directive({
+      name: 'autopath',
+      summary: '',
+      repeat: 'once',
+      args: { zones: zones(), from: last(word('RESOLV_CONF|@PLUGIN')) },
+    });
+    assert.deepEqual(only(autopath, 'autopath @kubernetes'), {
+      zones: ['.', 'example.org.'],
+      from: '@kubernetes',
+    });
+    assert.deepEqual(only(autopath, 'autopath a.org b.org /etc/resolv.conf'), {
+      zones: ['a.org.', 'b.org.'],
+      from: '/etc/resolv.conf',
+    });
+    assert.deepEqual(messages(autopath, 'autopath'), [
+      "plugin/autopath: Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after 'autopath'",
+    ]);
+  });
+
+  test('too few and too many words are counted as CoreDNS counts them', () => {
+    const none = directive({ name: 'loop', summary: '', repeat: 'once' });
+    const wrong = 'Error during parsing: Wrong argument count or unexpected line ending after';
+    assert.deepEqual(messages(none, 'loop x'), [`plugin/loop: Corefile:2 - ${wrong} 'x'`]);
+    assert.deepEqual(messages(forward, 'forward'), [
+      `plugin/forward: Corefile:2 - ${wrong} 'forward'`,
+    ]);
+    assert.deepEqual(messages(forward, 'forward .'), [`plugin/forward: Corefile:2 - ${wrong} '.'`]);
+    assert.deepEqual(messages(forward, 'forward {\n}'), [
+      "plugin/forward: Corefile:2 - Error during parsing: Unexpected token '{', expecting argument",
+    ]);
+    assert.deepEqual(messages(none, 'loop {\n}'), [
+      "plugin/loop: Corefile:2 - Error during parsing: Unexpected token '{', expecting argument",
+    ]);
+  });
+
+  test('FROM as a CIDR between two cuts: only the first zone, with a warning', () => {
+    const { options, warnings } = bind(forward, 'forward 10.0.0.0/15 8.8.8.8');
+    assert.equal(options[0]!.from, '0.10.in-addr.arpa.');
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0]!.message, /^plugin\/forward: .*'10\.0\.0\.0\/15' expands to multiple/);
+  });
+
+  test('a zone that is none is left out with a warning', () => {
+    const { options, warnings } = bind(cache, 'cache 30 a..b c.org');
+    assert.deepEqual(options[0]!.zones, ['c.org.']);
+    assert.deepEqual(
+      warnings.map(({ message }) => message),
+      ["plugin/cache: 'a..b' is no zone and is left out"],
+    );
+  });
+
+  test('a zone that begins with a digit and has no dot is most likely a number or a time: it is one, with a warning', () => {
+    for (const [line, word] of [
+      ['cache 1hour', '1hour'],
+      ['cache 1h', '1h'],
+      ['cache 30 60 c.org', '60'],
+    ] as const) {
+      const { options, warnings } = bind(cache, line);
+      assert.equal(options[0]!.zones[0], `${word}.`);
+      assert.deepEqual(
+        warnings.map(({ message }) => message),
+        [`plugin/cache: '${word}' is taken for the zone ${word}., not for a number or a time`],
+      );
+    }
+    for (const line of [
+      'cache 30',
+      'cache 10.in-addr.arpa',
+      'cache 10/8',
+      'cache 2001:db8::/32',
+      'cache 1.',
+      'cache a1',
+    ])
+      assert.deepEqual(bind(cache, line).warnings, [], line);
+  });
+
+  test('keywords come next or anywhere', () => {
+    const dnstap = directive({
+      name: 'dnstap',
+      summary: '',
+      repeat: 'each',
+      args: {
+        listen: keyword('listen'),
+        socket: required(word('SOCKET')),
+        full: keyword('full'),
+        bufferMiB: optional(integer('WRITEBUFFER', { min: 1, max: 1024 })),
+      },
+    });
+    const { at: _, ...options } = bind(dnstap, 'dnstap listen /s full 4').options[0]!;
+    assert.deepEqual(options, { listen: true, socket: '/s', full: true, bufferMiB: 4 });
+    const [first] = bind(forward, 'forward . 1 {\nhealth_check 1s domain a.org no_rec\n}').options;
+    assert.deepEqual(first!.healthCheck, { intervalMs: 1000, noRecursion: true, domain: 'a.org' });
+    assert.deepEqual(messages(forward, 'forward . 1 {\nhealth_check 1s domain\n}').length, 1);
+  });
+});

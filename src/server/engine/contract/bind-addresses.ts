@@ -1,0 +1,86 @@
+/** Resolves the words of `bind` to addresses. */
+import { networkInterfaces } from 'node:os';
+import { isIP } from '../../base/ip.ts';
+import { nearest, Problem } from '../../base/problem.ts';
+import { interfaceAddresses } from '../../runtime/interfaces.ts';
+import { LibcMissing } from '../../runtime/libc.ts';
+
+/**
+ * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named
+ * interfaces.
+ * @returns empty only if there are no words, which means all addresses
+ * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
+ */
+export function bindAddresses(
+  words: readonly string[],
+  except: readonly string[],
+): readonly string[] {
+  const left = new Set(words.flatMap(addressesOf));
+  for (const address of except.flatMap(addressesOf)) left.delete(address);
+  if (left.size === 0 && words.length > 0) throw nothingLeft(words, except);
+  return [...left];
+}
+
+function addressesOf(word: string): readonly string[] {
+  if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
+  // The runtime lists only interfaces that are up, which is enough for most; asking the kernel for
+  // the others costs memory that is never released.
+  const running = runningAddresses(networkInterfaces()[word], word);
+  if (running !== null) return running;
+  const all = allInterfaces();
+  const found = all?.get(word);
+  if (found !== undefined) return found;
+  throw unknown(word, all);
+}
+
+function unknown(word: string, all: ReadonlyMap<string, unknown> | null): Problem {
+  const names = [...(all?.keys() ?? Object.keys(networkInterfaces()))];
+  const meant = nearest(word, names);
+  const list = all === null ? 'Interfaces that are up' : 'Interfaces of this machine';
+  return new Problem({
+    code: 'bind-unknown-interface',
+    text: `plugin/bind: not a valid IP address or interface name: '${word}'`,
+    hint: `${meant === null ? '' : `Did you mean '${meant}'? `}${list}: ${names.join(', ')}.`,
+    remedy:
+      all === null
+        ? `If it is there, but down: name its addresses, "ip address show ${word}" has them.`
+        : undefined,
+  });
+}
+
+function runningAddresses(
+  list: ReturnType<typeof networkInterfaces>[string],
+  name: string,
+): readonly string[] | null {
+  if (list === undefined) return null;
+  return list.map(({ address, scopeid }) =>
+    address.startsWith('fe80:') && scopeid ? `${address}%${name}` : address,
+  );
+}
+
+/** All interfaces, also those without carrier; null if they cannot be listed on this machine. */
+function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
+  try {
+    return interfaceAddresses();
+  } catch (error) {
+    if (error instanceof LibcMissing) return null;
+    throw error;
+  }
+}
+
+/**
+ * The problem that `except` leaves no address to listen on. CoreDNS silently serves such a block
+ * nowhere.
+ */
+function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
+  const named = words.join(' ');
+  return new Problem({
+    code: 'bind-no-address',
+    text:
+      except.length === 0
+        ? `plugin/bind: ${named} has no address`
+        : `plugin/bind: nothing is left of ${named} without ${except.join(' ')}`,
+    hint: 'The block would be served nowhere.',
+    remedy: 'Give the interface an address before the server starts, or name other addresses.',
+  });
+}

@@ -1,0 +1,72 @@
+/** The settings of a server block that are needed before it is opened. */
+import type { ListenerLimits } from '../../transport/limits/limits.ts';
+import type { ClientAuth } from '../../transport/listener.ts';
+import type { ProxyPlan } from '../../transport/proxy/proxy-policy.ts';
+import type { Scheme } from '../../wire/transports.ts';
+
+/**
+ * What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) set for their server block
+ * before it is opened.
+ */
+export interface BlockPlan {
+  readonly zones: readonly string[];
+  /** Addresses or interface names to listen on; empty: all. */
+  readonly binds: string[];
+  readonly bindExcept: string[];
+  /** Sockets per address, which means workers here; 0: the default. */
+  sockets: number;
+  /** Base for relative file paths. */
+  root: string;
+  tls: TlsPlan | null;
+  /** Which proxies' PROXY protocol headers are trusted; null: none. */
+  proxy: ProxyPlan | null;
+  /** The limits that the block sets; the others keep their defaults. */
+  readonly limits: PlannedLimits;
+  /** Whether the links of the chain report to `query.recorder`. */
+  recorded: boolean;
+  /** Whether queries of classes other than IN are served (`chaos`, `forward`). */
+  anyClass: boolean;
+  /** Name of the block's view, or empty. */
+  view: string;
+  /** Whether panics are not caught and debug lines are logged. */
+  debug: boolean;
+  /** Whether panics are logged with their stack (`errors { stacktrace }`). */
+  stacktrace: boolean;
+}
+
+/** Limits that a block sets. */
+export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
+  /** Limits for the listeners of one transport, which take precedence over those for all. */
+  readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;
+}
+
+type Changeable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The files of `tls`; paths may be relative to the Corefile's folder. Empty: not set. */
+export interface TlsPlan {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authority: string;
+  readonly clientAuth: ClientAuth;
+  /** The file that TLS secrets are written to, for decrypting captures. */
+  readonly keyLog: string;
+}
+
+/** The plan of a block without settings. */
+export function makePlan(zones: readonly string[]): BlockPlan {
+  return {
+    zones,
+    binds: [],
+    bindExcept: [],
+    sockets: 0,
+    root: '',
+    tls: null,
+    proxy: null,
+    limits: { of: {} },
+    recorded: false,
+    anyClass: false,
+    view: '',
+    debug: false,
+    stacktrace: false,
+  };
+}

@@ -1,0 +1,70 @@
+/** Divides the file descriptors that the process may open among its uses. */
+import { isWildcard } from '../../transport/wildcard.ts';
+import { transports } from '../../wire/transports.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+
+/**
+ * Descriptors that the process has open before anybody connects (measured: 42 with one worker), and
+ * those for each further worker.
+ */
+const OWN = 48;
+const OWN_PER_WORKER = 12;
+/** The assumed number of HTTP addresses: `health`, `ready` and `prometheus`. */
+const HTTP_ADDRESSES = 3;
+
+/**
+ * The most connections of each HTTP address, so that all together have at most a quarter of the
+ * free descriptors.
+ * @param limit descriptors that the process may open; Infinity: no limit
+ */
+export function httpShare(limit: number): number {
+  return Math.max(2, Math.floor((limit - OWN) / 4 / HTTP_ADDRESSES));
+}
+
+/**
+ * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all
+ * workers. Another eighth is left for connections to upstreams and for files.
+ * @param limit descriptors that the process may open; Infinity: no limit
+ */
+export function sourcePortShare(limit: number, workers: number): number {
+  return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
+}
+
+/** The descriptors beyond what the process needs for itself. */
+function freeOf(limit: number, workers: number): number {
+  return limit - OWN - OWN_PER_WORKER * (workers - 1);
+}
+
+/**
+ * The listen addresses with connection limits lowered such that all listeners of all workers
+ * together have at most half of the free descriptors. A quarter is left for probes and scrapers
+ * (`httpShare`), a quarter for upstreams and files.
+ * @param limit descriptors that the process may open; Infinity: no limit
+ * @returns also the warning about it, or null if nothing had to be lowered
+ */
+export function withinDescriptors(
+  endpoints: readonly EndpointPlan[],
+  workers: number,
+  limit: number,
+): { readonly endpoints: readonly EndpointPlan[]; readonly warning: string | null } {
+  const listeners = endpoints.reduce((sum, { address }) => sum + (isWildcard(address) ? 2 : 1), 0);
+  const share = Math.max(2, Math.floor(freeOf(limit, workers) / 2 / (listeners * workers)));
+  let lowered = false;
+  const fitting = endpoints.map((endpoint) => {
+    const { limits, scheme } = endpoint;
+    // Connections in a TLS handshake are counted separately and need descriptors, too.
+    const shaking = transports[scheme].tls === 'never' ? 0 : limits.handshakes;
+    if (limits.connections + shaking <= share) return endpoint;
+    lowered = true;
+    const handshakes = Math.min(limits.handshakes, Math.ceil(share / 4));
+    const connections = Math.min(limits.connections, shaking === 0 ? share : share - handshakes);
+    return { ...endpoint, limits: { ...limits, handshakes, connections } };
+  });
+  if (!lowered) return { endpoints, warning: null };
+  return {
+    endpoints: fitting,
+    warning:
+      `this process may open ${limit} descriptors (RLIMIT_NOFILE): each listener of each worker takes at most ${share} connections, ` +
+      'fewer than its limit, so that probes and UDP keep some; raise it ("ulimit -n", LimitNOFILE=), or lower "limits { connections }"',
+  };
+}

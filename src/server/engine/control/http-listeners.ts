@@ -1,0 +1,320 @@
+/** HTTP for plugins: one server per address, kept over reloads. */
+import { builtins } from '../../base/builtins.ts';
+import type {
+  IncomingMessage,
+  Server as HttpServer,
+  ServerOptions,
+  ServerResponse,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import { bugText, type Log } from '../../base/log.ts';
+import { splitHostPort } from '../../base/ip.ts';
+import { clamp, limit, type Limit } from '../../base/limits.ts';
+import { allowLowPort } from '../../runtime/low-ports.ts';
+import { bindProblem } from '../../transport/bind-problem.ts';
+import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
+import { closeSlowly, HttpAdmission } from '../../base/http-admission.ts';
+import { answerText } from '../../base/http-answer.ts';
+import { ClientConnections } from './client-connections.ts';
+import { takeEarly } from '../contract/early-http.ts';
+import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
+import { Problem } from '../../base/problem.ts';
+import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
+
+/**
+ * The most connections per address. More than probes and scrapers need would use up descriptors
+ * that DNS needs.
+ */
+export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
+/** Requests are small and local: slow ones are cut off as CoreDNS does. */
+const TIMEOUT_MS = 5000;
+/**
+ * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected
+ * after the answer.
+ */
+const BODY_MAX = 4096;
+/** Milliseconds between checks for slow connections. */
+const CHECK_MS = 1000;
+/** Idle connections are kept this long: scrapers come back within a minute. */
+const IDLE_MS = 60_000;
+/** A client that reads nothing of its answer for this long is disconnected. */
+const UNREAD_MS = 30_000;
+
+interface HttpListener {
+  readonly server: HttpServer;
+  readonly tls: HttpTls | null;
+  readonly cut: () => void;
+  paths: ReadonlyMap<string, HttpHandler>;
+}
+
+/** What is served at an address: handlers by path, and whether over TLS. */
+export interface PlannedAddress {
+  readonly paths: ReadonlyMap<string, HttpHandler>;
+  readonly tls: HttpTls | null;
+}
+
+/** By address, as `httpAddress` writes them. */
+export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
+
+/**
+ * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that
+ * name it. A reload opens new addresses before it closes any, so a failed one leaves every address
+ * as it was.
+ */
+export class HttpListeners {
+  readonly #log: Log;
+  readonly #connections: number;
+  readonly #shared: boolean;
+  readonly #evicted: Family<readonly ['address'], Counter>;
+  readonly #open: Family<readonly ['address'], Gauge>;
+  /** One for all addresses: they share this thread. */
+  readonly #admission: HttpAdmission;
+  readonly #listeners = new Map<string, HttpListener>();
+
+  /** @param connections limit per address @param shared other processes may listen there too */
+  constructor(
+    log: Log,
+    metrics: Registry,
+    connections: number = httpConnectionLimit.default,
+    shared: boolean = false,
+  ) {
+    this.#shared = shared;
+    this.#log = log;
+    this.#connections = clamp(connections, httpConnectionLimit);
+    this.#evicted = metrics.counter(
+      'ndots_http_evicted_total',
+      'HTTP connections that were closed, the longest idle one first, to make room for new ones.',
+      ['address'],
+    );
+    const refused = metrics
+      .counter(
+        'ndots_http_refused_total',
+        'HTTP requests that were refused: too many of one client or of all at once, or pipelined.',
+        [],
+      )
+      .with();
+    this.#admission = new HttpAdmission(() => refused.add(1));
+    this.#open = metrics.gauge('ndots_http_connections', 'HTTP connections that are open.', [
+      'address',
+    ]);
+  }
+
+  /**
+   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others
+   * until `commit`.
+   * @throws Problem
+   */
+  async open(wanted: HttpPlan): Promise<readonly string[]> {
+    const fresh: string[] = [];
+    try {
+      for (const [address, { paths, tls }] of wanted) {
+        const known = this.#listeners.get(address);
+        if (known !== undefined && known.tls?.key !== tls?.key) throw changedTls(address);
+        if (known !== undefined) continue;
+        const listener: HttpListener = { ...this.#make(tls, address), tls, paths };
+        this.#bound(listener, address);
+        await listen(listener, address, this.#shared);
+        this.#listeners.set(address, listener);
+        fresh.push(address);
+      }
+    } catch (error) {
+      await this.close(fresh);
+      throw error;
+    }
+    return fresh;
+  }
+
+  #make(tls: HttpTls | null, address: string): CutServer {
+    const evicted = this.#evicted.with(address);
+    return makeServer(tls, {
+      log: this.#log,
+      handshakes: this.#connections,
+      evicted: () => evicted.add(1),
+    });
+  }
+
+  /** Limits the connections of an address, and admits its requests. */
+  #bound(listener: HttpListener, address: string): void {
+    const { server } = listener;
+    const open = this.#open.with(address);
+    const evicted = this.#evicted.with(address);
+    const connections = new ClientConnections(this.#connections, () => evicted.add(1));
+    server.on(listener.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+      connections.add(socket, () => open.set(connections.size));
+    });
+    server.on('request', (request, response) => {
+      connections.begun(request.socket);
+      passOver(request, response);
+      response.once('close', () => connections.done(request.socket));
+      this.#admission.take({
+        request,
+        response,
+        probe: this.#handler(listener, request)?.probe === true,
+        answer: () => this.#answer(listener, request, response),
+      });
+    });
+  }
+
+  #handler(listener: HttpListener, request: IncomingMessage): HttpHandler | undefined {
+    return listener.paths.get(pathOf(request.url ?? '/'));
+  }
+
+  /**
+   * Answers any request without throwing: this thread also feeds the workers, and a request must
+   * not end it.
+   */
+  #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
+    const handler = this.#handler(listener, request);
+    if (handler === undefined) {
+      response.setHeader('x-content-type-options', 'nosniff');
+      answerText(response, 404, '404 page not found\n');
+      return;
+    }
+    try {
+      handler(request, response);
+    } catch (error) {
+      this.#log.error(`${request.method} ${request.url}: ${bugText(error)}`);
+      if (response.headersSent) response.destroy();
+      else answerText(response, 500, '500 internal error\n');
+    }
+  }
+
+  /**
+   * Assigns every address to the new configuration's handlers, and closes those that are no longer
+   * used.
+   */
+  async commit(wanted: HttpPlan): Promise<void> {
+    for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
+    await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
+  }
+
+  async close(addresses: readonly string[] = [...this.#listeners.keys()]): Promise<void> {
+    await Promise.all(
+      addresses.map((address) => {
+        const endpoint = this.#listeners.get(address);
+        this.#listeners.delete(address);
+        if (endpoint === undefined) return Promise.resolve();
+        return new Promise<void>((resolve) => {
+          endpoint.server.close(() => resolve());
+          endpoint.cut();
+        });
+      }),
+    );
+  }
+
+  /** The port in use at an address (for `:0`), or null. */
+  port(address: string): number | null {
+    const bound = this.#listeners.get(httpAddress(address))?.server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : null;
+  }
+}
+
+/** Discards the body of a request if it is short enough. */
+function passOver(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  let left = BODY_MAX;
+  const end = (): void => closeSlowly(socket);
+  request.on('data', (bytes: Buffer) => {
+    if (left < 0) return;
+    left -= bytes.length;
+    if (left >= 0) return;
+    request.pause();
+    if (response.writableFinished) end();
+    else response.once('finish', end);
+  });
+}
+
+function makeServer(tls: HttpTls | null, parts: Omit<SecureParts, 'tls' | 'timeoutMs'>): CutServer {
+  const options = {
+    requestTimeout: TIMEOUT_MS,
+    headersTimeout: TIMEOUT_MS,
+    keepAliveTimeout: IDLE_MS,
+    connectionsCheckingInterval: CHECK_MS,
+  };
+  const made =
+    tls === null
+      ? plainServer(options)
+      : makeSecureServer(options, { ...parts, tls, timeoutMs: TIMEOUT_MS });
+  made.server.setTimeout(UNREAD_MS);
+  return made;
+}
+
+function plainServer(options: ServerOptions): CutServer {
+  const server = builtins.http().createServer(options);
+  return { server, cut: () => server.closeAllConnections() };
+}
+
+/** The problem of two plugins that want an address with different TLS settings. */
+export function mixedTls(address: string): Problem {
+  return new Problem({
+    code: 'http-tls-mixed',
+    text: `${address} is to be served both with TLS and without, or with two certificates`,
+    hint: 'Plugins of one address share its server, and blocks theirs.',
+    remedy: 'Give them addresses of their own, or the same `tls`.',
+  });
+}
+
+function changedTls(address: string): Problem {
+  return new Problem({
+    code: 'http-tls-changed',
+    text: `${address} changes between HTTP and HTTPS, or its settings of TLS do`,
+    hint: 'The address is open, and can only be opened otherwise once it is closed.',
+    remedy: 'Restart the server, or use another address.',
+  });
+}
+
+/**
+ * The path of a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser
+ * is used.
+ */
+function pathOf(target: string): string {
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
+  return path === '' ? '/' : path;
+}
+
+/** Opens the address, or takes over the socket that has been open since the program started. */
+function listen({ server, tls }: HttpListener, address: string, shared: boolean): Promise<void> {
+  const { host, port } = placeOf(address);
+  const early = takeEarly(host, port);
+  if (early !== null && tls === null) {
+    server.on('error', () => undefined);
+    server.listen(early.server);
+    server.unref();
+    for (const socket of early.sockets) {
+      server.emit('connection', socket);
+      socket.resume();
+    }
+    return Promise.resolve();
+  }
+  early?.server.close();
+  for (const socket of early?.sockets ?? []) socket.destroy();
+  allowLowPort(port);
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      void bindProblem(error, 'tcp', { address: host, port }).then(reject);
+    });
+    server.listen({ port, reusePort: shared, ...(host !== '' && { host }) }, () => {
+      server.removeAllListeners('error');
+      server.on('error', () => undefined);
+      server.unref();
+      resolve();
+    });
+  });
+}
+
+/** Splits an address into host and port; an invalid one fails when it is bound. */
+function placeOf(address: string): { readonly host: string; readonly port: number } {
+  const { host, port } = splitHostPort(address) ?? { host: address, port: null };
+  return { host, port: port ?? 0 };
+}
+
+/**
+ * The canonical spelling of an address, by which plugins share it. `0.0.0.0` and `::` mean all
+ * addresses of both families, as in Go. localhost means IPv4 first, whatever the machine's resolver
+ * says, as scrapers and probes expect.
+ */
+export function httpAddress(address: string): string {
+  const { host, port } = placeOf(address);
+  if (host === 'localhost') return `127.0.0.1:${port}`;
+  return host === '0.0.0.0' || host === '::' ? `:${port}` : address;
+}

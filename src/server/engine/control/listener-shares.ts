@@ -1,0 +1,48 @@
+/** What each listener may hold where nobody has said: by the memory that the process may take. */
+import { memoryShare } from '../../runtime/memory-share.ts';
+import { limits } from '../../transport/limits/limits.ts';
+import type { ListenerShares } from '../contract/endpoints.ts';
+
+const MIB = 1024 * 1024;
+/**
+ * A query that waits for an upstream takes some 3 KiB, measured, and half as much is garbage
+ * before it is collected. Those of one transport have half of what is free: another one may have as
+ * many.
+ */
+const TIMES = 9000;
+/** What each worker beyond the second takes, whatever it serves; measured. */
+const WORKER = 16 * MIB;
+/** Fewer would be in the way of ordinary clients while an upstream is slow. */
+const LEAST = 4096;
+/**
+ * Where memory is short the connections that stay nevertheless may take this part of it: a quarter
+ * of what is left above the mark.
+ */
+const SPARED = 1 / 16;
+/**
+ * What a listener holds for clients that do not read their replies may be this part of it: it takes
+ * three times as much memory, measured, and several listeners may be filled at a time.
+ */
+const HELD = 1 / 32;
+/** The replies of some clients that read slowly. */
+const HELD_LEAST = MIB;
+/** As many connections as a listener has without a limit take this much, measured. */
+const CONNECTIONS = 64 * MIB;
+
+/**
+ * The shares of each listener of each worker.
+ * @param limit bytes that the process may take; Infinity: no limit
+ */
+export function listenerShares(limit: number, workers: number): ListenerShares {
+  const unlimited = limits.waiting.default;
+  const left = limit - WORKER * Math.max(0, workers - 2);
+  const all = memoryShare(left, { times: TIMES, least: LEAST, unlimited: unlimited * workers });
+  return {
+    waiting: Math.min(unlimited, Math.floor(all / workers)),
+    heldBytes: Math.min(
+      limits.heldBytes.default,
+      Math.max(HELD_LEAST, Math.floor((limit * HELD) / workers)),
+    ),
+    spared: Math.min(1, (limit * SPARED) / CONNECTIONS / workers),
+  };
+}

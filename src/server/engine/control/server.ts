@@ -1,0 +1,436 @@
+/** The control plane of a server: starting, loading Corefiles, ending. */
+import type { Clock } from '../../base/clock.ts';
+import { bugText } from '../../base/log.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import { Problems, problemsIn } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import { collectDropped } from '../../runtime/settle-memory.ts';
+import {
+  allowForTermination,
+  endProcessWithin,
+  type Termination,
+} from '../../runtime/termination.ts';
+import { PageSender } from '../../base/page-sender.ts';
+import { Collection } from '../../metrics/collection.ts';
+import { contentTypes, formatFor } from '../../metrics/formats.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
+import type { ListenAddress } from '../../transport/listener.ts';
+import { Channels } from './channels.ts';
+import {
+  buildControl,
+  undo,
+  type ControlGeneration,
+  type ControlParts,
+} from './control-generation.ts';
+import type { KeptAcrossReloads } from '../contract/control-context.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+import { httpShare } from './descriptor-shares.ts';
+import { httpConnectionLimit, HttpListeners } from './http-listeners.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { PacedReloads } from './paced-reloads.ts';
+import { planCorefile, type CorefileParts } from './plan-corefile.ts';
+import type { Program } from '../contract/protocol.ts';
+import { within } from './time-limit.ts';
+import type { WorkerPort } from './worker-link.ts';
+import { Workers, type ThreadTimes } from './workers.ts';
+
+/** What a server is made of. */
+export interface ServerParts extends CorefileParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * Checks whether another process listens at an address, which opening it would not show
+   * (SO_REUSEPORT).
+   * @throws Problem
+   */
+  readonly probe?: (endpoint: ListenAddress) => Promise<void>;
+  readonly spawn: (id: number, workers: number) => WorkerPort;
+  /**
+   * A worker whose event loop has been blocked for this long is replaced, in milliseconds; 0:
+   * never.
+   */
+  readonly hangMs?: number;
+  /** The most HTTP connections per address (`httpConnectionLimit`). */
+  readonly httpConnections?: number;
+  /**
+   * Whether other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes
+   * over.
+   */
+  readonly sharesHttp?: boolean;
+  /** Called when something ends the process (`loop`); the text has been logged. */
+  readonly onFatal: (text: string) => void;
+  readonly collection?: Collection;
+  /**
+   * Makes sure that the process ends even if threads hang; without it `stop` can hang with them.
+   */
+  readonly termination?: Termination;
+}
+
+/** A worker hangs when its event loop has been blocked for this long. */
+const HANG_MS = 2000;
+/**
+ * The most milliseconds that an orderly end takes beyond lameduck, whatever hangs; an immediate end
+ * takes no longer, either.
+ */
+const END_MS = 4300;
+/** After this much more time the kernel kills the process. */
+const MARGIN_MS = 400;
+/** The part of `END_MS` for queries in flight. */
+const GRACE_MS = 3500;
+/** The part of `END_MS` for a start or reload under way. */
+const TAKING_MS = 500;
+
+interface ServingGeneration {
+  readonly program: Program;
+  readonly control: ControlGeneration;
+}
+
+/**
+ * The control plane: builds the control parts of a Corefile's plugins on this thread and their
+ * chains in the workers, and replaces them on reload such that a configuration that cannot serve
+ * leaves the previous one untouched.
+ */
+export class Server {
+  readonly #parts: ServerParts;
+  readonly #channels = new Channels();
+  readonly #http: HttpListeners;
+  readonly #kept = new Map<string, KeptAcrossReloads>();
+  readonly #collection: Collection;
+  readonly #registry: SharedRegistry;
+  readonly #pages: PageSender;
+  readonly #control: ControlParts;
+  readonly #workers: Workers;
+  #serving: ServingGeneration | null = null;
+  #generation = 0;
+  #ending = false;
+  #debugging = false;
+  /** Serialises the start, reloads and the replacement of workers. */
+  readonly #taking = new OneAtATime();
+  readonly #reloads: PacedReloads;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#collection = parts.collection ?? new Collection();
+    this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
+    this.#pages = new PageSender(parts.clock);
+    this.#http = new HttpListeners(
+      parts.log,
+      this.#registry,
+      Math.min(
+        parts.httpConnections ?? httpConnectionLimit.default,
+        httpShare(parts.descriptors ?? Infinity),
+      ),
+      parts.sharesHttp,
+    );
+    this.#workers = new Workers({
+      spawn: parts.spawn,
+      hangMs: parts.hangMs ?? HANG_MS,
+      clock: parts.clock,
+      log: parts.log,
+      metrics: this.#registry,
+      collection: this.#collection,
+      channels: this.#channels,
+      program: () => this.#serving?.program ?? null,
+      alone: (take) => this.#taking.after(take),
+    });
+    this.#reloads = new PacedReloads({
+      clock: parts.clock,
+      log: parts.log,
+      metrics: this.#registry,
+      taking: this.#taking,
+      workers: () => this.#workers.wanted,
+      run: () => this.#reloadNow(),
+    });
+    this.#control = {
+      clock: parts.clock,
+      random: parts.random,
+      log: parts.log,
+      metrics: this.#registry,
+      env: parts.env,
+      channels: this.#channels,
+      kept: this.#kept,
+      sendMetrics: (request, response) => {
+        const format = formatFor(request.headers.accept);
+        const render = (): string | Buffer => this.#collection.scrape(format);
+        this.#pages.send(request, response, format, contentTypes[format], render);
+      },
+      reread: () => {
+        try {
+          const { corefile, problems } = parts.load([]);
+          return problems.length > 0
+            ? { problem: problems[0]! }
+            : { fingerprint: corefile.fingerprint };
+        } catch (error) {
+          return { problem: error as Error };
+        }
+      },
+      reload: () => this.reload(),
+      fatal: (text) => parts.onFatal(text),
+      answering: () => this.#workers.answering,
+    };
+  }
+
+  /** Starts; it serves when the promise resolves. @throws Problems; nothing is left open then */
+  start(): Promise<void> {
+    return this.#taking.run(() => this.#startNow());
+  }
+
+  async #startNow(): Promise<void> {
+    // A thread takes time to start, so the first one, which is always needed, starts while the
+    // Corefile is read.
+    this.#workers.start(1);
+    try {
+      await this.#take();
+    } catch (error) {
+      await this.quit();
+      throw error;
+    }
+    this.#showVersion(null);
+    this.#workers.serving();
+  }
+
+  /** The listen addresses, e.g. for the start-up lines. */
+  get endpoints(): readonly EndpointPlan[] {
+    return this.#serving?.program.endpoints ?? [];
+  }
+
+  /** The port in use at a listen address (`dns://:0`), or 0. */
+  port(server: string): number {
+    return this.#workers.port(server);
+  }
+
+  httpPort(address: string): number | null {
+    return this.#http.port(address);
+  }
+
+  /**
+   * The workers' threads, with the time that their event loops were busy and idle, in milliseconds.
+   */
+  threads(): readonly ThreadTimes[] {
+    return this.#workers.threads();
+  }
+
+  /** Whether a block with `debug` is served, so that debug lines are logged. */
+  get debugging(): boolean {
+    return this.#debugging;
+  }
+
+  get fingerprint(): string {
+    return this.#serving?.program.corefile.fingerprint ?? '';
+  }
+
+  metrics(): string {
+    return this.#collection.print('text');
+  }
+
+  /**
+   * Loads the Corefile as it is now. False: it was rejected and the previous one still serves.
+   * Called while a Corefile is being loaded, or too often, it waits and loads it once more, because
+   * the file may have changed after it was read.
+   */
+  reload(): Promise<boolean> {
+    return this.#reloads.request();
+  }
+
+  async #reloadNow(): Promise<boolean> {
+    const { log } = this.#parts;
+    if (this.#ending) return false;
+    log.info('Reloading');
+    const failed = this.#registry
+      .counter(
+        'coredns_reload_failed_total',
+        'Counter of the number of failed reload attempts.',
+        [],
+      )
+      .with();
+    const before = this.fingerprint;
+    try {
+      await this.#take();
+    } catch (error) {
+      failed.add(1);
+      const problems = problemsIn(error);
+      if (problems === null) log.error(`Restart failed: ${bugText(error)}`);
+      else for (const problem of problems) log.error(`Restart failed: ${problem.print()}`);
+      if (error instanceof Problems)
+        for (const warning of error.warnings) log.warning(warning.print());
+      log.error('The configuration before is still in use.');
+      return false;
+    } finally {
+      collectDropped();
+    }
+    this.#showVersion(before);
+    log.info('Reloading complete');
+    return true;
+  }
+
+  #showVersion(before: string | null): void {
+    const version = this.#registry.gauge(
+      'coredns_reload_version_info',
+      'A metric with a constant value of 1 labeled by hash, and value which type of hash generated.',
+      ['hash', 'value'],
+      'last',
+    );
+    if (before !== null) version.remove('sha512', before);
+    version.with('sha512', this.fingerprint).set(1);
+  }
+
+  /** Builds the Corefile's configuration beside the current one, then replaces it. */
+  async #take(): Promise<void> {
+    const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
+    const { corefile, configuration, endpoints, workers } = planned;
+    if (this.#serving === null) this.#workers.start(workers);
+    const generation = ++this.#generation;
+    const { folder } = this.#parts;
+    const debugging = configuration.blocks.some(({ plan }) => plan.debug);
+    const debugged = this.#debugging;
+    // What the new configuration reads before it serves is told of, too.
+    this.#debugging ||= debugging;
+    let program: Program;
+    let control: ControlGeneration | null = null;
+    let opened: readonly string[] = [];
+    let prepared: Promise<void> = Promise.resolve();
+    try {
+      control = await buildControl(
+        {
+          number: generation,
+          configuration,
+          endpoints,
+          folder,
+          fingerprint: corefile.fingerprint,
+        },
+        this.#control,
+      );
+      program = { generation, corefile, folder, endpoints, files: control.files };
+      // Workers build their chains while the control parts load their data.
+      prepared = this.#workers.orderAll({ kind: 'prepare', program });
+      prepared.catch(() => undefined);
+      opened = await this.#http.open(control.http);
+      await Promise.all([prepared, ...control.starts.map(async (start) => start())]);
+      for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
+      await this.#workers.orderAll({ kind: 'open', generation });
+    } catch (error) {
+      // Waits until the workers have built it: before that there would be nothing to discard.
+      await prepared.catch(() => undefined);
+      await this.#abandon(generation, control, opened);
+      this.#debugging = debugged;
+      throw error;
+    }
+    const before = this.#serving;
+    this.#serving = { program, control };
+    this.#debugging = debugging;
+    await this.#http.commit(control.http);
+    await this.#workers.orderAll({ kind: 'commit', generation });
+    this.#allowForEnd();
+    if (before !== null) await undo(before.control, this.#parts);
+    if (before !== null) this.#dropChannels(before.program.generation);
+    await this.#release(control);
+    for (const run of control.servings) run();
+  }
+
+  /**
+   * Reverts what was built of a configuration that cannot serve.
+   * @param control null: its control parts could not be built, and have been stopped
+   * @param opened HTTP addresses that were opened for it
+   */
+  async #abandon(
+    generation: number,
+    control: ControlGeneration | null,
+    opened: readonly string[],
+  ): Promise<void> {
+    await this.#workers.tellAll({ kind: 'discard', generation });
+    await this.#http.close(opened);
+    if (control !== null) await undo(control, this.#parts);
+    await this.#release(this.#serving?.control ?? null);
+    this.#dropChannels(generation);
+  }
+
+  #dropChannels(generation: number): void {
+    this.#channels.drop((id) => id.startsWith(`${generation}/`));
+  }
+
+  /** The addresses that are not open yet. */
+  #newIn(endpoints: readonly EndpointPlan[]): readonly EndpointPlan[] {
+    const open = new Set(this.endpoints.map(({ server }) => server));
+    return endpoints.filter(({ server, port }) => port !== 0 && !open.has(server));
+  }
+
+  /** Closes objects that survived reloads and are no longer used. */
+  async #release(control: ControlGeneration | null): Promise<void> {
+    const { clock, log } = this.#parts;
+    for (const [key, kept] of [...this.#kept]) {
+      if (control?.keys.has(key)) continue;
+      this.#kept.delete(key);
+      const closed = await within(
+        clock,
+        END_MS,
+        attempt(() => kept.close()),
+      );
+      if (!closed) log.error(`what is kept over reloads as ${key} does not end`);
+      this.#channels.drop((id) => id === key);
+    }
+  }
+
+  /**
+   * Ends at once, also during `stop`: no lameduck, no wait for queries in flight.
+   * @returns see `stop`
+   */
+  quit(): Promise<boolean> {
+    if (this.#parts.termination !== undefined) endProcessWithin(END_MS + MARGIN_MS);
+    return this.#end(0, END_MS);
+  }
+
+  /**
+   * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond
+   * lameduck whatever hangs.
+   * @param staying the process goes on without the server, so its end is not enforced
+   * @returns whether everything ended; false: something hangs, and the process must be killed
+   */
+  async stop(staying = false): Promise<boolean> {
+    if (this.#ending) return true;
+    this.#ending = true;
+    const { clock, termination } = this.#parts;
+    if (termination !== undefined && !staying) endProcessWithin(this.#endsWithinMs);
+    const { running } = this.#taking;
+    if (running !== null) await within(clock, TAKING_MS, running);
+    let inTime = true;
+    for (const { run, lastsMs } of this.#serving?.control.shutdowns ?? []) {
+      const done = await within(clock, lastsMs + TAKING_MS, attempt(run));
+      inTime &&= done;
+    }
+    return (await this.#end(GRACE_MS, END_MS - TAKING_MS)) && inTime;
+  }
+
+  /** The most milliseconds that an orderly end may take. */
+  get #endsWithinMs(): number {
+    const shutdowns = this.#serving?.control.shutdowns ?? [];
+    return shutdowns.reduce((sum, { lastsMs }) => sum + lastsMs, END_MS + MARGIN_MS);
+  }
+
+  #allowForEnd(): void {
+    const { termination } = this.#parts;
+    if (termination !== undefined) allowForTermination(termination, this.#endsWithinMs);
+  }
+
+  async #end(graceMs: number, limitMs: number): Promise<boolean> {
+    this.#ending = true;
+    const { clock, log } = this.#parts;
+    const until = clock.now() + limitMs;
+    const workersEnded = await this.#workers.end(graceMs);
+    let undone = true;
+    const rest = async (): Promise<void> => {
+      if (this.#serving !== null) undone = await undo(this.#serving.control, this.#parts);
+      this.#serving = null;
+      await this.#release(null);
+      await this.#http.close();
+    };
+    const ended = await within(clock, Math.max(500, until - clock.now()), rest());
+    if (!ended) log.error('a plugin does not end: the process ends all the same');
+    return workersEnded && ended && undone;
+  }
+}
+
+/** Turns an exception into a rejection. */
+async function attempt(run: () => Maybe<void>): Promise<void> {
+  await run();
+}

@@ -1,0 +1,131 @@
+/** Finds workers that hang. */
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { threadState, type ThreadState } from '../../runtime/thread-state.ts';
+import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
+
+/** A worker as the watchdog sees it. */
+export interface WatchedWorker {
+  /** null: it runs on this thread, and so cannot be watched. */
+  readonly pulse: Pulse | null;
+}
+
+/** How long a worker may be blocked, and what happens then. */
+export interface WatchdogParts<T extends WatchedWorker> {
+  readonly clock: Clock;
+  /**
+   * A worker whose event loop has been blocked for this long hangs, in milliseconds; 0: none is
+   * watched.
+   */
+  readonly hangMs: number;
+  /** Called once for each worker that hangs; it is not watched any more. */
+  readonly onHang: (worker: T) => void;
+  /** The state of a thread; replaced in tests. */
+  readonly stateOf?: (thread: number) => ThreadState | null;
+}
+
+const CHECK_MS = 200;
+/** Building a configuration, or loading code, may take this many times as long. */
+const BUILDING = 10;
+/**
+ * A hanging worker must have used the processor for at least this share of the time, unless it
+ * waits in the kernel.
+ */
+const BUSY = 0.4;
+
+interface WorkerObservation {
+  beats: number;
+  /**
+   * For how long the beats have not changed, counting only time in which this thread was running;
+   * -1: they have changed.
+   */
+  stillMs: number;
+  /** The worker's processor time when its beats were first found unchanged. */
+  cpuMs: number;
+  /**
+   * The wait in the kernel in which it was at the last check, and for how long so far; null: it was
+   * running.
+   */
+  wait: number | null;
+  waitMs: number;
+}
+
+/**
+ * Finds workers that hang: in an endless loop, or in a call that does not return.
+ *
+ * A worker is not to blame for a machine that is too busy to run it. So time during which the
+ * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count,
+ * and a worker that could not get the processor is given more time: only one that was running all
+ * the time, or that is in one and the same wait in the kernel, hangs.
+ */
+export class Watchdog<T extends WatchedWorker> {
+  readonly #parts: WatchdogParts<T>;
+  readonly #found = new Map<T, WorkerObservation>();
+  #timer: Timer | null = null;
+  #checkedAt = 0;
+
+  constructor(parts: WatchdogParts<T>) {
+    this.#parts = parts;
+  }
+
+  watch(worker: T): void {
+    const { clock, hangMs } = this.#parts;
+    if (worker.pulse === null || hangMs === 0) return;
+    this.#found.set(worker, { beats: 0, stillMs: -1, cpuMs: 0, wait: null, waitMs: 0 });
+    this.#checkedAt = clock.now();
+    this.#timer ??= every(clock, CHECK_MS, () => this.#check());
+  }
+
+  forget(worker: T): void {
+    this.#found.delete(worker);
+    if (this.#found.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  #check(): void {
+    const now = this.#parts.clock.now();
+    const passedMs = Math.min(now - this.#checkedAt, 2 * CHECK_MS);
+    this.#checkedAt = now;
+    for (const [worker, found] of [...this.#found]) {
+      if (!this.#hangs(worker, found, passedMs)) continue;
+      this.forget(worker);
+      this.#parts.onHang(worker);
+    }
+  }
+
+  #hangs(worker: T, found: WorkerObservation, passedMs: number): boolean {
+    const beats = beatsOf(worker.pulse!);
+    if (beats !== found.beats) {
+      found.beats = beats;
+      found.stillMs = -1;
+      return false;
+    }
+    const { stateOf = threadState, hangMs } = this.#parts;
+    const state = stateOf(threadOf(worker.pulse!));
+    if (found.stillMs < 0) {
+      found.stillMs = 0;
+      found.cpuMs = state?.cpuMs ?? 0;
+      found.wait = waitOf(state);
+      found.waitMs = 0;
+      return false;
+    }
+    found.stillMs += passedMs;
+    const wait = waitOf(state);
+    found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
+    found.wait = wait;
+    const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
+    // When it was found unchanged, the last beat was up to two checks old, and this check may be
+    // late by one.
+    const limitMs = hangMs * patience - 3 * CHECK_MS;
+    if (found.stillMs < limitMs) return false;
+    if (state === null || found.waitMs >= limitMs) return true;
+    if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
+    // Neither in one call nor in a loop: it waits now and then for other threads, which may lack
+    // processor time, too.
+    return !state.runnable && found.stillMs >= BUILDING * limitMs;
+  }
+}
+
+function waitOf(state: ThreadState | null): number | null {
+  return state === null || state.runnable ? null : state.waits;
+}

@@ -1,0 +1,136 @@
+/** The two kinds of workers: in a thread of its own, and on the calling thread. */
+import type { Worker } from 'node:worker_threads';
+import { builtins } from '../../base/builtins.ts';
+import { hashKey } from '../../base/hash.ts';
+import { makeNotes, withoutMemory, type HeldByThread } from '../../runtime/held-by-thread.ts';
+import { closeGate, makeGate, type TerminationGate } from '../../runtime/termination-gate.ts';
+import type { DataPlane } from '../worker/data-plane.ts';
+import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
+import { hasLoaded, makePulse } from '../contract/pulse.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { blankThread, type BlankThread } from './spare-thread.ts';
+import { within } from './time-limit.ts';
+import type { WorkerPort } from './worker-link.ts';
+import type { WorkerStart } from '../worker/worker-thread.ts';
+
+/**
+ * How long a thread may take to end. An idle one ends at once, and one that runs JavaScript can be
+ * terminated: after this time it must be in a call that does not return.
+ */
+const END_MS = 1000;
+/** A thread that is still loading ends when it has loaded, which takes time on a busy machine. */
+const LOADING_MS = 3000;
+/** How often a thread that cannot be terminated yet is checked. */
+const LOOK_MS = 10;
+
+/**
+ * What the threads of dead workers left behind, by the worker's id: the replacement thread takes
+ * over their sockets.
+ */
+const leftBehind = new Map<number, HeldByThread>();
+
+let ticketSecret: Uint8Array | null = null;
+
+/** A worker in a thread of its own. @param heapMb MiB of JavaScript objects that it may have */
+export function threadPort(
+  start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret' | 'hashKey'>,
+  heapMb: number,
+): WorkerPort {
+  // If the system cannot start a thread, what the lost worker left is kept for the next attempt.
+  const { worker, begin } = threadOrWhy(heapMb);
+  const held = leftBehind.get(start.id) ?? makeNotes();
+  leftBehind.delete(start.id);
+  // A client can resume its TLS session at any worker, also at a replacement.
+  ticketSecret ??= builtins.crypto().randomBytes(32);
+  const pulse = makePulse();
+  const gate = makeGate();
+  begin({ ...start, held, gate, pulse, ticketSecret, hashKey: hashKey() } satisfies WorkerStart);
+  const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
+  let failure: Error | null = null;
+  let ending = false;
+  worker.on('exit', () => exit());
+  worker.on('error', (error: Error) => {
+    failure = error;
+  });
+  return {
+    pulse,
+    times: () => {
+      const { active, idle } = worker.performance.eventLoopUtilization();
+      return { active, idle };
+    },
+    send: (message, transfer) => worker.postMessage(message, [...(transfer ?? [])]),
+    onMessage: (handler) => worker.on('message', handler),
+    onExit: (handler) =>
+      worker.on('exit', (code) => {
+        if (ending) return;
+        leftBehind.set(start.id, held);
+        handler(failure ?? new Error(`the thread ended with code ${code}`));
+      }),
+    async end(hangs) {
+      ending = true;
+      worker.postMessage({ kind: 'end' } satisfies EndThread);
+      const loads = !hasLoaded(pulse);
+      const waitMs = loads ? LOADING_MS : hangs ? 0 : END_MS;
+      let ended = await within(systemClock, waitMs, exited);
+      if (!ended && !loads) ended = await within(systemClock, END_MS, terminate(worker, gate));
+      leftBehind.set(start.id, ended ? held : withoutMemory(held));
+      return ended;
+    },
+    ended: exited,
+  };
+}
+
+/**
+ * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must
+ * not be terminated (because the machine gives it no processor time), waits as long as that takes:
+ * terminating it then would end the whole process.
+ */
+async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
+  while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
+  await worker.terminate();
+}
+
+/**
+ * A worker on this thread, for servers in memory: with the same messages, cloned as between
+ * threads, each in a turn of its own.
+ * @param make gets the function that sends to the main side
+ */
+export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
+  const handlers: ((message: FromWorker) => void)[] = [];
+  const plane = make((message) => {
+    // Registrations carry shared memory and must arrive at once; all other messages come in a later
+    // turn, as between threads.
+    if (message.kind === 'register') for (const handler of handlers) handler(message);
+    else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
+  });
+  return {
+    pulse: null,
+    times: () => null,
+    send: (message: ToWorker) => {
+      const copy = structuredClone(message);
+      queueMicrotask(() => void plane.handle(copy));
+    },
+    onMessage: (handler) => {
+      handlers.push(handler);
+    },
+    onExit: () => undefined,
+    end: () => Promise.resolve(true),
+    ended: Promise.resolve(),
+  };
+}
+
+/** @throws Problem if the system cannot start a thread */
+function threadOrWhy(heapMb: number): BlankThread {
+  try {
+    return blankThread(heapMb);
+  } catch (error) {
+    throw new Problem({
+      code: 'no-thread',
+      text: `no thread can be started: ${(error as Error).message}`,
+      hint: 'The container, or the user, has as many threads and processes as it may.',
+      remedy: 'Raise the limit: podPidsLimit of the kubelet, --pids-limit, TasksMax=, ulimit -u.',
+      cause: error,
+    });
+  }
+}

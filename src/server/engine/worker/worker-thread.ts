@@ -1,0 +1,165 @@
+/** Entry of a worker thread: a data plane behind the thread's message port. */
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
+import { systemClock } from '../../base/clock.ts';
+import { useHashKey, type HashKey } from '../../base/hash.ts';
+import { bugText, jsonLines, makeLog } from '../../base/log.ts';
+import {
+  collectDropped,
+  collectWhileShort,
+  droppedMax,
+  GROWTH,
+  keepMemorySettled,
+  settleMemory,
+} from '../../runtime/settle-memory.ts';
+import { MemoryWatch } from '../../runtime/memory-watch.ts';
+import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
+import { secureRandom } from '../../base/random.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
+import { runOn, type Processors } from '../../runtime/affinity.ts';
+import { batchedUdp, stopPackets } from '../../runtime/packet-loop.ts';
+import { trimMemory } from '../../runtime/memory.ts';
+import { unmapUnusedCode } from '../../runtime/program-pages.ts';
+import { useNotes, type HeldByThread } from '../../runtime/held-by-thread.ts';
+import { useGate, type TerminationGate } from '../../runtime/termination-gate.ts';
+import { TerminationWatch, type Termination } from '../../runtime/termination.ts';
+import { giveBackOrphans } from '../../runtime/udp-socket.ts';
+import { listenAt, termsOf } from './listen.ts';
+import { systemNetwork } from '../../transport/system-network.ts';
+import { DataPlane } from './data-plane.ts';
+import type { Plugin } from '../contract/plugin.ts';
+import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
+import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts';
+
+/** The first message to a thread. */
+export interface WorkerStart {
+  readonly id: number;
+  /** Module that exports `loadPlugins`: the server itself knows none. */
+  readonly pluginsModule: string;
+  readonly transport: 'auto' | 'batched' | 'plain';
+  /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
+  readonly sourcePorts: number;
+  /**
+   * Where this thread records the sockets that it holds, and finds those left by the thread that it
+   * replaces.
+   */
+  readonly held: HeldByThread;
+  /** Shows when this thread must not be terminated. */
+  readonly gate: TerminationGate;
+  /** Where this thread writes its log lines. */
+  readonly ring: LineRingMemory;
+  /** Absent: text. */
+  readonly logFormat?: 'text' | 'json';
+  /** Shows that this thread's event loop is running. */
+  readonly pulse: Pulse;
+  /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
+  readonly ticketSecret: Uint8Array;
+  /** The key of all hash tables: threads share some of them. */
+  readonly hashKey: HashKey;
+  /** Whether saving memory is worth a pause of some 15 ms now and then. */
+  readonly thrifty?: boolean;
+  /** Bytes that the process may take; undefined: no limit is known. */
+  readonly memory?: number;
+  /** Where this thread may run, wherever the thread that started it does; undefined: as that one. */
+  readonly processors?: Processors;
+  /** Ends the process if the main thread hangs. */
+  readonly termination?: Termination;
+}
+
+const start = (await told(workerData as MessagePort)) ?? process.exit(0);
+const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
+const { gate, thrifty, memory = Infinity, ticketSecret, processors } = start;
+useGate(gate);
+useHashKey(start.hashKey);
+useNotes(held);
+if (processors !== undefined) runOn(processors);
+let mayEnd: TerminationWatch | null = null;
+beat(pulse, systemClock, () => mayEnd?.look());
+const port = parentPort!;
+const send = (message: FromWorker): void => port.postMessage(message);
+
+const lines = new LineWriter(ring);
+const log = makeLog(
+  (line) => lines.write(line),
+  () => plane.debugging,
+  start.logFormat === 'json' ? jsonLines(systemClock) : null,
+);
+const { loadPlugins } = (await import(pluginsModule)) as {
+  loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
+};
+const memoryWatch = new MemoryWatch(systemClock, memory);
+const metrics = new SharedRegistry((registration) => send({ kind: 'register', registration }));
+const plane: DataPlane = new DataPlane({
+  plugins: loadPlugins,
+  log,
+  send,
+  onServing() {
+    giveBackOrphans();
+    settleMemory(systemClock, () => {
+      trimMemory();
+      // One thread does it for the whole process, whose code is mapped only once.
+      if (id === 0) unmapUnusedCode();
+    });
+    if (memory !== Infinity) collectWhileShort(systemClock, () => memoryWatch.short, trimMemory);
+    keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
+  },
+  onDropped: () => collectDropped(thrifty === true ? undefined : droppedMax(memory)),
+  onClosed: stopPackets,
+  crash(error) {
+    setImmediate(() => {
+      throw error;
+    });
+  },
+  clock: systemClock,
+  random: secureRandom,
+  metrics,
+  network: systemNetwork({
+    clock: systemClock,
+    random: secureRandom,
+    transport,
+    sourcePorts,
+    onFewPorts: () =>
+      log.warning(
+        `this worker may have ${sourcePorts} UDP sockets towards upstreams (RLIMIT_NOFILE), fewer than their source_ports: ` +
+          'source ports are easier to guess; raise it ("ulimit -n", LimitNOFILE=)',
+      ),
+  }),
+  listen: (endpoint, serve, counters, files) =>
+    listenAt(endpoint, serve, {
+      clock: systemClock,
+      log,
+      counters,
+      transport,
+      ticketSecret,
+      files,
+      isShort: () => memoryWatch.short,
+    }),
+  terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
+});
+// However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets
+// open.
+process.on('exit', stopPackets);
+// A bug outside any query ends the worker in an orderly way; the main thread starts another.
+process.on('uncaughtException', (error) => {
+  log.error(`worker ${id} ends because of a bug: ${bugText(error)}`);
+  process.exit(1);
+});
+if (termination !== undefined && batchedUdp().available) mayEnd = new TerminationWatch(termination);
+showLoaded(pulse);
+port.on('message', (message: ToWorker | EndThread) => {
+  if (message.kind === 'end') process.exit(0);
+  const builds = message.kind === 'prepare';
+  if (builds) showBuilding(pulse, true);
+  void plane.handle(message).finally(() => {
+    if (builds) showBuilding(pulse, false);
+  });
+});
+
+/** Waits for the single message of a port; null: there is nothing to do. */
+function told(from: MessagePort): Promise<WorkerStart | null> {
+  return new Promise((resolve) => {
+    from.once('message', (message: WorkerStart | null) => {
+      resolve(message);
+      from.close();
+    });
+  });
+}

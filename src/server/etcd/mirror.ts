@@ -1,0 +1,418 @@
+import { Backoff } from '../base/backoff.ts';
+import { sleep, type Clock } from '../base/clock.ts';
+import { FailureReport, roundedDuration } from '../base/failure-report.ts';
+import type { Log } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+import { releaseBytes } from '../runtime/release-bytes.ts';
+import { oneLine } from '../base/visible.ts';
+import type { EtcdClient } from './client.ts';
+import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
+import type { GrpcStream } from '../transport/grpc/grpc-stream.ts';
+import {
+  readWatch,
+  TooManyEvents,
+  watchRequest,
+  type KeyRange,
+  type KeyValue,
+  type WatchEvent,
+  type WatchResponse,
+} from './messages.ts';
+import { MessageError } from '../base/protobuf.ts';
+
+/** The store of what is mirrored. Buffers are valid only during the call. */
+export interface MirrorTarget {
+  /** Everything is listed anew: what is known stays until `complete`. */
+  begin(): void;
+  /**
+   * A part of the list: `value` null is one that is too large to be taken. Keys of one range come
+   * in their order.
+   */
+  listed(entries: readonly ListedEntry[]): void;
+  /** The list is whole: what it did not name is no more. */
+  complete(): void;
+  changed(events: readonly WatchEvent[]): void;
+}
+
+/**
+ * A key of a list. `value` is null if it is too large to be taken; `lease` is 0n if the key has
+ * none.
+ */
+export interface ListedEntry {
+  readonly key: Buffer;
+  readonly value: Buffer | null;
+  readonly lease: bigint;
+}
+
+/** What there is to be counted. */
+export interface MirrorHooks {
+  listed(why: ListReason): void;
+  failed(kind: EtcdFailureKind): void;
+  /** Whether etcd is being followed: what is known is what it holds. */
+  following(follows: boolean): void;
+  /** All up to this revision is known. */
+  reached(revision: number): void;
+}
+
+/**
+ * Why everything was listed: at first; the history was compacted; etcd went back in time or is
+ * another cluster; a message too large; there is room for what was left out.
+ */
+export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
+
+/**
+ * What a mirror is made of: what is copied (`ranges`), from where (`client`), and the store of the
+ * copy (`target`).
+ */
+export interface MirrorParts {
+  readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn'>;
+  readonly ranges: readonly KeyRange[];
+  readonly target: MirrorTarget;
+  readonly hooks: MirrorHooks;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/**
+ * Keys of one reply of a list, at most, and of the first. etcd counts all that follow for every
+ * page, so small ones cost it much.
+ */
+const PAGE_KEYS = 2000;
+const PAGE_FIRST = 100;
+/**
+ * Bytes that a page is to have: a few of them are memory at a time, here and on the way to the
+ * workers.
+ */
+const PAGE_BYTES = 512 * 1024;
+/** A cluster that is back is to be followed within 2 s, so no wait is longer than that. */
+const BACKOFF = { firstMs: 50, mostMs: 800 };
+/**
+ * Everything is listed again and again only if etcd throws its history away as fast as it is
+ * followed, or lies about it.
+ */
+const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
+/** A watch that lasted so long was a good one: the next failure is a new story. */
+const GOOD_MS = 5000;
+/** Why everything is listed again is told so often, milliseconds. */
+const RELIST_TOLD_MS = 60_000;
+/** Characters of what etcd gives as its reason. */
+const REASON_MAX = 300;
+/** Watches must be there in this time. */
+const CREATED_MS = 5000;
+
+/**
+ * Keeps a copy of some ranges of keys: one list of all at one revision, then a watch from the next
+ * revision on. A broken watch goes on where it was; only when etcd no longer has that history, or
+ * has gone back in time, is everything listed again and compared. Nothing but an event or a whole
+ * list ever takes anything away.
+ */
+export class Mirror {
+  readonly #parts: MirrorParts;
+  readonly #backoff: Backoff;
+  readonly #relisting: Backoff;
+  readonly #report: FailureReport;
+  readonly #stopping = new AbortController();
+  /** For each range the first revision that is not known; null: everything is to be listed. */
+  #next: number[] | null = null;
+  /** Ranges that the user may read. */
+  #allowed: boolean[] = [];
+  #why: ListReason = 'start';
+  /**
+   * Why everything was listed again, as it was told last, when, and how often it was not told
+   * since.
+   */
+  #toldReason: ListReason = 'start';
+  #toldAt = -Infinity;
+  #untold = 0;
+  #cluster = 0n;
+  #lastGoodAt = -1;
+  #running: Promise<void> | null = null;
+  /** `listAgain` was called since the last list began. */
+  #wanted = false;
+  #endWatch: ((failure: EtcdFailure) => void) | null = null;
+
+  constructor(parts: MirrorParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.clock, parts.random, BACKOFF);
+    this.#relisting = new Backoff(parts.clock, parts.random, RELIST_BACKOFF);
+    this.#report = new FailureReport({
+      log: parts.log,
+      clock: parts.clock,
+      work: 'following etcd',
+    });
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Lists everything again, because the store has room now for what it left out. */
+  listAgain(): void {
+    this.#wanted = true;
+    this.#endWatch?.(new ListAgain());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  get #stopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, client, hooks } = this.#parts;
+    while (!this.#stopped) {
+      let createdAt = Infinity;
+      let failure: EtcdFailure;
+      try {
+        if (this.#next === null) await this.#list();
+        failure = await this.#follow(() => {
+          createdAt = clock.now();
+          hooks.following(true);
+          this.#report.over();
+        });
+      } catch (error) {
+        if (!(error instanceof EtcdFailure)) throw error;
+        failure = error;
+      }
+      if (createdAt !== Infinity) {
+        this.#lastGoodAt = clock.now();
+        if (clock.now() - createdAt >= GOOD_MS) {
+          this.#backoff.succeed();
+          this.#relisting.succeed();
+        }
+      }
+      if (this.#stopped) return;
+      await this.#recover(failure, client);
+    }
+  }
+
+  /** Decides how to go on, and waits. */
+  async #recover(failure: EtcdFailure, client: MirrorParts['client']): Promise<void> {
+    const { clock, hooks } = this.#parts;
+    const { kind } = failure;
+    const relist = listReasons[kind];
+    let wait = this.#backoff.fail();
+    if (relist !== undefined && this.#next !== null) {
+      wait = this.#relisting.fail();
+      this.#next = null;
+      this.#why =
+        failure instanceof WentBack ? 'restored' : failure instanceof ListAgain ? 'room' : relist;
+      this.#tellRelist(failure.message);
+    } else {
+      hooks.following(false);
+      hooks.failed(kind);
+      client.moveOn(failure);
+      this.#report.failed(failure, Math.max(100, wait), this.#keptText());
+    }
+    await sleep(clock, wait, this.#stopping.signal);
+  }
+
+  /** At once if it was something else before, otherwise once a minute. */
+  #tellRelist(text: string): void {
+    const { clock, log } = this.#parts;
+    const now = clock.now();
+    if (this.#toldReason === this.#why && now - this.#toldAt < RELIST_TOLD_MS) {
+      this.#untold++;
+      return;
+    }
+    const before = this.#untold === 0 ? '' : `, as ${this.#untold} times since this was told last`;
+    this.#toldReason = this.#why;
+    this.#toldAt = now;
+    this.#untold = 0;
+    log.info(`${text}; listing everything again${before}`);
+  }
+
+  #keptText(): string {
+    if (this.#next === null && this.#lastGoodAt < 0) return 'nothing is known yet';
+    if (this.#lastGoodAt < 0) return 'answers stay as they are';
+    const age = this.#parts.clock.now() - this.#lastGoodAt;
+    return `answers stay as they were ${roundedDuration(age)} ago`;
+  }
+
+  /** Lists all ranges as they were at one revision. @throws EtcdFailure */
+  async #list(): Promise<void> {
+    const { ranges, target, hooks } = this.#parts;
+    hooks.listed(this.#why);
+    this.#wanted = false;
+    target.begin();
+    let revision = 0;
+    const allowed: boolean[] = [];
+    for (const range of ranges) {
+      try {
+        revision = await this.#listRange(range, revision);
+        allowed.push(true);
+      } catch (error) {
+        // Permission for `PATH/` alone is enough: the name of the zone itself is a key beside it.
+        const spared =
+          range.end === null && error instanceof EtcdFailure && error.kind === 'forbidden';
+        if (!spared) throw error;
+        allowed.push(false);
+      }
+    }
+    target.complete();
+    this.#allowed = allowed;
+    this.#next = ranges.map(() => revision + 1);
+    hooks.reached(revision);
+  }
+
+  /** @returns the revision that was listed */
+  async #listRange(range: KeyRange, at: number): Promise<number> {
+    const { client, target } = this.#parts;
+    let revision = at;
+    let { key } = range;
+    let limit = PAGE_FIRST;
+    for (;;) {
+      let page;
+      try {
+        page = await client.range({ key, end: range.end, limit, revision });
+      } catch (error) {
+        if (!(error instanceof EtcdFailure) || error.kind !== 'large') throw error;
+        if (limit > 1) {
+          limit = Math.ceil(limit / 8);
+          continue;
+        }
+        // One value alone is too large: only its key is asked for.
+        page = await client.range({ key, end: range.end, limit, revision, keysOnly: true });
+        page = { ...page, kvs: page.kvs.map((kv) => ({ ...kv, value: null })) };
+      }
+      if (this.#stopped) throw new EtcdFailure('unavailable', 'the mirror was stopped');
+      checkOrder(page.kvs, key);
+      if (revision === 0) {
+        ({ revision } = page.header);
+        this.#cluster = page.header.cluster;
+      }
+      target.listed(page.kvs);
+      const last: KeyValue | ListedEntry | undefined = page.kvs.at(-1);
+      if (last !== undefined) key = Buffer.concat([last.key, Buffer.of(0)]);
+      const size = Math.max(1, page.bytes.length / Math.max(1, page.kvs.length));
+      releaseBytes(page.bytes);
+      if (!page.more) return revision;
+      if (last === undefined)
+        throw new EtcdFailure(
+          'malformed',
+          'etcd says that its list goes on, and sends an empty page',
+        );
+      limit = Math.max(1, Math.min(PAGE_KEYS, 8 * limit, Math.floor(PAGE_BYTES / size)));
+    }
+  }
+
+  /** Watches until that ends. @returns why it ended */
+  async #follow(created: () => void): Promise<EtcdFailure> {
+    const { client, clock, ranges } = this.#parts;
+    const next = this.#next!;
+    const { promise, resolve } = Promise.withResolvers<EtcdFailure>();
+    let waiting = this.#allowed.filter(Boolean).length;
+    const end = (failure: EtcdFailure): void => resolve(failure);
+    const stream: GrpcStream = await client.watch({
+      onMessage: (message) => {
+        try {
+          const response = readWatch(message);
+          if (response.created && !response.canceled && --waiting === 0) created();
+          this.#take(response, next);
+        } catch (error) {
+          if (error instanceof EtcdFailure) end(error);
+          else if (error instanceof TooManyEvents)
+            end(new EtcdFailure('large', `a watch of etcd: ${error.message}`));
+          else if (error instanceof MessageError)
+            end(new EtcdFailure('malformed', `a watch of etcd: ${error.message}`));
+          else throw error;
+        }
+      },
+      onEnd: (failure) => end(failure ?? new EtcdFailure('unavailable', 'etcd ended the watch')),
+    });
+    const stop = (): void => end(new EtcdFailure('unavailable', 'the mirror was stopped'));
+    this.#stopping.signal.addEventListener('abort', stop, { once: true });
+    if (this.#stopped) stop();
+    this.#endWatch = end;
+    if (this.#wanted) end(new ListAgain());
+    const timer = clock.after(CREATED_MS, () => {
+      if (waiting > 0) end(new EtcdFailure('silent', 'etcd does not begin to watch'));
+    });
+    ranges.forEach((range, index) => {
+      if (this.#allowed[index] === true) stream.write(watchRequest(index + 1, range, next[index]!));
+    });
+    try {
+      return await promise;
+    } finally {
+      timer.cancel();
+      this.#endWatch = null;
+      this.#stopping.signal.removeEventListener('abort', stop);
+      stream.cancel();
+    }
+  }
+
+  /** @throws EtcdFailure if the watch has ended */
+  #take(response: WatchResponse, next: number[]): void {
+    const { target, hooks } = this.#parts;
+    const { header, events } = response;
+    if (response.canceled) throw canceled(response);
+    if (header.cluster !== this.#cluster) throw new WentBack('etcd is another cluster than before');
+    const index = response.watch - 1;
+    const known = next[index];
+    if (known === undefined) return;
+    // A database that was restored from a backup has gone back in time, and says nothing until it
+    // reaches this revision again.
+    if (response.created && header.revision < known - 1) {
+      throw new WentBack(
+        `etcd is at revision ${header.revision}, behind ${known - 1} of before, as after a restore from a backup`,
+      );
+    }
+    // What was known before has nothing new to say.
+    const news = events.filter(({ kv }) => kv.modRevision >= known);
+    if (news.length > 0) target.changed(news);
+    if (response.fragment) return;
+    const last = events.at(-1)?.kv.modRevision;
+    if (last !== undefined) next[index] = Math.max(known, last + 1);
+    else if (!response.created) next[index] = Math.max(known, header.revision + 1);
+    hooks.reached(Math.max(...next) - 1);
+  }
+}
+
+/** A list goes upwards, or it would never end. @throws EtcdFailure */
+function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer): void {
+  let before = from;
+  for (const [index, { key }] of entries.entries()) {
+    const order = Buffer.compare(key, before);
+    if (order < 0 || (order === 0 && index > 0))
+      throw new EtcdFailure('malformed', 'a list of etcd is not in the order of its keys');
+    before = key;
+  }
+}
+
+/** Nothing is wrong: there is more to be taken. */
+class ListAgain extends EtcdFailure {
+  constructor() {
+    super('compacted', 'there is room for keys that were left out');
+  }
+}
+
+/** After these failures of a watch its place in history is of no use. */
+const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
+  compacted: 'compacted',
+  large: 'large',
+};
+
+/** What is known may never have happened. */
+class WentBack extends EtcdFailure {
+  constructor(text: string) {
+    super('compacted', text);
+  }
+}
+
+function canceled({ compactRevision, cancelReason }: WatchResponse): EtcdFailure {
+  if (compactRevision > 0)
+    return new EtcdFailure(
+      'compacted',
+      `etcd has compacted its history up to revision ${compactRevision}`,
+    );
+  const reason =
+    cancelReason === '' ? 'no reason given' : oneLine(cancelReason.slice(0, REASON_MAX));
+  const text = `etcd canceled the watch: ${reason}`;
+  if (/auth token|auth store|Unauthenticated/.test(cancelReason))
+    return new EtcdFailure('token', text);
+  if (/permission denied/i.test(cancelReason)) return new EtcdFailure('forbidden', text);
+  return new EtcdFailure('unavailable', text);
+}

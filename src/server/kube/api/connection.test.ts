@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { Problem } from '../../base/problem.ts';
+import { Authority } from '../../base/certificates.ts';
+import { elapse, makeRig, until } from '../../../../test/kit/apiserver/rig.ts';
+import type { ApiServer } from '../../../../test/kit/apiserver/server.ts';
+import { endpointConnection, inClusterConnection } from './connection.ts';
+
+function folder(t: TestContext): string {
+  const made = mkdtempSync(join(tmpdir(), 'ndots-'));
+  t.after(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+function problemOf(run: () => unknown): Problem {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof Problem, String(error));
+    return error;
+  }
+  return assert.fail('no problem');
+}
+
+/** A service account's folder, as kubelet mounts it. */
+function serviceAccount(t: TestContext, ca: string, token: string): string {
+  const path = folder(t);
+  writeFileSync(join(path, 'ca.crt'), ca);
+  writeFileSync(join(path, 'token'), `${token}\n`);
+  return path;
+}
+
+function inCluster(server: ApiServer, path: string): ReturnType<typeof inClusterConnection> {
+  return inClusterConnection({
+    environment: {
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: String(server.port),
+    },
+    folder: path,
+  });
+}
+
+describe('in a pod', () => {
+  test('the service account is let in, over TLS with the cluster CA', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = serviceAccount(t, authority.cert, 'first');
+    await using rig = await makeRig({
+      server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['first'] },
+      connection: (server) => inCluster(server, path),
+    });
+    rig.start();
+    await until(() => rig.source.synced);
+    assert.deepEqual(rig.lines, []);
+  });
+
+  test('a token that kubelet replaced is read again, without a word', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = serviceAccount(t, authority.cert, 'first');
+    await using rig = await makeRig({
+      server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['first'] },
+      connection: (server) => inCluster(server, path),
+    });
+    rig.start();
+    await until(() => rig.source.synced && rig.server.watches.size === 4);
+    rig.server.tokens = ['second'];
+    writeFileSync(join(path, 'token'), 'second');
+    rig.server.dropWatches();
+    await until(() => rig.server.watches.size === 0);
+    await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
+    assert.equal(rig.server.seen.at(-1)!.headers.authorization, 'Bearer second');
+    assert.deepEqual(rig.lines, []);
+  });
+
+  test('an expired token is told with what it means, and asked again', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = serviceAccount(t, authority.cert, 'old');
+    await using rig = await makeRig({
+      server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['new'] },
+      connection: (server) => inCluster(server, path),
+    });
+    rig.start();
+    await until(() => rig.lines.length > 0);
+    assert.match(rig.lines[0]!, /401 Unauthorized.*it may have expired/);
+    writeFileSync(join(path, 'token'), 'new');
+    await elapse(rig.clock, 60_000, () => rig.source.synced);
+  });
+
+  test('a vanished token is told, and asked again', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = serviceAccount(t, authority.cert, 'here');
+    await using rig = await makeRig({
+      server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['here'] },
+      connection: (server) => inCluster(server, path),
+    });
+    rmSync(join(path, 'token'));
+    rig.start();
+    await until(() => rig.lines.length > 0);
+    assert.match(rig.lines[0]!, /cannot read .*token: no such file or directory/);
+    writeFileSync(join(path, 'token'), 'here');
+    await elapse(rig.clock, 60_000, () => rig.source.synced);
+  });
+
+  test('an IPv6 service address makes a proper URL', (t) => {
+    const path = serviceAccount(t, 'x', 'x');
+    const connection = inClusterConnection({
+      environment: { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' },
+      folder: path,
+    });
+    assert.equal(connection.url.href, 'https://[fd00::1]/');
+  });
+
+  test('elsewhere, the problem names the other ways', () => {
+    const problem = problemOf(() => inClusterConnection({ environment: {} }));
+    assert.match(problem.message, /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be/);
+    assert.match(problem.remedy!, /endpoint URL, kubeconfig FILE, or manifests DIR/);
+  });
+
+  test('without a service account, the problem says so', (t) => {
+    const problem = problemOf(() =>
+      inClusterConnection({
+        environment: { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' },
+        folder: folder(t),
+      }),
+    );
+    assert.match(problem.remedy!, /automountServiceAccountToken/);
+  });
+});
+
+describe('at an endpoint', () => {
+  test('a client certificate is let in', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = folder(t);
+    const client = authority.issue('system:coredns');
+    writeFileSync(join(path, 'cert'), client.cert);
+    writeFileSync(join(path, 'key'), client.key);
+    writeFileSync(join(path, 'ca'), authority.cert);
+    await using rig = await makeRig({
+      server: {
+        tls: { ...authority.issue('api', ['127.0.0.1']), clientCa: authority.cert },
+        tokens: ['none'],
+      },
+      connection: (server) =>
+        endpointConnection(`127.0.0.1:${server.port}`, {
+          cert: join(path, 'cert'),
+          key: join(path, 'key'),
+          ca: join(path, 'ca'),
+        }),
+    });
+    rig.start();
+    await until(() => rig.source.synced);
+  });
+
+  test('a path in the URL stands before every API path', async () => {
+    await using rig = await makeRig({
+      connection: (server) => endpointConnection(`${server.url}/k8s/clusters/c-1/`),
+    });
+    rig.start();
+    await until(() => rig.server.seen.length > 0);
+    assert.equal(rig.server.seen[0]!.path, '/k8s/clusters/c-1/version');
+  });
+
+  const failures: readonly [string, RegExp, (authority: Authority, other: Authority) => object][] =
+    [
+      [
+        'a server certificate of another CA',
+        /no trusted TLS connection.*give the cluster's CA certificate/,
+        (_authority, other) => other.issue('api', ['127.0.0.1']),
+      ],
+      [
+        'a server certificate for another address',
+        /no trusted TLS connection.*an address that the API server's certificate names/,
+        (authority) => authority.issue('api', ['10.1.1.1', 'kubernetes']),
+      ],
+      [
+        'an expired server certificate',
+        /no trusted TLS connection.*check this machine's clock/,
+        (authority) => authority.issue('api', ['127.0.0.1'], new Date('2020-01-01T00:00:00Z')),
+      ],
+    ];
+  for (const [name, words, identity] of failures) {
+    test(`${name} is told with what to do`, async (t) => {
+      const authority = Authority.make('cluster');
+      const path = serviceAccount(t, authority.cert, 'token');
+      await using rig = await makeRig({
+        server: { tls: identity(authority, Authority.make('other')) as never },
+        connection: (server) => inCluster(server, path),
+      });
+      rig.start();
+      await until(() => rig.lines.length > 0);
+      assert.match(rig.lines[0]!, words);
+    });
+  }
+
+  test('a port that speaks plain HTTP is told apart', async (t) => {
+    const path = serviceAccount(t, Authority.make('ndots test CA').cert, 'token');
+    await using rig = await makeRig({ connection: (server) => inCluster(server, path) });
+    rig.start();
+    await until(() => rig.lines.length > 0);
+    assert.match(rig.lines[0]!, /the port speaks plain HTTP/);
+  });
+
+  test('nobody listening and a name that does not exist are told apart', async () => {
+    for (const [url, words] of [
+      [
+        'http://127.0.0.1:1',
+        /nothing listens at the API server's address 127.0.0.1:1; .* if it is that of a Service, kube-proxy knows no endpoint of it/,
+      ],
+      ['http://no-such-host.invalid:6443', /name no-such-host.invalid:6443 could not be resolved/],
+    ] as const) {
+      await using rig = await makeRig({ connection: () => endpointConnection(url) });
+      rig.start();
+      await until(() => rig.lines.length > 0);
+      assert.match(rig.lines[0]!, words);
+    }
+  });
+
+  test('a bad URL and a missing file are problems at the start', (t) => {
+    assert.match(problemOf(() => endpointConnection('ftp://x')).message, /no URL of an API server/);
+    for (const url of ['', '/etc/', '6080://127.0.0.1:1', 'a{2', 'a`b', 'a\\b', '10.0.0.0/8'])
+      assert.match(problemOf(() => endpointConnection(url)).message, /no URL of an API server/);
+    const path = join(folder(t), 'nowhere');
+    mkdirSync(path);
+    const tls = { cert: join(path, 'c'), key: join(path, 'k'), ca: join(path, 'ca') };
+    assert.match(
+      problemOf(() => endpointConnection('https://x', tls)).message,
+      /cannot read .*\/c:/,
+    );
+  });
+
+  test('without a scheme it is https if there is a certificate, else http', () => {
+    assert.equal(endpointConnection('10.0.0.1:8080').url.href, 'http://10.0.0.1:8080/');
+  });
+});

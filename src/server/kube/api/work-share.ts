@@ -1,0 +1,85 @@
+import type { Clock } from '../../base/clock.ts';
+import { processorLimit } from '../../runtime/processor-limit.ts';
+
+/** What measuring the share needs. */
+export interface WorkShareParts {
+  readonly clock: Clock;
+  /** Processor time that this thread has used, milliseconds. */
+  cpuMs(): number;
+  /** The most processors that the process may use; called now and then. Infinity: no limit. */
+  processors(): number;
+}
+
+/** Share of one processor, if nothing limits the process. */
+const MOST = 0.5;
+/** Share of the process's CPU limit: the workers and the garbage collector need the rest. */
+const OF_LIMIT = 0.25;
+/**
+ * The smallest share: with less, a list would take minutes, which an API server does not wait for.
+ */
+const LEAST = 0.05;
+/** Work up to this long is never delayed, in milliseconds; single changes are far below it. */
+const BURST_MS = 3;
+/**
+ * The most overuse that is made up for by a pause, whether by this work or by others on the thread,
+ * in milliseconds.
+ */
+const DEBT_MS = 20;
+/** How long a value of `processors` is used, in milliseconds. */
+const LIMIT_MS = 1000;
+
+/**
+ * Keeps long work on this thread below a share of a processor: it is done in small pieces with
+ * pauses in between. Reading a list of everything takes seconds of processor time. Done in one go
+ * it would delay the workers that share the processors, and within a container's CPU limit the
+ * kernel would stop all threads for the rest of the period.
+ */
+export class WorkShare {
+  readonly #parts: WorkShareParts;
+  #share = MOST;
+  #askedAt = -Infinity;
+  #at: number;
+  #cpuMs: number;
+  /**
+   * Processor time that may be used before a pause is due, in milliseconds; negative: too much was
+   * used.
+   */
+  #allowanceMs = BURST_MS;
+
+  constructor(parts: WorkShareParts) {
+    this.#parts = parts;
+    this.#at = parts.clock.now();
+    this.#cpuMs = parts.cpuMs();
+  }
+
+  /**
+   * To be called after each piece of work.
+   * @returns how long to pause before the next one, in milliseconds
+   */
+  restMs(): number {
+    const now = this.#parts.clock.now();
+    const cpuMs = this.#parts.cpuMs();
+    if (now - this.#askedAt > LIMIT_MS) {
+      this.#share = Math.max(LEAST, Math.min(MOST, this.#parts.processors() * OF_LIMIT));
+      this.#askedAt = now;
+    }
+    const gained = (now - this.#at) * this.#share;
+    const used = cpuMs - this.#cpuMs;
+    this.#allowanceMs = Math.max(-DEBT_MS, Math.min(BURST_MS, this.#allowanceMs + gained) - used);
+    this.#at = now;
+    this.#cpuMs = cpuMs;
+    return this.#allowanceMs >= 0 ? 0 : -this.#allowanceMs / this.#share;
+  }
+}
+
+/** The share of this thread, measured by the system's count of its processor time. */
+export function shareOfThread(clock: Clock): WorkShare {
+  return new WorkShare({
+    clock,
+    cpuMs() {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1000;
+    },
+    processors: processorLimit,
+  });
+}

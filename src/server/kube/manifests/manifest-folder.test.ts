@@ -1,0 +1,656 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { costsAtMost } from '../../../../test/kit/growth.ts';
+import { everything, Listener, until } from '../../../../test/kit/apiserver/rig.ts';
+import { makeLog } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import type { KubeObject } from '../store/objects.ts';
+import { readManifests } from './manifest-file.ts';
+import { parseYaml } from './yaml-document.ts';
+import type { Source } from '../store/source.ts';
+import { manifestSource, type ManifestParts } from './manifest-folder.ts';
+
+interface Bench {
+  readonly folder: string;
+  readonly clock: VirtualClock;
+  readonly source: Source;
+  readonly heard: Listener;
+  readonly lines: string[];
+  write(name: string, content: string): void;
+  /** Until the folder has been looked at again. */
+  poll(): Promise<void>;
+}
+
+function bench(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  parts: Partial<ManifestParts> = {},
+): Bench {
+  const folder = parts.folder ?? mkdtempSync(join(tmpdir(), 'ndots-'));
+  if (parts.folder === undefined) t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const write = (name: string, content: string): void => writeFileSync(join(folder, name), content);
+  for (const [name, content] of Object.entries(files)) write(name, content);
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  const source = manifestSource({
+    folder,
+    wanted: everything,
+    clock,
+    log: makeLog((line) => lines.push(line)),
+    ...parts,
+  });
+  const heard = new Listener();
+  source.start(heard);
+  t.after(() => source.stop());
+  return { folder, clock, source, heard, lines, write, poll: () => clock.advance(1000) };
+}
+
+function problemOf(run: () => unknown): Problem {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof Problem, String(error));
+    return error;
+  }
+  return assert.fail('no problem');
+}
+
+function get<K extends KubeObject['kind']>(
+  heard: Listener,
+  kind: K,
+  key: string,
+): Extract<KubeObject, { kind: K }> {
+  const found = heard.state.get(`${kind} ${key}`);
+  assert.ok(found, `${kind} ${key} among ${[...heard.state.keys()].join(', ')}`);
+  return found as Extract<KubeObject, { kind: K }>;
+}
+
+const service = (name: string, extra = ''): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {ports: [{port: 80}]${extra}}\n`;
+
+test('an empty file, and one that is refused for its size, keep nothing waiting for a thread', (t) => {
+  const { source, heard } = bench(t, {
+    'empty.yaml': '',
+    'huge.yaml': `# ${' '.repeat(17 * 1024 * 1024)}`,
+    'web.yaml': service('web'),
+  });
+  assert.ok(source.synced);
+  get(heard, 'Service', 'default/web');
+});
+
+describe('the example cluster', () => {
+  const examples = new URL('../../../../examples/cluster', import.meta.url).pathname;
+
+  test('is read without a complaint', (t) => {
+    const { lines, heard } = bench(t, {}, { folder: examples });
+    assert.deepEqual(lines, [
+      `[INFO] ${examples}: 3 files, 4 namespaces, 6 services, 6 endpoint slices, 11 pods`,
+    ]);
+    assert.deepEqual(heard.names('Namespace'), ['critical-app', 'default', 'kube-system', 'shop']);
+  });
+
+  test('has the backend of the story: one address, three pods, and the client', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    const backend = get(heard, 'Service', 'critical-app/backend');
+    assert.deepEqual(backend.clusterIPs, ['10.3.0.116']);
+    assert.deepEqual(backend.ports, [{ name: '', protocol: 'TCP', port: 80 }]);
+    const [slice] = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'backend',
+    );
+    assert.ok(slice?.kind === 'EndpointSlice');
+    assert.deepEqual(
+      slice.endpoints.map((endpoint) => endpoint.addresses[0]),
+      ['172.17.0.4', '172.17.0.5', '172.17.0.6'],
+    );
+    assert.ok(slice.endpoints.every((endpoint) => endpoint.ready && endpoint.pod !== ''));
+    assert.deepEqual(get(heard, 'Pod', 'critical-app/client').ips, ['172.17.0.7']);
+  });
+
+  test('has a headless database whose pods have names of their own', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    const [slice] = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'db',
+    );
+    assert.ok(slice?.kind === 'EndpointSlice');
+    assert.deepEqual(
+      slice.endpoints.map((endpoint) => [endpoint.hostname, endpoint.addresses[0]]),
+      [
+        ['db-0', '172.17.2.4'],
+        ['db-1', '172.17.2.5'],
+        ['db-2', '172.17.2.6'],
+      ],
+    );
+  });
+
+  test('has a dual-stack service with named ports, each resolved to the port of its pods', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    assert.deepEqual(get(heard, 'Service', 'shop/web').clusterIPs, ['10.3.0.80', 'fd00:10:3::80']);
+    const slices = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'web',
+    );
+    assert.deepEqual(
+      slices.map((one) => one.kind === 'EndpointSlice' && one.ports.map((port) => port.port)),
+      [
+        [8080, 8443],
+        [8080, 8443],
+      ],
+    );
+  });
+});
+
+describe('a folder of manifests', () => {
+  test('is synced when it is started, and gives late workers everything', (t) => {
+    const { source, heard } = bench(t, { 'a.yaml': service('web') });
+    assert.equal(source.synced, true);
+    assert.deepEqual([...heard.syncedKinds].sort(), [
+      'EndpointSlice',
+      'Namespace',
+      'Pod',
+      'Service',
+    ]);
+    assert.deepEqual(new Set([...source.snapshot()]), new Set(heard.state.values()));
+  });
+
+  test('is read in all its depths, in YAML and JSON, many documents and lists', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'deep/er'), { recursive: true });
+    writeFileSync(join(folder, 'a.yml'), `${service('one')}---\n# nothing\n---\n${service('two')}`);
+    writeFileSync(
+      join(folder, 'deep/er/list.json'),
+      JSON.stringify({
+        kind: 'List',
+        items: [
+          { kind: 'Service', metadata: { name: 'three', namespace: 'x' } },
+          { kind: 'ServiceList', items: [{ kind: 'Service', metadata: { name: 'four' } }] },
+        ],
+      }),
+    );
+    writeFileSync(join(folder, 'README.md'), 'kind: Service');
+    writeFileSync(join(folder, 'other.yaml'), 'replicaCount: 3\n---\nkind: Ingress\n');
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['four', 'one', 'three', 'two']);
+    assert.deepEqual(heard.names('Namespace'), ['default', 'x']);
+    assert.equal(lines.length, 1, lines.join('\n'));
+  });
+
+  test('tells what changed when a file changes, comes or goes', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
+    made.heard.forget();
+    await made.poll();
+    assert.equal(made.heard.all.length, 0);
+    made.write('a.yaml', service('one', ', externalIPs: [192.0.2.1]'));
+    rmSync(join(made.folder, 'b.yaml'));
+    made.write('c.yaml', service('three'));
+    await made.poll();
+    assert.deepEqual(
+      made.heard.all.map((change) => [
+        change.verb,
+        change.verb === 'put' ? change.object.name : change.name,
+      ]),
+      [
+        ['put', 'one'],
+        ['put', 'three'],
+        ['delete', 'two'],
+      ],
+    );
+  });
+
+  test('may be a mounted ConfigMap, which changes by swapping a link', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const then = new Date('2026-01-01T00:00:00Z');
+    for (const [version, name] of [
+      ['..1', 'one'],
+      ['..2', 'two'],
+    ] as const) {
+      mkdirSync(join(folder, version));
+      writeFileSync(join(folder, version, 'a.yaml'), service(name));
+      // Same size, same time: only the file itself is another one.
+      utimesSync(join(folder, version, 'a.yaml'), then, then);
+    }
+    symlinkSync('..1', join(folder, '..data'));
+    symlinkSync('..data/a.yaml', join(folder, 'a.yaml'));
+    const made = bench(t, {}, { folder });
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+    symlinkSync('..2', join(folder, '..new'));
+    renameSync(join(folder, '..new'), join(folder, '..data'));
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['two']);
+  });
+
+  test('may hold a link to itself', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    symlinkSync('.', join(folder, 'again'));
+    writeFileSync(join(folder, 'a.yaml'), service('one'));
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['one']);
+    assert.equal(lines.length, 1);
+  });
+
+  test('that is missing, or neither a folder nor a file, is a problem before anything starts', () => {
+    const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
+    const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
+    assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
+    assert.equal(missing.remedy, 'create it, or name another folder');
+    const device = problemOf(() => manifestSource({ ...parts, folder: '/dev/null' }));
+    assert.match(device.message, /\/dev\/null is neither a file nor a folder/);
+  });
+
+  test('may be one file, whatever its name', (t) => {
+    const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
+    made.write('objects', service('three'));
+    for (const [name, found] of [
+      ['a.yaml', 'one'],
+      ['objects', 'three'],
+    ] as const) {
+      const { heard } = bench(t, {}, { folder: join(made.folder, name) });
+      assert.deepEqual(heard.names('Service'), [found]);
+    }
+  });
+
+  test('that vanishes later keeps its objects, and is told once', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    renameSync(made.folder, `${made.folder}-gone`);
+    t.after(() => rmSync(`${made.folder}-gone`, { recursive: true, force: true }));
+    for (let i = 0; i < 5; i++) await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+    assert.equal(made.lines.filter((line) => line.startsWith('[ERROR]')).length, 1);
+    assert.match(made.lines.at(-1)!, /the objects stay as they were/);
+    renameSync(`${made.folder}-gone`, made.folder);
+    await made.poll();
+    assert.match(made.lines.at(-1)!, /can be read again/);
+  });
+
+  test('with a file that may not be read says so and keeps the rest', (t) => {
+    if (process.getuid?.() === 0) {
+      t.skip('root may read everything');
+      return;
+    }
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'a.yaml'), service('one'));
+    writeFileSync(join(folder, 'b.yaml'), service('two'));
+    chmodSync(join(folder, 'b.yaml'), 0);
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['one']);
+    assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
+  });
+
+  test('with a folder that may not be read says so once, and again when it comes back', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    const closed = join(made.folder, 'closed');
+    const root = process.getuid?.() === 0;
+    const told = (): number =>
+      made.lines.filter((line) => /cannot read .*closed/.test(line)).length;
+    chmodSync(made.folder, 0o755);
+    mkdirSync(closed, { mode: 0 });
+    if (root) process.seteuid?.(65534);
+    try {
+      for (let i = 0; i < 5; i++) await made.poll();
+      assert.equal(told(), 1);
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+      await made.poll();
+      chmodSync(closed, 0);
+      if (root) process.seteuid?.(65534);
+      for (let i = 0; i < 3; i++) await made.poll();
+      assert.equal(told(), 2);
+    } finally {
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+    }
+  });
+
+  test('with a folder that may not be read any more keeps what it held until it can be, or is gone', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    const closed = join(made.folder, 'closed');
+    const root = process.getuid?.() === 0;
+    chmodSync(made.folder, 0o755);
+    mkdirSync(closed);
+    writeFileSync(join(closed, 'b.yaml'), service('two'));
+    await made.poll();
+    chmodSync(closed, 0);
+    if (root) process.seteuid?.(65534);
+    try {
+      for (let i = 0; i < 3; i++) await made.poll();
+      assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    } finally {
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+    }
+    rmSync(closed, { recursive: true });
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+  });
+
+  test('of another label is left out, services, slices and pods alike', (t) => {
+    const labelled = (name: string, tier: string): string =>
+      `kind: Service\nmetadata: {name: ${name}, labels: {tier: ${tier}}}\nspec: {selector: {app: ${name}}, ports: [{port: 1}]}\n---\n` +
+      `kind: Pod\nmetadata: {name: ${name}, labels: {app: ${name}, tier: ${tier}}}\n---\n`;
+    const { heard } = bench(
+      t,
+      { 'a.yaml': labelled('a', 'front') + labelled('b', 'back') },
+      { wanted: { ...everything, labels: 'tier=front' } },
+    );
+    assert.deepEqual(heard.names('Service'), ['a']);
+    assert.deepEqual(heard.names('Pod'), ['a']);
+    assert.equal(heard.names('EndpointSlice').length, 1);
+  });
+});
+
+describe('a bad file', () => {
+  const bad: readonly [string, string, RegExp][] = [
+    [
+      'broken YAML',
+      `${service('ok')}---\nkind: Service\n metadata: {name: x}\n`,
+      /a\.yaml:6:\d+: this is no YAML/,
+    ],
+    ['a tab', 'kind: Service\nmetadata:\n\tname: x\n', /a\.yaml:3:1: .*never with tabs/],
+    [
+      'a missing name',
+      'kind: Service\nmetadata:\n  namespace: x\n',
+      /a\.yaml:3:3: this Service has no metadata\.name/,
+    ],
+    [
+      'a number as name',
+      'kind: Service\nmetadata:\n  name: 7\n',
+      /a\.yaml:3:9: metadata\.name must be a text/,
+    ],
+    [
+      'an impossible name',
+      'kind: Pod\nmetadata:\n  name: A_b\n',
+      /a\.yaml:3:9: 'A_b' can be no name/,
+    ],
+    [
+      'an impossible namespace',
+      'kind: Pod\nmetadata:\n  name: a\n  namespace: 12\n',
+      /a\.yaml:4:14: '12' can be no namespace/,
+    ],
+    [
+      'a wrong type',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  type: Nodeport\n',
+      /a\.yaml:4:9: 'Nodeport' is no type.*did you mean NodePort\?/,
+    ],
+    [
+      'no target',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  type: ExternalName\n',
+      /a\.yaml:4:3: an ExternalName service needs spec\.externalName/,
+    ],
+    [
+      'no address',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  clusterIP: 10.0.0.256\n',
+      /a\.yaml:4:14: '10\.0\.0\.256' is no address/,
+    ],
+    [
+      'ports that are no list',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports: {port: 80}\n',
+      /a\.yaml:4:10: ports must be a list, this is an object/,
+    ],
+    [
+      'a port too high',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - port: 70000\n',
+      /a\.yaml:5:11: '70000' is no port/,
+    ],
+    [
+      'an unknown protocol',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - {port: 1, protocol: tcp}\n',
+      /a\.yaml:5:25: 'tcp' is no protocol/,
+    ],
+    [
+      'replicas in words',
+      'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template: {}\n',
+      /a\.yaml:4:13: 'three' is no number of replicas/,
+    ],
+    [
+      'no template',
+      'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 3\n',
+      /a\.yaml:4:3: spec\.template is missing/,
+    ],
+    [
+      'a slice of names',
+      'kind: EndpointSlice\nmetadata: {name: a}\nendpoints:\n- addresses: [x]\n',
+      /a\.yaml:4:15: 'x' is no address/,
+    ],
+    [
+      'a bad annotation',
+      'kind: Pod\nmetadata:\n  name: a\n  annotations:\n    ndots.dev/pod-ips: 10.0.0.9-10.0.0.1\n',
+      /a\.yaml:5:24: '10\.0\.0\.9-10\.0\.0\.1' is no list of addresses/,
+    ],
+    [
+      'a list instead of an object',
+      '- kind: Service\n',
+      /a\.yaml:1:1: a Kubernetes object was expected, this is a list/,
+    ],
+  ];
+  for (const [name, content, words] of bad) {
+    test(`with ${name} is told with its place, and the rest is kept`, (t) => {
+      const { lines, heard } = bench(t, { 'a.yaml': content, 'b.yaml': service('other') });
+      assert.match(lines[0]!, words);
+      assert.ok(lines[0]!.startsWith('[ERROR]'));
+      assert.equal(lines.filter((line) => line.startsWith('[ERROR]')).length, 1, lines.join('\n'));
+      assert.ok(heard.names('Service').includes('other'));
+    });
+  }
+
+  test('gives its good parts, as long as it was never good as a whole', (t) => {
+    const { heard, lines } = bench(t, {
+      'a.yaml': `${service('good')}---\nkind: Service\nmetadata: {}\n`,
+    });
+    assert.deepEqual(heard.names('Service'), ['good']);
+    assert.match(lines[0]!, /until then this object is left out/);
+  });
+
+  test('that was good stays as it was then, until it is good again', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') + '---\n' + service('two') });
+    made.write('a.yaml', `${service('three')}---\nkind: [`);
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    assert.match(
+      made.lines.at(-2)!,
+      /a\.yaml:6:\d+: .*until then the file counts as it was before/,
+    );
+    const told = made.lines.length;
+    await made.poll();
+    assert.equal(made.lines.length, told, 'told once');
+    made.write('a.yaml', service('three'));
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['three']);
+  });
+
+  test('does not fill the memory by aliases of aliases', (t) => {
+    const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x]'];
+    for (let i = 1; i < 12; i++) {
+      lines.push(
+        `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(',')}]`,
+      );
+    }
+    const made = bench(t, { 'a.yaml': lines.join('\n') });
+    assert.match(made.lines[0]!, /this is no YAML: .*alias/i);
+  });
+
+  test('is handed on as a problem too', (t) => {
+    const problems: Problem[] = [];
+    bench(t, { 'a.yaml': 'kind: [' }, { problem: (problem) => problems.push(problem) });
+    assert.equal(problems[0]!.code, 'yaml-syntax');
+  });
+
+  test('twice the same object: the first one counts, told once', async (t) => {
+    const made = bench(t, {
+      'a.yaml': service('web', ', clusterIP: 10.96.0.77'),
+      'b.yaml': service('web', ', clusterIP: 10.96.0.78'),
+    });
+    assert.deepEqual(get(made.heard, 'Service', 'default/web').clusterIPs, ['10.96.0.77']);
+    assert.match(made.lines[0]!, /b\.yaml:1:1: Service default\/web is there already; .*a\.yaml:1/);
+    made.write('c.yaml', service('other'));
+    await made.poll();
+    assert.equal(made.lines.filter((line) => line.includes('already')).length, 1);
+  });
+
+  test('two services of one address are both served, and told', (t) => {
+    const made = bench(t, {
+      'a.yaml':
+        service('one', ', clusterIP: 10.96.0.77') +
+        '---\n' +
+        service('two', ', clusterIP: 10.96.0.77'),
+    });
+    assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    assert.match(
+      made.lines[0]!,
+      /default\/two has the address 10\.96\.0\.77 of service default\/one/,
+    );
+  });
+
+  test('a malformed selector is a problem before anything starts', (t) => {
+    const problem = problemOf(() => bench(t, {}, { wanted: { ...everything, labels: 'a in b' } }));
+    assert.match(problem.message, /'a in b' is no label selector/);
+  });
+});
+
+describe('a hostile manifest', () => {
+  test('nested 200 000 deep is one problem, and the other files are served', async (t) => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000);
+    const made = bench(t, { 'a.yaml': deep, 'b.yaml': service('web') });
+    await until(() => made.source.synced);
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+    assert.match(made.lines.join('\n'), /a\.yaml:1:\d+: this is nested too deeply to be read/);
+  });
+
+  test('nested deeply within what is read at once is a problem, too', (t) => {
+    const made = bench(t, { 'a.yaml': '- '.repeat(20_000) + 'a', 'b.yaml': service('web') });
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+    assert.match(made.lines.join('\n'), /nested too deeply/);
+  });
+
+  test('of ten times as many keys takes not a hundred times as long', async () => {
+    const keys = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
+    const [many, few] = [keys(20_000), keys(2000)];
+    await costsAtMost(
+      30,
+      () => parseYaml(many, 'keys.yaml'),
+      () => parseYaml(few, 'keys.yaml'),
+    );
+  });
+
+  test('of a million documents, of which none is an object, has its first hundred mistakes told', () => {
+    const { problems } = readManifests('--- 1\n'.repeat(1e5), 'a.yaml');
+    assert.equal(problems.length, 101);
+    assert.match(
+      problems[100]!.message,
+      /there are 100 mistakes: the rest of the file is not read/,
+    );
+  });
+
+  for (const [name, text] of Object.entries({
+    'a list of millions of entries': `[${'{},'.repeat(1e6)}]`,
+    'a text of many MiB': `a: "${'x'.repeat(3e6)}"`,
+    'millions of keys': 'a: 1\n'.repeat(1e6),
+    'a list without end': `items: [${'[[1'.repeat(60)}`,
+  })) {
+    test(`with ${name} is a problem before much is built`, () => {
+      const { manifests, problems } = readManifests(text, 'a.yaml', 8 * 1024 * 1024);
+      assert.equal(manifests.length, 0);
+      assert.equal(problems.length, 1);
+      assert.match(
+        problems[0]!.message,
+        /reading this takes more than 8 MiB of memory|is no YAML|nested too deeply/,
+      );
+    });
+  }
+
+  test('that grows beyond the memory for manifests counts as it was before, and so do the others', async (t) => {
+    const made = bench(
+      t,
+      { 'a.yaml': service('web'), 'b.yaml': service('db') },
+      { memory: 1 << 20 },
+    );
+    assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
+    const many = Array.from({ length: 900 }, (_, index) => service(`web-${index}`)).join('---\n');
+    made.write('a.yaml', many);
+    await made.poll();
+    await until(() => made.lines.some((line) => line.includes('1 MiB')));
+    assert.match(
+      made.lines.find((line) => line.includes('1 MiB'))!,
+      /a\.yaml:\d+:1: the objects up to here take more than 1 MiB of memory; .*manifest_memory.*as it was before/,
+    );
+    assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
+  });
+
+  test('that takes, with the other files, more than the memory for manifests is left out', async (t) => {
+    const many = (name: string): string =>
+      Array.from({ length: 500 }, (_, index) => service(`${name}-${index}`)).join('---\n');
+    const told: string[] = [];
+    const made = bench(
+      t,
+      { 'a.yaml': many('a'), 'b.yaml': many('b') },
+      { memory: 1 << 20, problem: ({ code }) => told.push(code) },
+    );
+    await until(() => made.source.synced);
+    assert.equal(made.heard.names('Service').length, 500);
+    assert.deepEqual(told, ['manifest-too-large']);
+  });
+
+  test('that says a key twice is a problem with its place', (t) => {
+    const made = bench(t, { 'a.yaml': 'kind: Service\nmetadata: {name: a, name: b}\n' });
+    assert.match(made.lines[0]!, /a\.yaml:2:21: the key 'name' stands twice in one mapping/);
+  });
+
+  test('of many objects is read while this thread goes on with its work', async (t) => {
+    const many = Array.from({ length: 3000 }, (_, index) => service(`web-${index}`)).join('---\n');
+    let turns = 0;
+    const made = bench(t, { 'a.yaml': many });
+    assert.equal(made.source.synced, false);
+    await until(() => (turns++, made.source.synced));
+    assert.equal(made.heard.names('Service').length, 3000);
+    assert.ok(turns > 3, `${turns} turns of the event loop`);
+  });
+
+  test('that is a named pipe is passed over and holds nothing up', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    execFileSync('mkfifo', [join(folder, 'a.yaml')]);
+    writeFileSync(join(folder, 'b.yaml'), service('web'));
+    const made = bench(t, {}, { folder });
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+  });
+
+  test('with a slip in its kind says which kind was meant', (t) => {
+    const made = bench(t, {
+      'a.yaml': service('web').replace('Service', 'Srevice'),
+      'b.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
+      'c.yaml': 'apiVersion: example.org/v1\nkind: Mode\nmetadata: {name: a}\n',
+    });
+    const told = made.lines.filter((line) => line.includes('kind'));
+    assert.equal(told.length, 1);
+    assert.match(told[0]!, /a\.yaml:2:7: there is no kind 'Srevice'; did you mean Service\?/);
+  });
+
+  test('that is a template of a Helm chart is called one', (t) => {
+    const made = bench(t, {
+      'a.yaml': '{{- if .Values.x }}\napiVersion: v1\nkind: Service\n{{- end }}\n',
+      'b.yaml': service('web').replace('web', '{{ .Release.Name }}'),
+    });
+    for (const file of ['a', 'b']) {
+      const line = made.lines.find((each) => each.includes(`${file}.yaml`))!;
+      assert.match(line, /this is a template of a Helm chart.*helm template CHART/);
+    }
+  });
+});

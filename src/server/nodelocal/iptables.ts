@@ -1,0 +1,189 @@
+/** The rules by iptables: one family, both of its tables. */
+import { ruleGeneration } from '../runtime/netlink.ts';
+import { runProgram } from '../runtime/programs.ts';
+import {
+  leadsHere,
+  RULE_LIMIT_MS,
+  RuleFailure,
+  type Ensured,
+  type PacketRule,
+  type RuleSet,
+} from './rules.ts';
+import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
+
+/** What keeping rules with iptables takes. */
+export interface IptablesParts {
+  readonly family: 4 | 6;
+  /** Of that family. */
+  readonly rules: readonly PacketRule[];
+  /** Folder of the programs, with the slash at its end. */
+  readonly folder: string;
+  /** The list of the module `recent` that holds the leases. */
+  readonly list: string;
+}
+
+/** How long iptables waits while another program, such as kube-proxy, changes rules. */
+const WAIT = ['-w', '5'];
+/** Exit code: another program held the lock for all of that time. */
+const LOCKED = 4;
+
+/**
+ * Keeps the rules of one family. They are looked at with `iptables-save` and changed with one call
+ * of `iptables-restore`, which changes a table as a whole: at no time do some of them hold and
+ * others not. Rules of others, with the same comments too, stay as they are.
+ */
+export class IptablesRules implements RuleSet {
+  readonly name = 'iptables';
+  readonly #rules: ReadonlyMap<PacketRule['table'], readonly WantedRule[]>;
+  readonly #save: string;
+  readonly #restore: string;
+  readonly #plain: string;
+  /** It sets rules of nftables, whose changes the kernel counts. */
+  #counted = false;
+  /** As the rules stood when they were looked at last, and right. */
+  #generation: number | null = null;
+
+  constructor({ family, rules, folder, list }: IptablesParts) {
+    this.#plain = `${folder}${family === 4 ? 'iptables' : 'ip6tables'}`;
+    this.#save = `${this.#plain}-save`;
+    this.#restore = `${this.#plain}-restore`;
+    const wanted = rules.map((rule) => wantedOf(rule, list));
+    this.#rules = new Map(
+      (['raw', 'filter'] as const).map((table) => [
+        table,
+        wanted.filter(({ rule }) => rule.table === table),
+      ]),
+    );
+  }
+
+  async ensure(): Promise<Ensured> {
+    const generation = ruleGeneration();
+    if (this.#counted && generation !== null && generation === this.#generation)
+      return { missing: 0 };
+    this.#generation = null;
+    let missing = 0;
+    for (const [table, wanted] of this.#rules) {
+      const present = await this.#present(table);
+      const wrong = misplaced(wanted, present);
+      if (wrong === 0) continue;
+      missing += wrong;
+      const places = new Map<string, number>();
+      const additions = wanted.map(({ rule: { chain }, words }) => {
+        const place = (places.get(chain) ?? 0) + 1;
+        places.set(chain, place);
+        return `-I ${chain} ${place} ${words.map(quoted).join(' ')}`;
+      });
+      await this.#change(table, [...deletions(wanted, present), ...additions]);
+    }
+    // The generation of before the look: what changed meanwhile is noticed next time.
+    this.#generation = generation;
+    return { missing };
+  }
+
+  divert(): Promise<void> {
+    return this.#delete(leadsHere);
+  }
+
+  remove(): Promise<void> {
+    return this.#delete(() => true);
+  }
+
+  async #delete(which: (rule: PacketRule) => boolean): Promise<void> {
+    for (const [table, all] of this.#rules) {
+      const wanted = all.filter(({ rule }) => which(rule));
+      if (wanted.length === 0) continue;
+      const lines = deletions(wanted, await this.#present(table));
+      if (lines.length > 0) await this.#change(table, lines);
+    }
+  }
+
+  leave(): void {
+    // Nothing goes with this process.
+  }
+
+  get removal(): readonly string[] {
+    return [...this.#rules].flatMap(([table, wanted]) => {
+      // Those that lead packets here go first.
+      const order = wanted.toSorted(
+        (a, b) => Number(b.rule.action === 'notrack') - Number(a.rule.action === 'notrack'),
+      );
+      const lines = order.map(({ rule: { chain }, words }) => deletion(chain, words));
+      const all = [`*${table}`, ...lines, 'COMMIT'].map((line) => `'${line}'`).join(' ');
+      const wait = WAIT.join(' ');
+      // All at once where each is there once; else one after the other, as often as each is there.
+      const each = lines.map(
+        (line) => `while ${this.#plain} ${wait} -t ${table} ${line}; do :; done`,
+      );
+      return [
+        `printf '%s\\n' ${all} | ${this.#restore} --noflush ${wait} || { ${each.join('; ')}; }`,
+      ];
+    });
+  }
+
+  async #present(table: PacketRule['table']): Promise<readonly SavedRule[]> {
+    const text = await this.#run([this.#save, '-t', table]);
+    this.#counted = text.includes('(nf_tables)');
+    return readSaved(text);
+  }
+
+  async #change(table: PacketRule['table'], lines: readonly string[]): Promise<void> {
+    const input = [`*${table}`, ...lines, 'COMMIT', ''].join('\n');
+    await this.#run([this.#restore, '--noflush', ...WAIT], input);
+  }
+
+  async #run(words: readonly string[], input = ''): Promise<string> {
+    const { code, stdout, stderr } = await runProgram(words, { input, limitMs: RULE_LIMIT_MS });
+    if (code === 0) return stdout;
+    const [first = 'no word'] = stderr
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !/^#|^Try `/.test(line));
+    const locked = code === LOCKED || stderr.includes('xtables lock');
+    throw new RuleFailure(`${words.join(' ')} failed (${code}): ${first}`, locked);
+  }
+}
+
+interface WantedRule {
+  readonly rule: PacketRule;
+  readonly words: readonly string[];
+}
+
+function wantedOf(rule: PacketRule, list: string): WantedRule {
+  return { rule, words: ruleWords(rule, list) };
+}
+
+/** Lines that delete these rules as often as they are there. */
+function deletions(
+  wanted: readonly WantedRule[],
+  present: readonly SavedRule[],
+): readonly string[] {
+  return present.flatMap((saved) => {
+    const { rule: { chain } = { chain: '' }, words = [] } =
+      wanted.find(({ rule, words }) => saved.chain === rule.chain && sameAs(saved, words)) ?? {};
+    // In our words: iptables does not recognize some of its own (`--mask` of `recent`).
+    return chain === '' ? [] : [deletion(chain, words)];
+  });
+}
+
+function deletion(chain: string, words: readonly string[]): string {
+  return `-D ${chain} ${words.map(quoted).join(' ')}`;
+}
+
+/** How many rules are missing, or stand behind one that they must precede. */
+function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[]): number {
+  let wrong = 0;
+  const last = new Map<string, number>();
+  for (const { rule, words } of wanted) {
+    const before = last.get(rule.chain) ?? -1;
+    const at = present.findIndex((saved) => saved.chain === rule.chain && sameAs(saved, words));
+    if (at < 0 || at < before) wrong++;
+    // Only what lets go of an address must stand before what leads there.
+    else if (rule.action === 'lapse' || rule.action === 'renew') last.set(rule.chain, at);
+  }
+  return wrong;
+}
+
+/** A word for iptables-restore and for a shell. */
+function quoted(word: string): string {
+  return /^[\w.:/-]+$/.test(word) ? word : `"${word}"`;
+}

@@ -1,0 +1,191 @@
+/** The interface that holds the addresses of a node cache. */
+import { parseAddress, printAddress } from '../base/ip.ts';
+import type { Log } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { SystemError } from '../runtime/libc.ts';
+import {
+  addLink,
+  addressesOn,
+  findLink,
+  noInterfaces,
+  putAddress,
+  raiseLink,
+  removeLink,
+  takeAddress,
+  type Link,
+} from '../runtime/own-interface.ts';
+
+/** What is written on the interface: `ip link show` prints it. */
+const ALIAS = 'ndots node-cache';
+/**
+ * What holds addresses without a wire behind it, the usual first. A bridge without ports does it
+ * where the kernel has no dummy devices, and `lo` anywhere.
+ */
+const KINDS = ['dummy', 'bridge'];
+/**
+ * The kernel takes an address away when it was not renewed for so long, seconds, and gets to it up
+ * to a second later. Until then it does no harm to pods, whose queries the rules let go of sooner.
+ * At first it is as long as a start may take.
+ */
+const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
+
+/** What an interface is set up for. */
+export interface LocalInterfaceParts {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  /** Whether the kernel removes the addresses if they are not renewed. */
+  readonly lease: boolean;
+  readonly log: Log;
+}
+
+/**
+ * Makes the interface, looks after it, and takes it away; nothing else of the machine is touched.
+ */
+export class LocalInterface {
+  readonly #parts: LocalInterfaceParts;
+  /** Addresses are on `lo`, for want of a better one. */
+  #loopback = false;
+  /** The interface of that name is made by us, or was looked at and is ours to use. */
+  #ours = false;
+  /** Others have addresses on it, so it stays at the end. */
+  #shared = false;
+
+  constructor(parts: LocalInterfaceParts) {
+    const addresses = parts.addresses.map((address) => printAddress(parseAddress(address)!));
+    this.#parts = { ...parts, addresses };
+  }
+
+  /**
+   * Puts there what is missing, and renews the addresses.
+   * @param starting nothing listens there yet
+   * @returns what was missing: the interface's name, or addresses
+   * @throws Problem, SystemError
+   */
+  ensure(starting = false): readonly string[] {
+    const { addresses, lease } = this.#parts;
+    const seconds = starting ? LEASE_SECONDS.FIRST : LEASE_SECONDS.LATER;
+    const missing: string[] = [];
+    const link = this.#link(missing);
+    if (!link.up && !this.#loopback) raiseLink(link.index);
+    const present = addressesOn(link.index);
+    for (const address of addresses) {
+      if (!present.includes(address)) missing.push(address);
+      else if (!lease) continue;
+      this.#put(link, address, lease ? seconds : null);
+    }
+    return missing;
+  }
+
+  /** Makes the addresses permanent: they need no renewal any more. @throws SystemError */
+  leave(): void {
+    const link = this.#ours ? findLink(this.#name) : null;
+    if (link === null) return;
+    for (const address of this.#parts.addresses) putAddress(link.index, address, null);
+  }
+
+  /**
+   * Removes the addresses, and the interface if there are no other addresses on it.
+   * @throws SystemError
+   */
+  remove(): void {
+    const link = this.#ours ? findLink(this.#name) : null;
+    if (link === null) return;
+    const present = addressesOn(link.index);
+    const own = present.filter((address) => this.#parts.addresses.includes(address));
+    if (!this.#loopback && own.length === present.length) return removeLink(link.index);
+    for (const address of own) takeAddress(link.index, address);
+  }
+
+  /** Lines for a shell that do the same. */
+  get removal(): readonly string[] {
+    if (!this.#loopback && !this.#shared) return [`ip link delete ${this.#name}`];
+    return this.#parts.addresses.map((address) => `ip address delete ${address} dev ${this.#name}`);
+  }
+
+  get #name(): string {
+    return this.#loopback ? 'lo' : this.#parts.name;
+  }
+
+  #link(missing: string[]): Link {
+    const { name } = this.#parts;
+    const present = findLink(this.#name);
+    if (present !== null) {
+      if (!this.#ours) this.#judge(present);
+      return present;
+    }
+    const without: string[] = [];
+    for (const kind of KINDS) {
+      try {
+        addLink(name, kind, ALIAS);
+      } catch (error) {
+        if (!(error instanceof SystemError) || error.code !== 'ENOTSUP') throw error;
+        without.push(kind);
+        continue;
+      }
+      missing.push(name);
+      return this.#made(name, `${name} is a ${kind}`, without);
+    }
+    this.#loopback = true;
+    return this.#made('lo', `the addresses are on lo, and there is no ${name}`, without);
+  }
+
+  #made(name: string, what: string, without: readonly string[]): Link {
+    if (!this.#ours && without.length > 0) {
+      const kinds = without.join(' nor ');
+      this.#parts.log.warning(
+        `${what}: this kernel has no interfaces of type ${kinds}, and cannot load them`,
+      );
+    }
+    this.#ours = true;
+    return findLink(name)!;
+  }
+
+  /**
+   * An interface of that name that was there before: one of ours that was left behind, of another
+   * node cache, or somebody's.
+   */
+  #judge({ name, kind, index, alias }: Link): void {
+    if (kind !== 'dummy' && alias !== ALIAS) {
+      throw new Problem({
+        code: 'interface-foreign',
+        text: `the interface ${name} is there already, and is ${kind === '' ? 'a device of this machine' : `of type ${kind}`}`,
+        hint: 'A node cache makes an interface of type dummy for itself.',
+        remedy: `Give it another name: -interfacename NAME; or see whose this is: ip -details link show ${name}`,
+      });
+    }
+    this.#ours = true;
+    const others = addressesOn(index).filter((each) => !this.#parts.addresses.includes(each));
+    this.#shared = others.length > 0;
+    if (!this.#shared) return;
+    this.#parts.log.warning(
+      `the interface ${name} also has ${others.join(', ')}, which -localip does not name: that stays there, now and at the end`,
+    );
+  }
+
+  #put({ index }: Link, address: string, seconds: number | null): void {
+    try {
+      putAddress(index, address, seconds);
+    } catch (error) {
+      if (!(error instanceof SystemError) || !address.includes(':')) throw error;
+      if (!['EACCES', 'ENOTSUP', 'EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(error.code)) throw error;
+      throw new Problem({
+        code: 'no-ipv6',
+        text: `${address} cannot be put on ${this.#name}: ${error.code}`,
+        hint: 'IPv6 is switched off on this machine, or on this interface.',
+        remedy: `Leave it out of -localip, or switch IPv6 on: sysctl net.ipv6.conf.${this.#name}.disable_ipv6=0`,
+        cause: error,
+      });
+    }
+  }
+}
+
+/** Throws the problem that keeps interfaces from being set up here at all, if there is one. */
+export function checkInterfaces(): void {
+  const why = noInterfaces();
+  if (why === null) return;
+  throw new Problem({
+    code: 'no-interfaces',
+    text: `interfaces cannot be set up here: ${why}`,
+    remedy: 'Set it up by other means, and say -setupinterface=false.',
+  });
+}

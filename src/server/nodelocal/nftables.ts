@@ -1,0 +1,223 @@
+/** The rules by nft: one table of our own, for both families. */
+import { ruleGeneration } from '../runtime/netlink.ts';
+import { runProgram, startProgram, type StartedProgram } from '../runtime/programs.ts';
+import {
+  leadsHere,
+  RULE_LIMIT_MS,
+  RuleFailure,
+  type Ensured,
+  type PacketRule,
+  type RuleSet,
+} from './rules.ts';
+
+/** What keeping rules with nft takes. */
+export interface NftablesParts {
+  readonly rules: readonly PacketRule[];
+  /** The program, with its path. */
+  readonly program: string;
+  /** Name of the table. */
+  readonly table: string;
+  /** Said once, when the kernel or nft is too old for a table that goes with its owner. */
+  readonly onUnowned: (why: string) => void;
+}
+
+/** For so long a sign of life counts, milliseconds. */
+const LEASE_MS = 900;
+/** How long a table may take to appear, milliseconds, and how often it is looked for. */
+const APPEARS_MS = 3000;
+const LOOK_MS = 25;
+/** Nft takes a line at once, and says nothing when it has. */
+const DIVERTS_MS = 50;
+
+/** Chains of the table: where in the kernel they stand. */
+const hooks: Readonly<Record<string, { readonly name: string; readonly at: string }>> = {
+  'raw PREROUTING': { name: 'prerouting', at: 'prerouting priority -300' },
+  'raw OUTPUT': { name: 'output', at: 'output priority -300' },
+  'filter INPUT': { name: 'input', at: 'input priority 0' },
+  'filter OUTPUT': { name: 'output-filter', at: 'output priority 0' },
+};
+
+/**
+ * Keeps a table in the hands of an `nft` process that reads our commands: the kernel guards it
+ * against everybody else (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches
+ * it, and takes it away when that process ends, as it does when we do. Where that is not to be had
+ * the table is an ordinary one.
+ */
+export class NftablesRules implements RuleSet {
+  readonly name = 'nftables';
+  readonly #parts: NftablesParts;
+  #owner: StartedProgram | null = null;
+  /** The table's name in use: while another instance owns ours, one beside it. */
+  #table: string;
+  /** As nft prints the table when it is whole; empty: not made yet. */
+  #whole = '';
+  /** As the rules stood when the table was looked at last. */
+  #generation: number | null = null;
+  #owned = true;
+  /** What the owner has complained of. */
+  #complaints: () => string = () => '';
+
+  constructor(parts: NftablesParts) {
+    this.#parts = parts;
+    this.#table = parts.table;
+  }
+
+  async ensure(): Promise<Ensured> {
+    const { length } = this.#parts.rules;
+    const generation = ruleGeneration();
+    if (this.#whole !== '' && generation !== null && generation === this.#generation)
+      return { missing: 0 };
+    this.#generation = generation;
+    if (this.#whole !== '' && (await this.#list()) === this.#whole) return { missing: 0 };
+    const first = this.#whole === '';
+    if (!first) await this.remove();
+    await this.#make();
+    return { missing: first ? 0 : length };
+  }
+
+  async #make(): Promise<void> {
+    const { table, onUnowned } = this.#parts;
+    if (this.#owned) {
+      for (const name of [table, `${table}-next`]) {
+        this.#table = name;
+        if ((await this.#list()) !== null) continue;
+        if (await this.#makeOwned()) return;
+      }
+      this.#table = table;
+      this.#endOwner();
+      this.#owned = false;
+      onUnowned(this.#complaints().trim().split('\n')[0] ?? '');
+    }
+    await this.#nft(['-f', '-'], `${this.#commands(false).join('\n')}\n`);
+    this.#whole = (await this.#list()) ?? '';
+  }
+
+  async #makeOwned(): Promise<boolean> {
+    this.#endOwner();
+    const owner = startProgram([this.#parts.program, '-i'], { stdio: ['pipe', 'ignore', 'pipe'] });
+    const complaints = owner.text(2, 10_000);
+    let failure = '';
+    void owner.ended.then(({ error }) => (failure = error?.message ?? ''));
+    this.#complaints = () => `${failure}${complaints()}`;
+    owner.stdin?.write(`${this.#commands(true).join('\n')}\n`);
+    this.#owner = owner;
+    for (let waited = 0; waited < APPEARS_MS && this.#complaints() === ''; waited += LOOK_MS) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      const found = await this.#list();
+      if (found !== null && found.split('comment "').length > this.#parts.rules.length) {
+        this.#whole = found;
+        return true;
+      }
+    }
+    this.#endOwner();
+    return false;
+  }
+
+  #endOwner(): void {
+    this.#owner?.stdin?.end();
+    this.#owner?.signal('SIGKILL');
+    this.#owner = null;
+  }
+
+  async divert(): Promise<void> {
+    this.#whole = '';
+    const chains = [hooks['raw PREROUTING']!.name, hooks['raw OUTPUT']!.name];
+    // As one change: at no time do replies pass that are tracked.
+    const commands = [
+      ...chains.map((chain) => `flush chain inet ${this.#table} ${chain}`),
+      ...this.#parts.rules
+        .filter((rule) => rule.table === 'raw' && !leadsHere(rule))
+        .map((rule) => this.#addition(rule)),
+    ].join('\n');
+    if (this.#owner === null) return this.#nft(['-f', '-'], `${commands}\n`);
+    this.#owner.stdin?.write(`${commands.replaceAll('\n', ' ; ')}\n`);
+    await new Promise((resolve) => setTimeout(resolve, DIVERTS_MS));
+  }
+
+  async remove(): Promise<void> {
+    this.#whole = '';
+    if (this.#owner === null) {
+      if ((await this.#list()) !== null)
+        await this.#nft(['delete', 'table', 'inet', this.#table], '');
+      return;
+    }
+    const owner = this.#owner;
+    this.#endOwner();
+    await owner.ended;
+    // The kernel takes the table away when it gets to it.
+    for (let waited = 0; waited < APPEARS_MS; waited += LOOK_MS) {
+      if ((await this.#list()) === null) return;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  leave(): void {
+    this.#endOwner();
+  }
+
+  get removal(): readonly string[] {
+    return [`${this.#parts.program} delete table inet ${this.#parts.table}`];
+  }
+
+  /** The table without what changes by itself, or null if there is none. */
+  async #list(): Promise<string | null> {
+    const words = [this.#parts.program, '-s', '-t', 'list', 'table', 'inet', this.#table];
+    const { code, stdout } = await runProgram(words, { limitMs: RULE_LIMIT_MS });
+    return code === 0 ? stdout : null;
+  }
+
+  async #nft(words: readonly string[], input: string): Promise<void> {
+    const { code, stderr } = await runProgram([this.#parts.program, ...words], {
+      input,
+      limitMs: RULE_LIMIT_MS,
+    });
+    if (code === 0) return;
+    throw new RuleFailure(
+      `nft ${words.join(' ')} failed (${code}): ${stderr.split('\n')[0] ?? ''}`,
+    );
+  }
+
+  #commands(owned: boolean): readonly string[] {
+    const { rules } = this.#parts;
+    const table = `inet ${this.#table}`;
+    const families = new Set(rules.map(({ family }) => family));
+    return [
+      `add table ${table}${owned ? ' { flags owner ; }' : ''}`,
+      ...[...families].map(
+        (family) =>
+          `add set ${table} ${leases[family]} { type ${family === 4 ? 'ipv4_addr' : 'ipv6_addr'} ; size 64 ; flags dynamic,timeout ; timeout ${LEASE_MS}ms ; }`,
+      ),
+      ...Object.values(hooks).map(
+        ({ name, at }) => `add chain ${table} ${name} { type filter hook ${at} ; policy accept ; }`,
+      ),
+      ...rules.map((rule) => this.#addition(rule)),
+    ];
+  }
+
+  #addition(rule: PacketRule): string {
+    const { name } = hooks[`${rule.table} ${rule.chain}`]!;
+    return `add rule inet ${this.#table} ${name} ${expression(rule)}`;
+  }
+}
+
+/** The sets that hold the leases, by family. */
+const leases: Readonly<Record<4 | 6, string>> = { 4: 'alive4', 6: 'alive6' };
+
+function expression(rule: PacketRule): string {
+  const { family, protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
+  const ip = family === 4 ? 'ip' : 'ip6';
+  const lease = leases[family];
+  const words = [
+    ...(notFrom === undefined ? [] : [`${ip} saddr != ${notFrom}`]),
+    ...(from === undefined ? [] : [`${ip} saddr ${from}`]),
+    ...(to === undefined ? [] : [`${ip} daddr ${to}`]),
+    ...(fromPort === undefined ? [] : [`${protocol} sport ${fromPort}`]),
+    ...(toPort === undefined ? [] : [`${protocol} dport ${toPort}`]),
+    ...(action === 'renew' ? [`update @${lease} { ${ip} saddr }`] : []),
+    ...(action === 'lapse' ? [`${ip} daddr != @${lease} accept`] : []),
+    ...(action === 'notrack' ? ['notrack'] : []),
+    ...(action === 'accept' ? ['accept'] : []),
+    `comment "${comment}"`,
+  ];
+  return words.join(' ');
+}

@@ -1,0 +1,233 @@
+/**
+ * What a node cache has of the machine's network: its interface and its rules, looked after until
+ * the end.
+ */
+import type { Log } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { SystemError } from '../runtime/libc.ts';
+import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts';
+import { checkInterfaces, LocalInterface } from './local-interface.ts';
+import { RuleFailure, type RuleSet } from './rules.ts';
+
+/** What may go wrong, in the words of the label `errortype`. */
+export type SetupError =
+  | 'iptables'
+  | 'iptables_lock'
+  | 'interface_add'
+  | 'interface_check'
+  | 'configmap';
+
+/** What the network is set up with. */
+export interface NodeNetworkParts {
+  /** null: the interface is set up by another program. */
+  readonly localInterface: LocalInterface | null;
+  /** Empty: the rules are set up by another program. */
+  readonly rules: readonly RuleSet[];
+  /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
+  readonly shell: string | null;
+  /** A named pipe to such a shell in another container, in place of one here; null: none. */
+  readonly pipe: string | null;
+  /** What was set up stays at the end. */
+  readonly skipTeardown: boolean;
+  readonly log: Log;
+  readonly onError: (kind: SetupError) => void;
+  /** Told of what others had taken away, and we have put back. */
+  readonly onRepair: (what: 'interface' | 'rules') => void;
+}
+
+/**
+ * Sets the network up, repairs it, withdraws it. Failures after the start are counted and logged,
+ * never fatal.
+ */
+export class NodeNetwork {
+  readonly #parts: NodeNetworkParts;
+  readonly #teardown: Teardown | null;
+  #rulesWanted = false;
+  /** Rules are looked after by one call at a time. */
+  #busy: Promise<void> | null = null;
+  /** The failure that was logged last, by what it is about. */
+  #reported = new Map<string, string>();
+  #over = false;
+
+  constructor(parts: NodeNetworkParts) {
+    this.#parts = parts;
+    const { localInterface, rules, shell, pipe } = parts;
+    const lines = (): readonly string[] => [
+      ...rules.flatMap(({ removal }) => removal),
+      ...(localInterface?.removal ?? []),
+    ];
+    this.#teardown =
+      shell === null
+        ? null
+        : pipe === null
+          ? new TeardownShell(shell, lines)
+          : new TeardownPipe(pipe, lines);
+  }
+
+  /** The interface, before anything can listen at its addresses. @throws Problem */
+  setUpInterface(): void {
+    const { localInterface, log } = this.#parts;
+    if (localInterface === null) return;
+    checkInterfaces();
+    try {
+      const [name] = localInterface.ensure(true);
+      if (name !== undefined) log.info(`Added interface - ${name}`);
+    } catch (error) {
+      this.#parts.onError('interface_add');
+      throw problemOf(error);
+    }
+    this.#teardown?.ensure();
+  }
+
+  /** The rules, from now on: something answers. @throws Problem */
+  async setUpRules(): Promise<void> {
+    const { rules, log } = this.#parts;
+    if (rules.length === 0) return;
+    for (const set of rules) {
+      try {
+        const { missing } = await set.ensure();
+        log.info(
+          `Rules for the local addresses are set by ${set.name}${missing === 0 ? ' already' : ''}`,
+        );
+      } catch (error) {
+        this.#parts.onError(
+          error instanceof RuleFailure && error.locked ? 'iptables_lock' : 'iptables',
+        );
+        if (error instanceof RuleFailure && error.locked)
+          log.error(`${error.message}; the next try follows`);
+        else throw problemOf(error);
+      }
+    }
+    this.#rulesWanted = true;
+    this.#teardown?.ensure();
+  }
+
+  /** Puts back what others have taken away, and renews what would lapse. */
+  look(): void {
+    if (this.#over) return;
+    this.#teardown?.ensure();
+    this.#lookAtInterface();
+    if (this.#rulesWanted) this.#busy ??= this.#lookAtRules().finally(() => (this.#busy = null));
+  }
+
+  #lookAtInterface(): void {
+    const { localInterface, onError, onRepair, log } = this.#parts;
+    if (localInterface === null) return;
+    try {
+      const missing = localInterface.ensure();
+      if (missing.length > 0) {
+        onRepair('interface');
+        log.warning(`${missing.join(', ')} had been taken away from the interface: put back`);
+      }
+      this.#reported.delete('interface');
+    } catch (error) {
+      onError('interface_check');
+      this.#reportOnce('interface', `Error checking the interface - ${textOf(error)}`);
+    }
+  }
+
+  async #lookAtRules(): Promise<void> {
+    const { rules, onError, onRepair, log } = this.#parts;
+    for (const set of rules) {
+      try {
+        const { missing } = await set.ensure();
+        if (missing > 0) {
+          onRepair('rules');
+          log.warning(
+            `Added back nodelocaldns rules: ${missing} of ${set.name} had been taken away`,
+          );
+        }
+        this.#reported.delete(set.name);
+      } catch (error) {
+        onError(error instanceof RuleFailure && error.locked ? 'iptables_lock' : 'iptables');
+        this.#reportOnce(set.name, `Error checking/adding rules - ${textOf(error)}`);
+      }
+    }
+  }
+
+  #reportOnce(about: string, text: string): void {
+    if (this.#reported.get(about) === text) return;
+    this.#reported.set(about, text);
+    this.#parts.log.error(text);
+  }
+
+  /**
+   * First half of the end: new queries go to the cluster's service, while those under way are still
+   * answered.
+   */
+  async withdraw(): Promise<void> {
+    this.#over = true;
+    await this.#busy;
+    const { rules, skipTeardown, log } = this.#parts;
+    if (skipTeardown) {
+      for (const set of rules) set.leave();
+      return;
+    }
+    if (rules.length > 0) log.info('Tearing down');
+    await this.#each((set) => set.divert());
+  }
+
+  async #each(take: (set: RuleSet) => Promise<void>): Promise<void> {
+    for (const set of this.#parts.rules) {
+      try {
+        await take(set);
+      } catch (error) {
+        this.#parts.onError('iptables');
+        this.#parts.log.error(`Failed deleting rules - ${textOf(error)}`);
+      }
+    }
+  }
+
+  /** Second half, when nothing listens any more. */
+  async tearDown(): Promise<void> {
+    const { localInterface, skipTeardown, log } = this.#parts;
+    if (this.#rulesWanted && !skipTeardown) await this.#each((set) => set.remove());
+    try {
+      if (skipTeardown) localInterface?.leave();
+      else localInterface?.remove();
+    } catch (error) {
+      log.error(`Failed removing the interface - ${textOf(error)}`);
+    }
+    this.#teardown?.release();
+  }
+
+  /** Another instance goes on with all of it. */
+  async handOver(): Promise<void> {
+    this.#over = true;
+    await this.#busy;
+    this.#teardown?.release();
+    for (const set of this.#parts.rules) set.leave();
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What keeps the network from being set up, for a person. */
+function problemOf(error: unknown): unknown {
+  if (error instanceof Problem) return error;
+  if (error instanceof SystemError && (error.code === 'EPERM' || error.code === 'EACCES'))
+    return notAllowed(error.message);
+  if (error instanceof SystemError)
+    return new Problem({ code: 'interface-failed', text: error.message, cause: error });
+  if (!(error instanceof RuleFailure)) return error;
+  if (/permission denied|operation not permitted|must be root/i.test(error.message))
+    return notAllowed(error.message);
+  return new Problem({
+    code: 'rules-failed',
+    text: error.message,
+    remedy:
+      'Run the command by hand to see more, or set the rules up by other means: -setupiptables=false',
+    cause: error,
+  });
+}
+
+function notAllowed(text: string): Problem {
+  return new Problem({
+    code: 'network-not-allowed',
+    text: `the network of this machine may not be changed: ${text}`,
+    hint: 'It takes root, or the capabilities NET_ADMIN and NET_RAW; in a pod also hostNetwork: true.',
+    remedy: 'To serve without any of it: -setupinterface=false -setupiptables=false',
+  });
+}

@@ -1,0 +1,102 @@
+/** The shell that deploy/node-cache has in a container of its own, and a cache that is killed. */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
+
+interface Container {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+}
+
+/** What the DaemonSet runs in its container `teardown`. */
+function readerScript(): string {
+  const text = readFileSync('deploy/node-cache/node-local-dns.yaml', 'utf8');
+  const daemon = parseAllDocuments(text)
+    .map((document) => document.toJS() as ReturnType<typeof JSON.parse>)
+    .find(({ kind }) => kind === 'DaemonSet');
+  const { containers } = daemon.spec.template.spec as { containers: readonly Container[] };
+  const { command, args } = containers.find(({ name }) => name === 'teardown')!;
+  assert.deepEqual(command, ['/bin/sh', '-c']);
+  return args[0]!;
+}
+
+async function until(what: () => boolean, text: string): Promise<void> {
+  for (let tries = 0; !what(); tries++) {
+    assert.ok(tries < 3000, text);
+    await pause(10);
+  }
+}
+
+/** A reader, and what stands for the cache: it writes its lines, and `release` when told. */
+async function pair(t: TestContext): Promise<{
+  readonly reader: ChildProcess;
+  readonly folder: string;
+  startCache(line: string): Promise<ChildProcess>;
+}> {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-teardown-'));
+  const script = readerScript().replaceAll('/run/teardown', folder);
+  const reader = spawn('/bin/sh', ['-c', script], { stdio: 'ignore' });
+  const caches: ChildProcess[] = [];
+  t.after(() => {
+    for (const each of [reader, ...caches]) each.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await until(() => existsSync(join(folder, 'pipe')), 'the pipe is not made');
+  const startCache = async (line: string): Promise<ChildProcess> => {
+    const program = `
+      const { TeardownPipe } = await import(${JSON.stringify(resolve('src/server/nodelocal/teardown-shell.ts'))});
+      const pipe = new TeardownPipe(${JSON.stringify(join(folder, 'pipe'))}, () => [${JSON.stringify(line)}]);
+      const timer = setInterval(() => { pipe.ensure(); if (pipe.isRead) process.send('read'); }, 10);
+      process.on('message', () => { clearInterval(timer); pipe.release(); process.exit(0); });
+    `;
+    const cache = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    caches.push(cache);
+    await once(cache, 'message');
+    return cache;
+  };
+  return { reader, folder, startCache };
+}
+
+describe('a cache whose teardown is in another container', () => {
+  test('leaves nothing when it is killed, again and again', async (t) => {
+    const { folder, startCache } = await pair(t);
+    for (const nth of ['one', 'two']) {
+      const cache = await startCache(`echo "it is over" > ${folder}/${nth}`);
+      assert.equal(existsSync(join(folder, nth)), false);
+      cache.kill('SIGKILL');
+      await until(() => existsSync(join(folder, nth)), `${nth} was not run`);
+    }
+  });
+
+  test('has nothing taken away when it ends in order, or hands over', async (t) => {
+    const { folder, startCache } = await pair(t);
+    const first = await startCache(`: > ${folder}/first`);
+    first.send('release');
+    await once(first, 'exit');
+    // What the next one leaves shows that the reader is done with the first.
+    const second = await startCache(`: > ${folder}/second`);
+    second.kill('SIGKILL');
+    await until(() => existsSync(join(folder, 'second')), 'the second was not run');
+    assert.equal(existsSync(join(folder, 'first')), false);
+  });
+
+  test('is not kept from ending with its pod by the shell, whether a cache is there or not', async (t) => {
+    const waiting = await pair(t);
+    waiting.reader.kill('SIGTERM');
+    await once(waiting.reader, 'exit');
+    const reading = await pair(t);
+    await reading.startCache(`: > ${reading.folder}/gone`);
+    reading.reader.kill('SIGTERM');
+    await once(reading.reader, 'exit');
+    assert.equal(existsSync(join(reading.folder, 'gone')), false);
+  });
+});

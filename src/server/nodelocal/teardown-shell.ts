@@ -1,0 +1,124 @@
+/** Whatever takes away what this process has set up, once the process has ended. */
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { startProgram, type StartedProgram } from '../runtime/programs.ts';
+
+/** Waits for the end of this process, and then runs lines for a shell. */
+export interface Teardown {
+  /** Starts it, unless it waits. */
+  ensure(): void;
+  /** It ends without doing anything. */
+  release(): void;
+}
+
+/** What it is called in lists of processes. */
+const NAME = 'ndots-node-cache-teardown';
+
+/**
+ * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever
+ * ends this process (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell
+ * runs its lines. Whatever ends the shell, this process notices and starts another. Where both end
+ * at once, or this process hangs, addresses and rules lapse by their leases.
+ */
+export class TeardownShell implements Teardown {
+  readonly #shell: string;
+  readonly #lines: () => readonly string[];
+  #child: StartedProgram | null = null;
+
+  /** @param lines what is run at the end of this process; asked when the shell is started */
+  constructor(shell: string, lines: () => readonly string[]) {
+    this.#shell = shell;
+    this.#lines = lines;
+  }
+
+  /** Its process, or null. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  ensure(): void {
+    if (this.#child !== null) return;
+    const script = [
+      // A signal to the process group is meant for the node cache: the shell has to outlive it to
+      // clean up.
+      `trap '' HUP INT TERM`,
+      'while read -r line; do [ "$line" = release ] && exit 0; done',
+      'exec 2>/dev/null',
+      ...this.#lines(),
+      'exit 0',
+    ].join('\n');
+    const child = startProgram([this.#shell, '-c', script, NAME], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+    });
+    const gone = (): void => {
+      if (this.#child === child) this.#child = null;
+    };
+    void child.ended.then(gone);
+    child.unref();
+    this.#child = child;
+  }
+
+  release(): void {
+    const child = this.#child;
+    this.#child = null;
+    child?.stdin?.end('release\n');
+  }
+}
+
+/**
+ * A named pipe to a shell in another container, for where this process is the first of its PID
+ * namespace: the kernel ends all other processes of the namespace with it, so a child could do
+ * nothing. The reader collects lines, forgets them at `release`, and runs them when the pipe is
+ * closed (deploy/node-cache has it). While nothing reads, addresses and rules lapse by their leases.
+ */
+export class TeardownPipe implements Teardown {
+  readonly #file: string;
+  readonly #lines: () => readonly string[];
+  #pipe: number | null = null;
+
+  /** @param lines what the reader runs; asked when it is found */
+  constructor(file: string, lines: () => readonly string[]) {
+    this.#file = file;
+    this.#lines = lines;
+  }
+
+  /** Whether a reader has the lines. */
+  get isRead(): boolean {
+    return this.#pipe !== null;
+  }
+
+  ensure(): void {
+    // An empty line does nothing, and fails if the reader has ended.
+    if (this.#pipe !== null && this.#write('')) return;
+    try {
+      // Without a reader this fails at once (ENXIO), as without the file.
+      this.#pipe = openSync(this.#file, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch {
+      return;
+    }
+    this.#write(['release', ...this.#lines()].join('\n'));
+  }
+
+  release(): void {
+    if (this.#pipe === null) return;
+    if (this.#write('release')) this.#close();
+  }
+
+  #write(line: string): boolean {
+    try {
+      writeSync(this.#pipe!, `${line}\n`);
+      return true;
+    } catch (error) {
+      // A reader that is busy has what it needs already.
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return true;
+      this.#close();
+      return false;
+    }
+  }
+
+  #close(): void {
+    const pipe = this.#pipe;
+    this.#pipe = null;
+    if (pipe !== null) closeSync(pipe);
+  }
+}

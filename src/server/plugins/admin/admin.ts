@@ -1,0 +1,254 @@
+/** `admin`: commands for administrators, over HTTP. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { builtins } from '../../base/builtins.ts';
+import { answerText } from '../../base/http-answer.ts';
+import { bugText } from '../../base/log.ts';
+import { Problem, type Place } from '../../base/problem.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { optional, required } from '../../corefile/positions.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { fields, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { hostPort, word } from '../../corefile/values.ts';
+import type { ControlContext, HttpTls } from '../../engine/contract/control-context.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  readCertificateFile,
+} from '../../engine/contract/server-certificate.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+
+const address = hostPort('ADDRESS');
+
+const syntax = directive({
+  name: 'admin',
+  summary: 'commands for whoever administers the server, over HTTP',
+  repeat: 'once',
+  args: {
+    address: optional(address, {
+      default: { host: 'localhost', port: 9154 },
+      help: 'where commands are taken; blocks of one address share it',
+    }),
+  },
+  properties: {
+    tokenFile: setting('token_file', word('FILE'), {
+      help: 'a file with a secret that every command must come with; read anew for each, so that it can be changed at any time',
+    }),
+    tls: fields(
+      'tls',
+      {
+        certificate: required(word('CERT')),
+        key: required(word('KEY')),
+        authority: optional(word('CA')),
+      },
+      { help: 'serve over HTTPS; with CA only for clients whose certificate it has signed' },
+    ),
+  },
+  check: ({ address: where, tokenFile, tls }, at) =>
+    isProven(tokenFile, tls) || isLoopback(where.host) ? [] : [open(address.print(where), at)],
+});
+
+/** Whether clients authenticate, in one way or another. */
+function isProven(
+  tokenFile: string | null,
+  tls: { readonly authority: string | null } | null,
+): boolean {
+  return tokenFile !== null || (tls !== null && tls.authority !== null);
+}
+
+/** The only path; the request's query names the command. */
+const PATH = '/v1/command';
+/**
+ * Carries the token. Without a token any value will do: the header shows that the request does not
+ * come from a web page in somebody's browser.
+ */
+const HEADER = 'ndots-admin';
+/** Shorter secrets can be guessed. */
+const TOKEN_MIN = 16;
+
+/**
+ * Accepts the commands that plugins of any server block offer (`cache/explain`, `lkg/release`). A
+ * client without permission learns nothing else than that.
+ */
+export const admin: Plugin = definePlugin({
+  syntax,
+  link: false,
+  operational: true,
+  control(options, context) {
+    const at = address.print(options.address);
+    const tls = options.tls === null ? undefined : httpTls(options.tls, context);
+    const token = options.tokenFile === null ? null : context.path(options.tokenFile);
+    if (token !== null) readToken(token);
+    const proven = isProven(token, options.tls);
+    const requests = context.metrics.counter(
+      'ndots_admin_requests_total',
+      'Requests to the address for administration, by HTTP status.',
+      ['status'],
+    );
+    const commands = new CommandRunner(context, token, proven);
+    context.http(
+      at,
+      PATH,
+      (request, response) => {
+        response.once('finish', () => requests.with(String(response.statusCode)).add(1));
+        void commands.serve(request, response);
+      },
+      tls,
+    );
+  },
+});
+
+/** Runs commands one at a time; further ones are refused meanwhile, which spares the workers. */
+class CommandRunner {
+  readonly #context: ControlContext;
+  readonly #token: string | null;
+  readonly #proven: boolean;
+  #busy = false;
+
+  /** @param proven whether clients authenticate, in one way or another */
+  constructor(context: ControlContext, token: string | null, proven: boolean) {
+    this.#context = context;
+    this.#token = token;
+    this.#proven = proven;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = this.#refusal(request);
+    if (refusal !== null) return answerText(response, refusal.status, `${refusal.text}\n`);
+    const words = wordsOf(request.url ?? '');
+    const name = words.get('command') ?? '';
+    const commands = this.#context.commands(name);
+    if (commands.length === 0)
+      return answerText(
+        response,
+        404,
+        `no plugin of this configuration does ${JSON.stringify(name)}\n`,
+      );
+    if (this.#busy) {
+      response.setHeader('retry-after', '1');
+      return answerText(response, 503, 'another command is under way\n');
+    }
+    this.#busy = true;
+    try {
+      const results = await Promise.all(commands.map((run) => run(words)));
+      answerText(response, 200, JSON.stringify({ results }), 'application/json');
+    } catch (error) {
+      if (error instanceof Problem) return answerText(response, 400, `${error.message}\n`);
+      this.#context.log.error(`${name}: ${bugText(error)}`);
+      answerText(response, 500, 'internal error\n');
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** Why the request is turned away; null: it is not. */
+  #refusal({ method, headers }: IncomingMessage): { status: number; text: string } | null {
+    const given = headers[HEADER];
+    if (given === undefined) {
+      const what = this.#token === null ? 'with any value' : 'with the token';
+      return { status: 401, text: `the header ${HEADER} is missing: send it ${what}` };
+    }
+    if (this.#token !== null) {
+      const wanted = this.#readToken(this.#token);
+      if (wanted === null) return { status: 503, text: 'the token of this server cannot be read' };
+      if (!isSame(String(given), wanted)) return { status: 403, text: 'this is not the token' };
+    }
+    // A web page whose host name was pointed at this address (DNS rebinding) sends its own header,
+    // and its own host name.
+    if (!this.#proven && !isLoopback(hostOf(headers.host ?? '')))
+      return {
+        status: 403,
+        text: 'without a token the host is to be localhost or an address of it',
+      };
+    if (method !== 'POST') return { status: 405, text: 'commands are sent with POST' };
+    return null;
+  }
+
+  /** null: the file has gone, or is being written. */
+  #readToken(file: string): string | null {
+    try {
+      return readToken(file);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      this.#context.log.error(error.message);
+      return null;
+    }
+  }
+}
+
+/** @throws Problem `admin-token` */
+function readToken(file: string): string {
+  let text: string;
+  try {
+    text = readFileText(file, FILE_MAX.small).trim();
+  } catch (error) {
+    throw new Problem({
+      code: 'admin-token',
+      text: `token_file cannot be read: ${whyFailed(error)}`,
+      remedy: `ls -l ${file}`,
+      cause: error,
+    });
+  }
+  if (text.length >= TOKEN_MIN) return text;
+  throw new Problem({
+    code: 'admin-token',
+    text: `the token in ${file} has ${text.length} characters, and ${TOKEN_MIN} at least are wanted`,
+    remedy: `openssl rand -base64 24 -out ${file}`,
+  });
+}
+
+function isSame(given: string, wanted: string): boolean {
+  const { createHash, timingSafeEqual } = builtins.crypto();
+  const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(a!, b!);
+}
+
+function httpTls(
+  { certificate, key, authority }: NonNullable<Options<typeof syntax>['tls']>,
+  context: ControlContext,
+): HttpTls {
+  const load = (): { cert: Buffer; key: Buffer; ca?: Buffer } => ({
+    cert: readCertificateFile(certificate, context),
+    key: readCertificateFile(key, context),
+    ...(authority !== null && { ca: readCertificateFile(authority, context) }),
+  });
+  const { ca, ...own } = load();
+  checkCertificate(own, { certificate, key });
+  if (ca !== undefined) checkAuthority(ca, authority!);
+  const asks = authority !== null;
+  return {
+    key: JSON.stringify([certificate, key, authority]),
+    load,
+    requestCert: asks,
+    rejectUnauthorized: asks,
+    welcome: () => true,
+  };
+}
+
+function open(where: string, at: Place): Problem {
+  const text = `${where} can be reached from outside, and anybody could give commands there`;
+  return pluginRemark('admin', at, text, {
+    code: 'admin-open',
+    remedy:
+      'Write admin without an address (localhost:9154), or with `token_file FILE`, or with `tls CERT KEY CA`.',
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+/** The host of `localhost:9154`, `[::1]:9154`. */
+function hostOf(text: string): string {
+  return text
+    .replace(/:\d{0,5}$/, '')
+    .replace(/^\[([^\]]*)\]$/, '$1')
+    .toLowerCase();
+}
+
+/** The words behind the question mark, the last of each name. */
+function wordsOf(target: string): ReadonlyMap<string, string> {
+  const at = target.indexOf('?');
+  return new Map(new URLSearchParams(at < 0 ? '' : target.slice(at + 1)));
+}

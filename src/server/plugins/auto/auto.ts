@@ -1,0 +1,132 @@
+/** `auto`: answers from all zone files of a folder. */
+import { statSync } from 'node:fs';
+import { every } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { zones } from '../../corefile/positions.ts';
+import { custom, lax, setting } from '../../corefile/properties.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
+import { zoneLink } from '../../zone/zone-link.ts';
+import { zoneTransfers } from '../../zone/zone-records.ts';
+import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { zoneFiles } from './folder.ts';
+import { readNaming, type ZoneNaming } from './naming.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+
+const syntax = directive({
+  name: 'auto',
+  summary: 'answers from all zone files of a folder',
+  repeat: 'merge',
+  args: { zones: zones({ help: 'only names in these are answered, whatever the folder holds' }) },
+  properties: {
+    naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {
+      help: 'the folder; a file whose name matches REGEXP is a zone of the name that ORIGIN_TEMPLATE makes of it, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
+    }),
+    reloadMs: lax(
+      setting('reload', duration('DURATION', { minMs: 0 }), {
+        default: 60_000,
+        help: 'how often to look for files that have come, gone, or changed; 0 = never',
+      }),
+    ),
+  },
+  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  warn: ({ naming }, at) =>
+    naming === null
+      ? [
+          pluginRemark('auto', at, "no zone is served: 'directory' is missing", {
+            code: 'directive-warning',
+            remedy: 'Write: directory DIR',
+          }),
+        ]
+      : [],
+});
+
+/** Both planes give the data set the same name. */
+function keyOf({ pattern, template }: ZoneNaming, path: string): string {
+  return `auto/${JSON.stringify([path, pattern.source, template])}`;
+}
+
+/** Answers from a folder of zone files. */
+export const auto: Plugin = definePlugin({
+  syntax,
+  async control({ naming, reloadMs }, context) {
+    if (naming === null) return;
+    const folder = context.path(naming.directory);
+    const { clock, log, metrics } = context;
+    checkFolder(folder, (text) => log.warning(text));
+    // Workers never need them.
+    const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
+    const publisher = context.replicated(
+      keyOf(naming, folder),
+      (open) => new ZonePublisher(open, context.clock),
+    );
+    const reloader = new ZoneReloader({ publisher, clock, log, metrics });
+    const look = async (): Promise<void> => {
+      const { sources, isHidden } = zoneFiles(folder, naming, log);
+      const there = new Set(sources.map(({ zone }) => zone));
+      for (const zone of publisher.names) {
+        if (there.has(zone) || isHidden(publisher.paths.get(zone) ?? folder)) continue;
+        reloader.forget(zone);
+        log.info(`Deleting zone \`${zone}'`);
+      }
+      const fresh = sources.filter(({ zone }) => !publisher.has(zone));
+      await reloader.refresh(sources);
+      for (const { zone, path } of sources)
+        if (publisher.has(zone)) publisher.paths.set(zone, path);
+      for (const { zone, path } of fresh)
+        if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
+    };
+    await look();
+    // The first file of a folder that is empty now is not to wait for the program that reads it.
+    await import('../../zone/zone-file.ts');
+    context.onStart(() => {
+      if (reloadMs === 0) return;
+      const ticks = every(clock, reloadMs, () => void look());
+      context.onStop(() => ticks.cancel());
+    });
+  },
+
+  setup({ naming, zones: origins }, context, next) {
+    if (naming === null) return next;
+    const replica = context.replica(
+      keyOf(naming, context.path(naming.directory)),
+      () => new ZoneReplica(context.clock),
+    );
+    context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
+    const within = new ZoneMatch(origins);
+    const { writer, ask, last } = context;
+    const link = zoneLink({
+      plugin: 'auto',
+      zones: replica.zones,
+      fallthrough: null,
+      writer,
+      ask,
+      last,
+      next,
+    });
+    return (query) => (within.holds(query) ? link(query) : next(query));
+  },
+});
+
+/** A folder that is not there may come later. @throws Problem for one that cannot be looked at */
+function checkFolder(path: string, warn: (text: string) => void): void {
+  try {
+    statSync(path);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return warn(`Directory does not exist: ${path}`);
+    throw new Problem({
+      code: 'zone-folder-unreadable',
+      text: `Unable to access root path '${path}': ${whyFailed(error)}`,
+      remedy: `Check the path and who may enter it: ls -ld ${path}`,
+      cause: error,
+    });
+  }
+}

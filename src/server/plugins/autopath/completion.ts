@@ -1,0 +1,196 @@
+/** Walking a search path in the client's stead. */
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import { NoNextPlugin, type Next } from '../../engine/contract/plugin.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import { withQuestion } from '../../wire/requestion.ts';
+import { type Reply, silence } from '../../wire/reply.ts';
+import { Candidate } from './candidate.ts';
+import { MISSING, type PairMemory } from './pair-memory.ts';
+import type { SearchPath, NameSuffix } from './search-path.ts';
+
+/** How completion looks names up, and where it reports results. */
+export interface CompletionParts {
+  readonly path: SearchPath;
+  readonly pairs: PairMemory;
+  readonly next: Next;
+  /**
+   * Asks the whole server: for names outside the block's zones that no plugin of this chain
+   * answers.
+   */
+  readonly elsewhere: Next;
+  readonly isHere: (query: Query) => boolean;
+  /** Told of every query that a candidate answered. */
+  readonly succeeded: (query: Query) => void;
+}
+
+/** One query on its way along the search path. */
+interface AutopathWalk {
+  query: Query;
+  readonly begin: number;
+  /** The reply to the name itself: NXDOMAIN, or the refusal of a name that is not served. */
+  readonly first: Reply;
+  /** The candidate to be asked next. */
+  index: number;
+  /** A candidate that could not be decided: nothing after it may be called missing. */
+  failed: Reply | null;
+}
+
+const records = new Records();
+
+/**
+ * Walks the search path for the client: the candidates are asked one after the other, and the first
+ * that exists is answered as the client's own question. Stays synchronous as long as the
+ * candidates' answers are at hand.
+ *
+ * About existence it errs on no side: NXDOMAIN is only said when every candidate was; a candidate
+ * that fails makes the whole SERVFAIL unless a later one exists. And A and AAAA of one lookup end
+ * alike (see PairMemory).
+ */
+export class Completion {
+  readonly #parts: CompletionParts;
+  readonly #candidate = new Candidate();
+  readonly #suffix: NameSuffix = { from: new Uint8Array(0), at: 0, end: 0 };
+
+  constructor(parts: CompletionParts) {
+    this.#parts = parts;
+  }
+
+  answer(query: Query): Maybe<Reply> {
+    const reply = this.#parts.next(query);
+    if (!isLater(reply)) return this.#begin(query, reply);
+    const kept = query.keep();
+    return reply.then((late) => this.#begin(kept, late));
+  }
+
+  #begin(query: Query, first: Reply): Maybe<Reply> {
+    const { path, pairs, succeeded } = this.#parts;
+    const unserved = isUnserved(first) || isRefused(first);
+    const decided = first.rcode === RCODE.NXDOMAIN || first.rcode === RCODE.NOERROR;
+    if (first === silence || !(decided || unserved)) return first;
+    const begin = path.begin(query);
+    if (unserved && begin < 0) return first;
+    if (first.rcode === RCODE.NOERROR) {
+      if (begin >= 0) {
+        succeeded(query);
+        pairs.note(query, 0);
+      }
+      return first;
+    }
+    const walk: AutopathWalk = { query, begin, first, index: 1, failed: null };
+    return begin < 0 ? this.#missing(walk) : this.#walk(walk);
+  }
+
+  #walk(walk: AutopathWalk): Maybe<Reply> {
+    for (; walk.index < this.#parts.path.length; walk.index++) {
+      const reply = this.#ask(walk);
+      if (reply === null) continue;
+      if (isLater(reply)) {
+        walk.query = walk.query.keep();
+        return reply.then((late) => {
+          const end = this.#judge(walk, late);
+          if (end !== null) return end;
+          walk.index++;
+          return this.#walk(walk);
+        });
+      }
+      const end = this.#judge(walk, reply);
+      if (end !== null) return end;
+    }
+    return walk.failed === null
+      ? this.#missing(walk)
+      : withQuestion(walk.failed, walk.query, 'stay');
+  }
+
+  /** Asks for the next candidate; null if its name would be too long. */
+  #ask({ query, begin, index }: AutopathWalk): Maybe<Reply> | null {
+    const suffix = this.#suffix;
+    this.#parts.path.suffix(query, begin, index, suffix);
+    const own = !this.#candidate.busy;
+    const candidate = own ? this.#candidate : new Candidate();
+    const asked = candidate.make(query, begin, suffix.from, suffix.at, suffix.end);
+    if (asked === null) return null;
+    candidate.busy = true;
+    try {
+      const { next, elsewhere, isHere } = this.#parts;
+      const reply = next(asked);
+      if (isHere(asked)) return reply;
+      if (!isLater(reply)) return isNobodys(reply) ? elsewhere(asked) : reply;
+      const kept = asked.keep();
+      return reply.then((late) => (isNobodys(late) ? elsewhere(kept) : late));
+    } finally {
+      candidate.busy = false;
+    }
+  }
+
+  /** What a candidate's reply means for the walk: the reply to the client, or null to go on. */
+  #judge(walk: AutopathWalk, reply: Reply): Reply | null {
+    if (reply === silence) return reply;
+    if (reply.rcode === RCODE.NXDOMAIN) {
+      // Where the other type was found, the search ends for this one too: further on lies another
+      // host.
+      return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
+    }
+    if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
+    if (isUnserved(reply)) return null;
+    // A lookup that failed for lack of an upstream would fail for the next name as well, after the
+    // same wait; and if there was no room for one to wait there is none for the others.
+    if (reply.bare && !isRefused(reply) && (reply.cause !== null || reply.errors !== null))
+      return reply;
+    // This server does not serve such names at all: the client must continue by itself.
+    if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
+    walk.failed ??= reply;
+    return null;
+  }
+
+  #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
+    const { pairs, succeeded } = this.#parts;
+    if (pairs.outcome(query) === MISSING) {
+      // The query for the other type got NXDOMAIN, so the client continues its search path by
+      // itself for both types.
+      pairs.note(query, MISSING);
+      return first;
+    }
+    pairs.note(query, index);
+    succeeded(query);
+    if (reply.answers === 0) return withQuestion(reply, query, 'stay');
+    records.of(reply).next();
+    return withQuestion(reply, query, 'stay', records.ttl);
+  }
+
+  #missing({ query, first }: AutopathWalk): Reply {
+    const { pairs } = this.#parts;
+    const other = pairs.outcome(query);
+    pairs.note(query, MISSING);
+    return other >= 0 ? withoutData(first) : first;
+  }
+}
+
+/**
+ * Whether a plugin denied the name without passing it on, as `hosts` and `template` do without
+ * `fallthrough`. No error is behind it (in CoreDNS: a returned result code without message and
+ * error).
+ */
+function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
+  return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
+}
+
+/** No plugin of the block is responsible for the name, and that is all that is wrong. */
+function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
+  if (!bare || rcode !== RCODE.REFUSED || cause !== null) return false;
+  return errors === null || errors.every(({ code }) => code === EDE.NOT_AUTHORITATIVE);
+}
+
+/** Whether no plugin of the block answers the name, so that another block might. */
+function isNobodys({ bare, rcode, cause }: Reply): boolean {
+  return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
+}
+
+/** The same reply, saying that the name exists but has nothing of this type. */
+function withoutData(reply: Reply): Reply {
+  if (reply.bare) return reply;
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[3] = bytes[3]! & 0xf0;
+  return reply.with({ bytes, start: 0, end: bytes.length, rcode: RCODE.NOERROR });
+}

@@ -1,0 +1,75 @@
+/** Where a query's search path comes from: its own name, the pod that asks, or a file. */
+import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { ClientSearchPaths } from '../../engine/contract/ports.ts';
+
+/** Where the labels of a search domain stand. */
+export interface NameSuffix {
+  from: Uint8Array;
+  at: number;
+  end: number;
+}
+
+/**
+ * The search path that goes with a query. The first domain is part of the query's own name; the
+ * further ones are what `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the
+ * name as the user wrote it.
+ */
+export interface SearchPath {
+  /** Where the first domain begins in the name, or -1: this query is not to be completed. */
+  begin(query: Query): number;
+  /** Candidates in all, the name itself included. */
+  readonly length: number;
+  /** Writes where the labels of candidate `index` stand into `into`. */
+  suffix(query: Query, begin: number, index: number, into: NameSuffix): void;
+}
+
+/** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all read off the name, then `more`, then the root. */
+function clusterPath(begin: (query: Query) => number, more: readonly WireName[]): SearchPath {
+  const rest = [...more, ROOT];
+  return {
+    begin,
+    length: 3 + rest.length,
+    suffix(query, at, index, into) {
+      if (index >= 3) return whole(rest[index - 3]!, into);
+      const { folded, nameLength } = query;
+      let from = at;
+      for (let i = 0; i < index; i++) from += folded[from]! + 1;
+      into.from = folded;
+      into.at = from;
+      into.end = nameLength;
+    },
+  };
+}
+
+/** The same search path for every client. */
+export function fixedPath(domains: readonly WireName[]): SearchPath {
+  const [first, ...more] = domains;
+  const rest = [...more, ROOT];
+  return {
+    begin: (query) => (first === undefined ? -1 : beginOf(query, first)),
+    length: 1 + rest.length,
+    suffix: (_query, _begin, index, into) => whole(rest[index - 1]!, into),
+  };
+}
+
+/** The path that `kubernetes` reads off a query: by the name alone, or by the client's address. */
+export function offeredPath(
+  offered: () => ClientSearchPaths | null,
+  by: 'byName' | 'byClient',
+  more: readonly WireName[],
+): SearchPath {
+  return clusterPath((query) => offered()?.[by](query) ?? -1, more);
+}
+
+function whole(name: WireName, into: NameSuffix): void {
+  into.from = name;
+  into.at = 0;
+  into.end = name.length;
+}
+
+/** Where `domain` (lower case) begins in the name, if labels stand before it; otherwise -1. */
+function beginOf({ folded, nameLength }: Query, domain: WireName): number {
+  const at = suffixAt(folded, domain, nameLength);
+  return at > 0 ? at : -1;
+}

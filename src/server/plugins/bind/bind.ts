@@ -1,0 +1,52 @@
+/** `bind`: the addresses that a server block listens on. */
+import { isIP } from '../../base/ip.ts';
+import { position } from '../../corefile/positions.ts';
+import { list } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+
+const syntax = directive({
+  name: 'bind',
+  summary: 'says which addresses to listen on',
+  repeat: 'gather',
+  args: {
+    addresses: position(
+      'ADDRESS|INTERFACE…',
+      'addresses, or interfaces that stand for all their addresses',
+      (line) => {
+        if (line.left === 0) line.refuse('at least one address or interface name is expected');
+        const words = line.takeAll();
+        const wrong = words.find(({ text }) => isMeantAsAddress(text));
+        if (wrong !== undefined)
+          line.refuse(`not a valid IP address or interface name: '${wrong.text}'`, wrong.place, {
+            code: 'bind-unknown-interface',
+            hint: 'An IPv4 address is four numbers from 0 to 255; a port stands behind the zone: .:1053',
+          });
+        return words.map(({ text }) => text);
+      },
+    ),
+  },
+  properties: {
+    except: list('except', word('ADDRESS|INTERFACE'), { help: 'not these' }),
+  },
+});
+
+/** Whether a word that is no address can be no interface either: `10.0.0.300`. */
+function isMeantAsAddress(text: string): boolean {
+  return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
+}
+
+/**
+ * Configures only. Interfaces are looked up when the configuration is taken: a new address needs a
+ * reload.
+ */
+export const bind: Plugin = definePlugin({
+  syntax,
+  plan(options, plan) {
+    for (const { addresses, except } of options) {
+      plan.binds.push(...addresses);
+      plan.bindExcept.push(...except);
+    }
+  },
+});

@@ -1,0 +1,33 @@
+/** `bufsize`: the largest reply over UDP. */
+import { optional } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { integer } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+
+const syntax = directive({
+  name: 'bufsize',
+  summary: 'limits the size of UDP replies',
+  repeat: 'first',
+  unread: ['lines'],
+  args: {
+    size: optional(integer('SIZE', { min: 512, max: 4096 }), {
+      default: 1232,
+      help: 'bytes, 512 to 4096; the default is what passes any path unfragmented',
+    }),
+  },
+});
+
+/**
+ * Sets the largest reply over UDP for clients that can take as much. Clients without EDNS get 512
+ * bytes anyway.
+ */
+export const bufsize: Plugin = definePlugin({
+  syntax,
+  setup({ size }, _context, next) {
+    return (query) => {
+      if (query.udpLimit > size) query.udpLimit = size;
+      query.udpMost = size;
+      return next(query);
+    };
+  },
+});

@@ -1,0 +1,408 @@
+/**
+ * `cache`: which query is answered from memory, which waits for another one, and which is asked for
+ * anew.
+ */
+import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { exchangeTaps, personalAnswers, roundTrips } from '../../engine/contract/ports.ts';
+import { Filling } from './filling.ts';
+import { controlCache } from './control.ts';
+import { Inspection } from './inspection.ts';
+import type { CacheMessage, CacheOrder } from './orders.ts';
+import { packEntries, unpackEntries } from './packed-entries.ts';
+import { Flight, Flights } from './flights.ts';
+import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
+import { DENIAL, SUCCESS } from './entries.ts';
+import { Store } from './store.ts';
+import { CacheMetrics, type CacheCounters } from './counters.ts';
+import { Sources } from './sources.ts';
+import { ZoneChanges } from './zone-changes.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+
+/**
+ * How long an NXDOMAIN waits for the other type of the same name that was asked at the same time.
+ */
+const PAIR_WAIT_MS = 100;
+/**
+ * Background refreshes at a time; further ones wait for a later query and are counted
+ * (`ndots_cache_refresh_rejects_total`).
+ */
+const REFRESHES_MAX = 1000;
+
+const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
+const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
+
+/**
+ * Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see
+ * cache.md).
+ */
+export const cache: Plugin = definePlugin({
+  syntax,
+  control: controlCache,
+  setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
+});
+
+class Cache {
+  readonly link: Next;
+  readonly #options: CacheOptions;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #store: Store;
+  readonly #filling: Filling;
+  readonly #metrics: CacheMetrics;
+  readonly #flights = new Flights();
+  readonly #sources = new Sources();
+  readonly #inspection: Inspection;
+  readonly #changes: ZoneChanges | null;
+  /** Asked for with the first query: after setup, when all plugins have offered what they have. */
+  #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
+  #personal: readonly ((query: Query) => boolean)[] | null = null;
+  #refreshes = 0;
+
+  constructor(options: CacheOptions, context: WorkerContext, next: Next) {
+    const { success, denial, maxBytes, stale, preferPositive, prefetch, disable } = options;
+    const { clock, random } = context;
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    this.#store = new Store({
+      capacities: [success.capacity, denial.capacity],
+      bytes: maxBytes,
+      staleSeconds: stale === null ? 0 : Math.floor(stale.forMs / 1000),
+      preferPositive,
+      counting: prefetch.amount > 0,
+      clock,
+      random,
+    });
+    const { followMs, zones } = options;
+    this.#changes = followMs === null ? null : new ZoneChanges(zones, followMs, clock);
+    const exempt = (half: string): ZoneMatch =>
+      new ZoneMatch(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
+    this.#filling = new Filling({
+      options,
+      store: this.#store,
+      clock,
+      exempt: [exempt('success'), exempt('denial')],
+      changes: this.#changes,
+    });
+    this.#inspection = new Inspection(this.#store, this.#sources, clock);
+    context.offer(exchangeTaps, this.#sources.tap);
+    this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
+    context.onStop(() => {
+      this.#metrics.close();
+      this.#store.close();
+    });
+    context.onMessage((message) => void this.#takeOrder(message as CacheOrder));
+    this.link = this.#makeLink();
+  }
+
+  /**
+   * Serves orders: handing the entries to another process or taking them over, and showing what is
+   * here.
+   */
+  async #takeOrder(order: CacheOrder): Promise<void> {
+    const { clock } = this.#context;
+    const tell = (message: CacheMessage): void => this.#context.post(message);
+    switch (order.kind) {
+      case 'unpack':
+        unpackEntries(order.entries, this.#store, clock.now());
+        return;
+      case 'pack':
+        return tell({
+          kind: 'packed',
+          id: order.id,
+          entries: packEntries(this.#store, clock.now()),
+        });
+      default:
+        tell(await this.#inspection.run(order));
+        this.#metrics.showAll(this.#store);
+    }
+  }
+
+  #makeLink(): Next {
+    const store = this.#store;
+    const metrics = this.#metrics;
+    const { zones, keepTtl, stale, prefetch } = this.#options;
+    const changes = this.#changes;
+    // Only queries of the block's zones come here; zones of its own have to be looked at.
+    const all = this.#context.zones.every((zone) => zones.includes(zone));
+    const covered = new ZoneMatch(zones);
+    return (query) => {
+      if (query.opcode !== OPCODE.QUERY) return this.#next(query);
+      if (!all && !covered.holds(query)) return this.#next(query);
+      const counters = metrics.of(query.route);
+      counters.requests.add(1);
+      if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
+        // Zone transfers are answered by the plugin that has the zone, whether or not a name is
+        // known not to exist.
+        counters.misses.add(1);
+        return this.#next(query);
+      }
+      if (this.#isPersonal(query)) {
+        counters.misses.add(1);
+        return this.#next(query);
+      }
+      const slot = store.pick(query);
+      if (slot < 0) {
+        counters.misses.add(1);
+        // What an upstream says without recursion is no answer for clients that want it.
+        return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
+      }
+      if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
+        if (!changes.holds(query, store.born(slot))) {
+          counters.misses.add(1);
+          return this.#ask(query, counters);
+        }
+        if (changes.due(query, this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
+      }
+      counters.hits[store.half(slot)].add(1);
+      store.use(slot);
+      const left = store.remaining(slot, query);
+      if (left <= 0 && stale !== null) {
+        return query.recursionDesired
+          ? this.#serveStale(slot, query, counters, stale)
+          : this.#next(query);
+      }
+      if (prefetch.amount > 0 && query.recursionDesired)
+        this.#maybePrefetch(slot, left, query, counters);
+      return store.hit(slot, keepTtl ? store.ttl(slot) : left);
+    };
+  }
+
+  /** Hands the query on, or lets it wait for the reply to the same question of another query. */
+  #ask(query: Query, counters: CacheCounters): Maybe<Reply> {
+    if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
+    const flight = this.#flights.find(query);
+    return flight === null ? this.#lead(query, counters) : this.#join(flight, query, counters);
+  }
+
+  /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
+  #mustPass(query: Query): boolean {
+    const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
+    return seekers.some((seeks) => seeks(query));
+  }
+
+  /** Whether the answer may be for this client alone: nothing is stored, and nothing shared. */
+  #isPersonal(query: Query): boolean {
+    const personal = (this.#personal ??= this.#context.find(personalAnswers));
+    if (query.isSigned) return true;
+    // Written without a closure, because every query runs it.
+    for (const isPersonal of personal) if (isPersonal(query)) return true;
+    return false;
+  }
+
+  #join(flight: Flight, query: Query, counters: CacheCounters): Maybe<Reply> {
+    const flights = this.#flights;
+    if (!query.mayWait) return overloaded;
+    if (flights.waiting >= this.#options.coalesce) {
+      counters.shed.add(1);
+      return tooManyWait();
+    }
+    flights.waiting++;
+    counters.coalesced.add(1);
+    return flight.join();
+  }
+
+  #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
+    // With AD set, an upstream says whether it has validated the reply, without sending signatures
+    // (RFC 6840 section 5.7).
+    query.upstreamFlags |= FLAG.AD;
+    const reply = this.#next(query);
+    return isLater(reply)
+      ? this.#fly(query.keep(), reply, counters)
+      : this.#fill(query, reply, counters, this.#sources.of(query, reply));
+  }
+
+  #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: CacheCounters): Maybe<Reply> {
+    const flight = new Flight(query, counters);
+    this.#flights.add(flight);
+    return orElse(andThen(reply, this.#arrived, flight) as typeof reply, this.#crashed, flight);
+  }
+
+  readonly #arrived = (found: Reply, flight: Flight): Maybe<Reply> => {
+    flight.landed = true;
+    flight.source = this.#sources.of(flight.query, found);
+    const other = found.rcode === RCODE.NXDOMAIN ? this.#flights.sibling(flight) : null;
+    return other === null ? this.#land(found, flight) : this.#landPair(found, flight, other);
+  };
+
+  readonly #land = (found: Reply, flight: Flight): Reply => {
+    this.#flights.remove(flight);
+    const reply = this.#fill(flight.query, found, flight.counters, flight.source);
+    flight.over(reply);
+    return reply;
+  };
+
+  readonly #crashed = (error: unknown, flight: Flight): never => {
+    this.#flights.remove(flight);
+    flight.failed(error);
+    throw error;
+  };
+
+  /**
+   * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way,
+   * both are judged together: should the other one find the name, then this type only has no data.
+   */
+  #landPair(found: Reply, flight: Flight, other: Flight): Later<Reply> {
+    const later = new Later<Reply>();
+    let over = false;
+    const land = (): void => {
+      if (over) return;
+      over = true;
+      timer.cancel();
+      later.resolve(this.#land(found, flight));
+    };
+    const timer = this.#context.clock.after(PAIR_WAIT_MS, land);
+    other.afterwards(land);
+    return later;
+  }
+
+  #fill(query: Query, reply: Reply, counters: CacheCounters, source: number): Reply {
+    const filled = this.#filling.fill(query, reply);
+    if (filled.mismatch) counters.drops.add(1);
+    if (filled.slot >= 0) {
+      this.#store.from(filled.slot, source);
+      this.#metrics.show(counters, this.#store);
+    }
+    return filled.reply;
+  }
+
+  #maybePrefetch(slot: number, left: number, query: Query, counters: CacheCounters): void {
+    const { amount, gapMs, percentage } = this.#options.prefetch;
+    const store = this.#store;
+    const hits = store.hits.count(slot, query, this.#context.clock, gapMs);
+    if (hits < amount || left > Math.ceil((percentage / 100) * store.ttl(slot))) return;
+    this.#refresh(slot, query, counters, 0);
+  }
+
+  #serveStale(
+    slot: number,
+    query: Query,
+    counters: CacheCounters,
+    options: StaleOptions,
+  ): Maybe<Reply> {
+    const reply = this.#store.reply(slot);
+    const stale = (): Reply => {
+      counters.stale.add(1);
+      const errors = reply.rcode === RCODE.NXDOMAIN ? staleNxdomain : staleAnswer;
+      return reply.with({ ttl: options.ttlSeconds, errors });
+    };
+    if (options.mode === 'immediate') {
+      this.#refresh(slot, query, counters, options.recheckMs);
+      return stale();
+    }
+    if (!query.mayWait || !this.#store.mayRefresh(slot, this.#context.clock.now())) return stale();
+    let asked = query;
+    const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
+    const filling = this.#filling;
+    const judge = (found: Reply): Reply => {
+      if (shields ? filling.answers(asked, found) : filling.refreshes(asked, found))
+        return options.timeoutMs === 0 ? found : this.#kept(asked, found);
+      this.#pause(slot, reply, options.recheckMs);
+      return stale();
+    };
+    const found = this.#ask(query, counters);
+    if (!isLater(found)) return judge(found);
+    asked = query.keep();
+    const judged = found.then(judge, () => judge(failure(RCODE.SERVFAIL, 'cache')));
+    if (options.timeoutMs === 0) return judged;
+    return new Promise((resolve, reject) => {
+      const timer = this.#context.clock.after(options.timeoutMs, () => resolve(stale()));
+      judged.then((result) => {
+        timer.cancel();
+        resolve(result);
+      }, reject);
+    });
+  }
+
+  /** The reply as later queries will get it, if it was stored. */
+  #kept(query: Query, found: Reply): Reply {
+    const store = this.#store;
+    const slot = store.pick(query);
+    const left = slot < 0 ? 0 : store.remaining(slot, query);
+    return left <= 0 ? found : store.hit(slot, left);
+  }
+
+  /** Asks anew for an entry in the background, once at a time. */
+  #refresh(slot: number, query: Query, counters: CacheCounters, recheckMs: number): void {
+    const store = this.#store;
+    const before = store.reply(slot);
+    if (!store.mayRefresh(slot, this.#context.clock.now())) return;
+    if (this.#refreshes >= REFRESHES_MAX) return counters.refreshRejects.add(1);
+    store.retryAt(slot, Infinity);
+    this.#refreshes++;
+    counters.prefetches.add(1);
+    const asking = detached(query);
+    const hits = store.hits.of(slot);
+    const settle = (found: Reply | null): void => {
+      this.#refreshes--;
+      const flips = found !== null && !found.bare && this.#flips(slot, before, found);
+      if (flips) this.#changes?.change(asking);
+      if (found !== null && !found.bare && !flips) {
+        const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
+        if (mismatch) counters.drops.add(1);
+        if (fresh >= 0) {
+          store.hits.inherit(fresh, hits, this.#context.clock.now());
+          store.from(fresh, this.#sources.of(asking, found));
+          this.#metrics.show(counters, store);
+        }
+      }
+      this.#pause(
+        slot,
+        before,
+        found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
+      );
+    };
+    // It begins when the query that caused it has its reply.
+    Promise.resolve()
+      .then(() => this.#next(asking))
+      .then(settle, () => settle(null));
+  }
+
+  /**
+   * Whether a refresh before its time changes the name's existence. That waits until the entry's
+   * time is over: it would come between the two queries of the pair that caused the refresh.
+   */
+  #flips(slot: number, before: Reply, found: Reply): boolean {
+    const store = this.#store;
+    if (!store.holds(slot, before) || store.end(slot) <= this.#context.clock.now()) return false;
+    return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
+  }
+
+  /** The entry, if it is still the same, may be asked for again after `pauseMs`. */
+  #pause(slot: number, before: Reply, pauseMs: number): void {
+    if (this.#store.holds(slot, before))
+      this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
+  }
+}
+
+/**
+ * A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back
+ * cut.
+ */
+function detached(query: Query): Query {
+  const copy = query.copy();
+  copy.proto = 'tcp';
+  copy.upstreamFlags |= FLAG.AD;
+  copy.notes = null;
+  // The refresh may wait, for no client does; its way through the chain is not the recorded one of
+  // the client's query.
+  copy.recorder = null;
+  copy.mayWait = true;
+  return copy;
+}
+
+function tooManyWait(): Reply {
+  return failure(RCODE.SERVFAIL, 'cache', crowded, crowdedErrors);
+}
+
+const crowded = new Error('too many queries wait for replies to the same questions');
+const crowdedErrors: readonly ExtendedError[] = [{ code: EDE.OTHER, text: crowded.message }];

@@ -1,0 +1,61 @@
+/** Numbers the sources of the replies that a cache keeps. */
+import { printHostPort } from '../../base/ip.ts';
+import type { ExchangeTap } from '../../engine/contract/ports.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+
+/**
+ * The numbers that fit into a byte. There are few upstreams; further ones have no name in listings.
+ */
+const SOURCES_MAX = 255;
+
+/**
+ * Numbers for the sources of replies: the plugin, and the upstream if one was asked. Forwarding
+ * plugins report each finished exchange (`tap`) right before its reply passes.
+ */
+export class Sources {
+  readonly #texts: string[] = [''];
+  readonly #numbers = new Map<string, number>();
+  #query: Query | null = null;
+  #host = '';
+  #port = 0;
+  /** The number that was asked for last: mostly it is the same again. */
+  #last = { plugin: '', host: '', port: 0, number: 0 };
+
+  readonly tap: ExchangeTap = {
+    exchanged: ({ query, host, port, reply }) => {
+      if (reply === null) return;
+      this.#query = query;
+      this.#host = host;
+      this.#port = port;
+    },
+  };
+
+  /** The number of the source of this reply to this query. */
+  of(query: Query, { plugin }: Reply): number {
+    const asked = this.#query === query;
+    const host = asked ? this.#host : '';
+    const port = asked ? this.#port : 0;
+    this.#query = null;
+    const last = this.#last;
+    if (last.plugin === plugin && last.host === host && last.port === port) return last.number;
+    const text = host === '' ? plugin : `${plugin} ${printHostPort(host, port)}`;
+    const number = this.#numberOf(text);
+    this.#last = { plugin, host, port, number };
+    return number;
+  }
+
+  /** `forward 10.0.0.53:53`, `template`; empty: unknown. */
+  text(number: number): string {
+    return this.#texts[number] ?? '';
+  }
+
+  #numberOf(text: string): number {
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.length > SOURCES_MAX) return 0;
+    const number = this.#texts.push(text) - 1;
+    this.#numbers.set(text, number);
+    return number;
+  }
+}

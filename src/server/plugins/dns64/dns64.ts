@@ -1,0 +1,191 @@
+/** `dns64`: AAAA records made of A records, for clients that have IPv6 alone (RFC 6147). */
+import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
+import { parseNet, type Net } from '../../base/ip.ts';
+import { optional } from '../../corefile/positions.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { chained, flag, list, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { net, value, wrong, type Value } from '../../corefile/values.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+import { withQuestion } from '../../wire/requestion.ts';
+import { lengths, Prefix } from './prefix.ts';
+import { countAddresses, mostTtl, synthesise, withoutExcluded } from './synthesis.ts';
+
+/** An IPv6 net of a length that addresses can be written into. */
+const prefixValue: Value<Net> = value(
+  'PREFIX',
+  ({ text }) => {
+    const found = text.includes('/') ? parseNet(text) : null;
+    if (found === null) {
+      return wrong(`invalid CIDR address: ${text}`, 'A prefix is written like 64:ff9b::/96.');
+    }
+    if (found.bytes.length !== 16)
+      return wrong(`invalid netmask 32 IPv6 address: ${JSON.stringify(text)}`);
+    if (found.bits % 8 === 0 && found.bits >= 32 && found.bits <= 96) return found;
+    return wrong(
+      `invalid prefix length ${JSON.stringify(text)}`,
+      `The length of a prefix is ${lengthsText} (RFC 6052).`,
+    );
+  },
+  net('PREFIX').print,
+);
+
+const lengthsText = `${lengths.slice(0, -1).join(', ')} or ${lengths.at(-1)}`;
+
+const wellKnown: Net = parseNet('64:ff9b::/96')!;
+/** IPv4-mapped addresses never leave a machine (RFC 6147 section 5.1.4). */
+const mapped: Net = parseNet('::ffff:0:0/96')!;
+
+const syntax = directive({
+  name: 'dns64',
+  summary: 'gives clients that only have IPv6 addresses for what only has IPv4 (RFC 6147)',
+  repeat: 'merge',
+  args: { prefix: optional(prefixValue, { help: 'the same as the property' }) },
+  properties: {
+    prefixProperty: chained(
+      setting('prefix', prefixValue, {
+        help: 'the prefix that the translator (NAT64) serves; default 64:ff9b::/96, the well-known one',
+      }),
+    ),
+    translateAll: chained(
+      flag('translate_all', {
+        help: 'names that have AAAA records of their own are translated too',
+      }),
+    ),
+    allowIpv4: chained(
+      flag('allow_ipv4', {
+        help: 'queries that come over IPv4 are translated too',
+      }),
+    ),
+    exclude: list('exclude', net('CIDR'), {
+      help: 'IPv6: AAAA records in these nets count as none (default ::ffff:0:0/96); IPv4: addresses that are not translated',
+    }),
+  },
+  warn(options, at) {
+    const { bits } = options.prefixProperty ?? options.prefix ?? wellKnown;
+    if (lengths.includes(bits)) return [];
+    const text = `no translator understands a prefix of ${bits} bits`;
+    return [
+      pluginRemark('dns64', at, text, {
+        code: 'directive-warning',
+        hint: `RFC 6052 knows the lengths ${lengthsText}.`,
+      }),
+    ];
+  },
+});
+
+/** Answers for AAAA from A records where there are none of its own. */
+export const dns64: Plugin = definePlugin({
+  syntax,
+  setup(options, context, next) {
+    const link = new Dns64(options, context, next);
+    return (query) => link.answer(query);
+  },
+});
+
+class Dns64 {
+  readonly #next: Next;
+  readonly #ask: Next;
+  readonly #prefix: Prefix;
+  readonly #translateAll: boolean;
+  readonly #allowIpv4: boolean;
+  readonly #excluded: readonly Net[];
+  readonly #untranslated: readonly Net[];
+  readonly #count: (route: Query['route']) => { add(amount: number): void };
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#next = next;
+    this.#ask = context.ask;
+    this.#prefix = new Prefix(options.prefixProperty ?? options.prefix ?? wellKnown);
+    this.#translateAll = options.translateAll;
+    this.#allowIpv4 = options.allowIpv4;
+    const excluded = options.exclude.filter(({ bytes }) => bytes.length === 16);
+    this.#excluded = excluded.length === 0 ? [mapped] : excluded;
+    this.#untranslated = options.exclude.filter(({ bytes }) => bytes.length === 4);
+    const family = context.metrics.counter(
+      'coredns_dns64_requests_translated_total',
+      'Counter of DNS requests translated by dns64.',
+      ['server'],
+    );
+    this.#count = perRoute(({ server }) => family.with(server));
+  }
+
+  answer(query: Query): Maybe<Reply> {
+    const { type } = query;
+    if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
+    if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
+    if (type === TYPE.PTR) return this.#answerPointer(query);
+    // A client that validates by itself would find the synthesised addresses unsigned (RFC 6147
+    // section 5.5).
+    if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
+    const reply = this.#next(query);
+    if (!isLater(reply)) return this.judge(reply, query);
+    return andThen(reply, judge, { link: this, query: query.keep() });
+  }
+
+  /** Whether `reply`, about AAAA, is to be replaced, and by what. */
+  judge(reply: Reply, query: Query): Maybe<Reply> {
+    // A bare result code is a failure, which a query for A would not change.
+    if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
+    const { counted, excluded } = countAddresses(reply, TYPE.AAAA, this.#excluded);
+    const own = excluded === 0 ? reply : withoutExcluded(reply, query, this.#excluded);
+    if (counted > 0 && !this.#translateAll) return own;
+    const found = this.#next(query.asking(query.wireName, TYPE.A));
+    if (!isLater(found)) return this.translate(found, query, own);
+    return andThen(found, translate, { link: this, query: query.keep(), own });
+  }
+
+  /** The AAAA reply that is made of the A reply `found`. @param own the upstream's AAAA reply */
+  translate(found: Reply, query: Query, own: Reply): Reply {
+    if (found === silence) return found;
+    if (countAddresses(found, TYPE.A, this.#untranslated).counted > 0) {
+      this.#count(query.route).add(1);
+      return synthesise(found, query, this.#prefix, mostTtl(own), this.#untranslated);
+    }
+    // Only the replies to both queries together prove that the name has no address.
+    const failed = found.rcode !== RCODE.NOERROR && found.rcode !== RCODE.NXDOMAIN;
+    const answered = own.rcode === RCODE.NOERROR;
+    const stays = failed ? !answered || own.answers > 0 : answered;
+    return stays ? own : withQuestion(found, query);
+  }
+
+  /**
+   * An address of the prefix has the names of the IPv4 address within it (RFC 6147 section 5.3.1).
+   */
+  #answerPointer(query: Query): Maybe<Reply> {
+    const name = this.#prefix.reverse(query.folded, query.nameLength);
+    if (name === null) return this.#next(query);
+    this.#count(query.route).add(1);
+    return andThen(this.#ask(query.asking(name, TYPE.PTR)), underAlias, query.keep());
+  }
+}
+
+/** Seconds that the way from one reverse name to the other holds. */
+const ALIAS_TTL = 600;
+
+function underAlias(found: Reply, query: Query): Reply {
+  return withQuestion(found, query, 'stay', ALIAS_TTL);
+}
+
+/** A query that waits for a reply. */
+interface Dns64Wait {
+  readonly link: Dns64;
+  readonly query: Query;
+}
+
+function judge(reply: Reply, { link, query }: Dns64Wait): Maybe<Reply> {
+  return link.judge(reply, query);
+}
+
+function translate(found: Reply, { link, query, own }: Dns64Wait & { readonly own: Reply }): Reply {
+  return link.translate(found, query, own);
+}

@@ -1,0 +1,86 @@
+/** Metrics of online signing. */
+import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import type { Route } from '../../wire/query.ts';
+
+/** The counters of one listen address. */
+export interface DnssecCounters {
+  readonly hits: Counter;
+  readonly misses: Counter;
+  readonly refused: Counter;
+  readonly entries: Gauge;
+  readonly bytes: Gauge;
+  /** What the gauges show of this worker's stores. */
+  readonly shown: [entries: number, bytes: number];
+}
+
+/** The metrics of one directive, a set for each listen address that queries came to. */
+export class DnssecMetrics {
+  /** RRsets that are being signed. */
+  readonly signing: Gauge;
+  readonly #make: (server: string) => DnssecCounters;
+  readonly #byServer = new Map<string, DnssecCounters>();
+  #closed = false;
+
+  constructor(metrics: Registry) {
+    const plain = ['server'] as const;
+    const hits = metrics.counter(
+      'coredns_dnssec_cache_hits_total',
+      'The count of cache hits.',
+      plain,
+    );
+    const misses = metrics.counter(
+      'coredns_dnssec_cache_misses_total',
+      'The count of cache misses.',
+      plain,
+    );
+    const entries = metrics.gauge(
+      'coredns_dnssec_cache_entries',
+      'The number of elements in the dnssec cache.',
+      ['server', 'type'],
+    );
+    const bytes = metrics.gauge(
+      'ndots_dnssec_reply_bytes',
+      'Memory for replies that are kept with their signatures, bytes.',
+      plain,
+    );
+    const refused = metrics.counter(
+      'ndots_dnssec_refused_total',
+      'Queries answered with REFUSED because too many RRsets were being signed.',
+      plain,
+    );
+    this.signing = metrics
+      .gauge('ndots_dnssec_signing', 'RRsets that are being signed at the moment.', [])
+      .with();
+    this.#make = (server) => ({
+      hits: hits.with(server),
+      misses: misses.with(server),
+      refused: refused.with(server),
+      entries: entries.with(server, 'signature'),
+      bytes: bytes.with(server),
+      shown: [0, 0],
+    });
+  }
+
+  /** The counters of the listen address that a query came to. */
+  readonly of: (route: Route) => DnssecCounters = perRoute(({ server }) => {
+    let counters = this.#byServer.get(server);
+    if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));
+    return counters;
+  });
+
+  /** Shows how full the stores are. */
+  show({ entries, bytes, shown }: DnssecCounters, entriesNow: number, bytesNow: number): void {
+    if (this.#closed) return;
+    entries.add(entriesNow - shown[0]);
+    bytes.add(bytesNow - shown[1]);
+    shown[0] = entriesNow;
+    shown[1] = bytesNow;
+  }
+
+  /** The stores are gone. */
+  close(): void {
+    for (const counters of this.#byServer.values()) this.show(counters, 0, 0);
+    this.#closed = true;
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each
+ * question.
+ */
+import { processorCount } from '../../base/processor-count.ts';
+import { Problem, Problems } from '../../base/problem.ts';
+import { zones } from '../../corefile/positions.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { chained, lines, setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { byteSize, integer } from '../../corefile/values.ts';
+import type { Token } from '../../corefile/tree.ts';
+import { readKeyPair } from '../../dnssec/key-file.ts';
+import type { KeyPair } from '../../dnssec/key-pair.ts';
+import { isQuick, signerFor } from '../../dnssec/signer.ts';
+import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
+import { parseName, printName, suffixAt } from '../../wire/name.ts';
+import { DnssecMetrics } from './counters.ts';
+import { DnssecLink } from './link.ts';
+import { RefusalLines } from './refusal-lines.ts';
+import { Signatures } from './signatures.ts';
+import { SignedReplies } from './signed-replies.ts';
+import { SignedZones } from './zones.ts';
+
+const syntax = directive({
+  name: 'dnssec',
+  summary: 'signs replies as they are given',
+  repeat: 'once',
+  args: { zones: zones({ help: 'the zones whose records are signed' }) },
+  properties: {
+    keys: lines(
+      ['key'],
+      'file KEY…',
+      (name, words, refuse): readonly Token[] => {
+        const [source, ...files] = words;
+        if (source?.text === 'aws_secretsmanager')
+          refuse('keys in AWS Secrets Manager are not read', source.place, {
+            hint: 'That takes the credentials of an account.',
+            remedy:
+              'Mount the secret as files (a Secret, the Secrets Store CSI driver) and write: key file KEY',
+          });
+        if (source !== undefined && source.text !== 'file')
+          refuse(`unknown source of keys '${source.text}'`, source.place, {
+            hint: 'Keys are read from files: key file KEY',
+          });
+        if (files.length === 0)
+          return refuse(
+            'Wrong argument count or unexpected line ending',
+            source?.place ?? name.place,
+          );
+        return files;
+      },
+      {
+        help: 'pairs of files as `dnssec-keygen` writes them, with or without `.key` or `.private`',
+      },
+    ),
+    capacity: chained(
+      setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
+        default: 10_000,
+        help: 'RRsets whose signatures each worker keeps, and whole replies besides',
+      }),
+    ),
+    replyBytes: setting('max_bytes', byteSize('SIZE', { min: 0, max: 2 ** 40 }), {
+      default: 16 * 2 ** 20,
+      help: 'memory in which each worker keeps whole replies',
+    }),
+    signing: setting('max_signing', integer('COUNT', { min: 1, max: 1_000_000 }), {
+      default: 1000,
+      help: 'RRsets that each worker has in the making; what would take more is refused',
+    }),
+  },
+  warn({ keys }, at) {
+    if (keys.length > 0) return [];
+    return [
+      pluginRemark('dnssec', at, 'there are no keys: nothing is signed', {
+        code: 'directive-warning',
+        remedy: 'Write: key file KEY, with what dnssec-keygen -a ECDSAP256SHA256 ZONE has made.',
+      }),
+    ];
+  },
+});
+
+/**
+ * How many RRsets are signed before queries are served again; this takes well under a millisecond.
+ */
+const IN_A_TURN = 8;
+
+/**
+ * Signs on the way back. The main thread reads the keys; each worker signs what is quickly signed,
+ * and has the rest signed by threads of the runtime.
+ */
+export const dnssec: Plugin = definePlugin({
+  syntax,
+  control({ keys, zones: names }, context) {
+    const problems: Problem[] = [];
+    const pairs: KeyPair[] = [];
+    for (const { text, place } of keys.flat()) {
+      try {
+        const pair = readKeyPair(context.path(text));
+        const fits = names.some((zone) => suffixAt(parseName(zone), pair.owner) >= 0);
+        if (fits) pairs.push(pair);
+        else {
+          const key = `${printName(pair.owner)} (keyid: ${pair.tag})`;
+          const zone = names.join(' ');
+          problems.push(
+            pluginProblem('dnssec', place, `key ${key} can not sign any of the zones`, {
+              hint: `The zones are ${zone}; a key's name is one of them, or one above.`,
+            }),
+          );
+        }
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        problems.push(error);
+      }
+    }
+    if (problems.length > 0) throw new Problems(problems);
+    context.onJoin(() => [pairs]);
+  },
+
+  setup({ zones: names, capacity, replyBytes, signing }, context, next) {
+    const metrics = new DnssecMetrics(context.metrics);
+    const refusals = new RefusalLines(context.clock, context.log, signing);
+    context.onStop(() => {
+      metrics.close();
+      refusals.stop();
+    });
+    let link: Next = next;
+    context.onMessage((message) => {
+      const pairs = message as readonly KeyPair[];
+      if (pairs.length === 0) return;
+      const processors = processorCount();
+      const inTurns = processors === 1 || pairs.every(isQuick);
+      const made = new DnssecLink({
+        zones: new SignedZones(names),
+        pairs,
+        signatures: new Signatures({
+          signers: pairs.map((pair) => signerFor(pair)),
+          capacity,
+          most: signing,
+          atOnce: inTurns ? IN_A_TURN : Math.floor(processors / 2),
+          clock: context.clock,
+          onBusy: (change) => metrics.signing.add(change),
+        }),
+        replies: new SignedReplies(capacity, replyBytes),
+        metrics,
+        clock: context.clock,
+        writer: context.writer,
+        next,
+        onRefused: () => refusals.count(),
+      });
+      link = (query) => made.answer(query);
+    });
+    return (query) => link(query);
+  },
+});

@@ -1,0 +1,211 @@
+/** `dnstap`: the directive and its two parts. */
+import { hostname } from 'node:os';
+import { every } from '../../base/clock.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import type { LineRingMemory } from '../../base/line-ring.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { chained, custom, flag, setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import { ownVersion } from '../../engine/contract/own-version.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  readCertificateFile,
+} from '../../engine/contract/server-certificate.ts';
+import { exchangeTaps } from '../../engine/contract/ports.ts';
+import { dnstapPrefix } from '../../wire/dnstap.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { Incoming, type IncomingTls } from './incoming.ts';
+import { endpoint, type DnstapEndpoint } from './options.ts';
+import { Outgoing } from './outgoing.ts';
+import { Tap } from './tap.ts';
+
+/** Memory for ten thousand messages. */
+const QUEUE_BYTES = 2 * 1024 * 1024;
+
+const syntax = directive({
+  name: 'dnstap',
+  summary: 'tells of queries and replies as dnstap messages',
+  repeat: 'each',
+  unread: ['words'],
+  args: { endpoint },
+  properties: {
+    identity: chained(
+      setting('identity', word('IDENTITY'), {
+        help: "the server's name in the messages (default the machine's host name)",
+      }),
+    ),
+    version: chained(
+      setting('version', word('VERSION'), {
+        help: "the server's version in the messages (default `ndots-` and its version)",
+      }),
+    ),
+    extra: chained(
+      setting('extra', word('EXTRA'), {
+        help: 'text for the field `extra`, with the placeholders of `log`, such as {/forward/upstream}',
+      }),
+    ),
+    tls: custom(
+      'tls',
+      'CERT KEY [CA]',
+      (words, refuse) => {
+        const [certificate = null, key = null, authority = null] = words.map(({ text }) => text);
+        if (certificate === null || key === null)
+          return refuse('tls requires cert and key file paths');
+        return { certificate, key, authority };
+      },
+      { help: 'with `listen tls://…`: files; sinks need a certificate of `CA` if it is named' },
+    ),
+    skipVerify: chained(
+      flag('skipverify', {
+        help: 'the certificate of the other side is not verified',
+      }),
+    ),
+  },
+  check({ endpoint: { listen }, tls }, at) {
+    if (tls !== null && !listen)
+      return [pluginProblem('dnstap', at, 'tls directive only valid for listeners')];
+    return [];
+  },
+  warn: (options, at) =>
+    hasNoCertificate(options)
+      ? [
+          pluginRemark('dnstap', at, 'TLS listener requires cert and key files', {
+            code: 'directive-warning',
+            hint: 'Nobody can connect, so no messages are sent.',
+            remedy: 'Write in braces: tls CERT KEY',
+          }),
+        ]
+      : [],
+});
+
+/**
+ * Tells of every query and reply, and of every exchange with an upstream. Workers write frames into
+ * memory; the control part sends them.
+ */
+export const dnstap: Plugin = definePlugin({
+  syntax,
+  operational: true,
+  control(options, context) {
+    const { endpoint: to, skipVerify, tls } = options;
+    if (hasNoCertificate(options)) return;
+    const files = tls === null || to.kind !== 'tls' ? null : readTls(tls, context);
+    const { clock, random, log } = context;
+    const key = `dnstap/${JSON.stringify([to, skipVerify, tls])}`;
+    const outlet = context.keep(key, () =>
+      to.listen
+        ? new Incoming(to, files, skipVerify, clock, log)
+        : new Outgoing(to, skipVerify, clock, random, log),
+    );
+    if (outlet instanceof Incoming) outlet.renew(files);
+    const rings: LineRingMemory[] = [];
+    context.onJoin(() => {
+      const ring = outlet.frames.add(to.queue * QUEUE_BYTES);
+      rings.push(ring);
+      return [ring];
+    });
+    context.onStart(() => outlet.start());
+    count(outlet, to.text, context);
+    context.onStop(() => {
+      for (const ring of rings) outlet.frames.retire(ring);
+    });
+  },
+  setup({ endpoint: { full }, identity, version, extra }, context, next) {
+    const prefix = dnstapPrefix(identity ?? hostname(), version ?? `ndots-${ownVersion()}`);
+    const tap = new Tap(prefix, full, extra ?? '', context.clock);
+    context.onMessage((message) => tap.use(message as LineRingMemory));
+    context.offer(exchangeTaps, tap);
+    return (query) => {
+      // Lookups of our own (CNAME targets) are no client's.
+      if (query.depth > 0) return next(query);
+      tap.query(query);
+      const reply = next(query);
+      if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
+      tap.reply(query, reply);
+      return reply;
+    };
+  },
+});
+
+function hasNoCertificate({
+  endpoint: { listen, kind },
+  tls,
+}: {
+  readonly endpoint: DnstapEndpoint;
+  readonly tls: unknown;
+}): boolean {
+  return listen && kind === 'tls' && tls === null;
+}
+
+interface TappedQuery {
+  readonly tap: Tap;
+  readonly query: Query;
+}
+
+function later(reply: Reply, { tap, query }: TappedQuery): Reply {
+  tap.reply(query, reply);
+  return reply;
+}
+
+function readTls(
+  { certificate, key, authority }: { certificate: string; key: string; authority: string | null },
+  context: ControlContext,
+): IncomingTls {
+  const read = (file: string): Buffer => readCertificateFile(file, context);
+  const cert = read(certificate);
+  const secret = read(key);
+  const ca = authority === null ? null : read(authority);
+  checkCertificate({ cert, key: secret }, { certificate, key });
+  if (ca !== null) checkAuthority(ca, authority!);
+  return { cert, key: secret, ca };
+}
+
+/** How often the counts of the connection are brought up to date. */
+const COUNT_MS = 1000;
+
+function count(outlet: Incoming | Outgoing, to: string, context: ControlContext): void {
+  const { metrics, clock } = context;
+  const labels = ['endpoint'] as const;
+  const lost = metrics
+    .counter('ndots_dnstap_lost_total', 'Counter of dnstap messages that nobody got.', labels)
+    .with(to);
+  const sent = metrics
+    .counter('ndots_dnstap_sent_total', 'Counter of dnstap messages that were sent.', labels)
+    .with(to);
+  const open = metrics
+    .gauge('ndots_dnstap_connections', 'Open connections over which dnstap messages go.', labels)
+    .with(to);
+  const evicted = metrics
+    .counter(
+      'ndots_dnstap_evicted_total',
+      'Counter of dnstap clients that were cut off because there were too many.',
+      labels,
+    )
+    .with(to);
+  let before = countsOf(outlet);
+  const look = (): void => {
+    const now = countsOf(outlet);
+    lost.add(now.lost - before.lost);
+    sent.add(now.written - before.written);
+    evicted.add(now.evicted - before.evicted);
+    open.set(outlet.connections);
+    before = now;
+  };
+  const ticks = every(clock, COUNT_MS, look);
+  context.onStop(() => {
+    ticks.cancel();
+    look();
+    open.set(0);
+  });
+}
+
+function countsOf(
+  outlet: Incoming | Outgoing,
+): Readonly<Record<'lost' | 'written' | 'evicted', number>> {
+  const { lost, written } = outlet;
+  return { lost, written, evicted: outlet instanceof Incoming ? outlet.evicted : 0 };
+}

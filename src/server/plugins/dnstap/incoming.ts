@@ -1,0 +1,180 @@
+/** The listener that sinks connect to. */
+import { unlinkSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import { whyFailed } from '../../base/why-failed.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { builtins } from '../../base/builtins.ts';
+import type { Log } from '../../base/log.ts';
+import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
+import { Delivery } from './delivery.ts';
+import type { DnstapEndpoint } from './options.ts';
+import { FrameStream, HANDSHAKE_MS } from './stream.ts';
+
+/** Sinks at a time, and handshakes. */
+const SINKS_MAX = 64;
+/** The least time between two reports about closed connections, in milliseconds. */
+const TELL_MS = 10_000;
+/** An address that is taken is tried again after this. */
+const AGAIN_MS = 1000;
+
+/** Certificate and key of the listener, and whose certificates sinks must have. */
+export interface IncomingTls {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca: Buffer | null;
+}
+
+/** Waits for sinks and gives each of them all messages. One that does not keep up is let go. */
+export class Incoming extends Delivery {
+  /** Sinks that had to go, because there were too many. */
+  evicted = 0;
+  #tls: IncomingTls | null;
+  readonly #skipVerify: boolean;
+  /** The one that came first is the first. */
+  readonly #sinks = new Set<FrameStream>();
+  #server: Server | null = null;
+  #shaking: HandshakeBound | null = null;
+  #again: Timer | null = null;
+  #toldAt = -Infinity;
+
+  constructor(
+    endpoint: DnstapEndpoint,
+    tls: IncomingTls | null,
+    skipVerify: boolean,
+    clock: Clock,
+    log: Log,
+  ) {
+    super(endpoint, clock, log);
+    this.#tls = tls;
+    this.#skipVerify = skipVerify;
+  }
+
+  get connections(): number {
+    return this.#sinks.size;
+  }
+
+  protected open(): void {
+    this.#listen();
+  }
+
+  protected async end(): Promise<void> {
+    this.#again?.cancel();
+    this.#shaking?.cut();
+    this.#server?.close();
+    await Promise.all([...this.#sinks].map((sink) => sink.close()));
+  }
+
+  #listen(): void {
+    const { kind, path, host, port } = this.endpoint;
+    const server = this.#tls === null ? createServer() : this.#secureServer(this.#tls);
+    this.#server = server;
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (this.state !== 'running') return;
+      if (!this.failing)
+        this.log.error(
+          `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
+        );
+      this.failing = true;
+      // After a reload, the listener of before may still have the address; of a process that died,
+      // the file is left.
+      if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
+      this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
+    });
+    server.on(this.#tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+      this.#greet(socket);
+    });
+    server.unref();
+    const said = (): void => {
+      if (this.failing) this.log.info(`dnstap listener started: ${this.endpoint.text}`);
+      this.failing = false;
+    };
+    if (kind === 'unix') server.listen({ path }, said);
+    else server.listen({ port, ...(host !== '' && { host }) }, said);
+  }
+
+  /** The certificate of sinks that connect from now on: a reload has read its files again. */
+  renew(tls: IncomingTls | null): void {
+    this.#tls = tls;
+    if (tls !== null && this.#server instanceof builtins.tls().Server)
+      this.#server.setSecureContext(contextOf(tls));
+  }
+
+  #secureServer(tls: IncomingTls): Server {
+    const server = builtins.tls().createServer({
+      ...contextOf(tls),
+      ...(tls.ca !== null && { requestCert: true, rejectUnauthorized: !this.#skipVerify }),
+      handshakeTimeout: HANDSHAKE_MS,
+    });
+    this.#shaking = new HandshakeBound(server, SINKS_MAX, () =>
+      this.log.debug('dnstap client: too many handshakes at a time'),
+    );
+    return server;
+  }
+
+  #greet(socket: Socket): void {
+    socket.unref();
+    if (this.#sinks.size >= SINKS_MAX) this.#evict();
+    const sink: FrameStream = new FrameStream(socket, Infinity, this.clock, {
+      ready: () => undefined,
+      drained: () => undefined,
+      ended: (error) => {
+        this.#sinks.delete(sink);
+        this.cut += sink.underway;
+        if (error !== null) this.log.debug(`dnstap client: ${error.message}`);
+      },
+    });
+    this.#sinks.add(sink);
+  }
+
+  /**
+   * At the limit closes a collector: the one that has been waiting longest without greeting, so
+   * that silent connections push out no others; if all have greeted, the one that greeted first.
+   */
+  #evict(): void {
+    const sinks = [...this.#sinks];
+    const silent = sinks.find(({ open }) => !open) ?? sinks[0];
+    this.evicted++;
+    silent?.destroy(new Error(`more than ${SINKS_MAX} clients`));
+    const now = this.clock.now();
+    if (now - this.#toldAt < TELL_MS) return;
+    this.#toldAt = now;
+    this.log.warning(`more than ${SINKS_MAX} dnstap clients: the one silent longest is cut off`);
+  }
+
+  /** Sends what waits to all connected collectors; without any it is dropped. */
+  protected deliver(): void {
+    const most = this.endpoint.writeBuffer * 1024 * 1024;
+    for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take()) {
+      for (const sink of this.#sinks) {
+        if (!sink.open) continue;
+        if (sink.backlog >= most) {
+          this.log.warning('a dnstap client does not keep up: its connection is closed');
+          sink.destroy(new Error('it does not keep up'));
+          continue;
+        }
+        this.written += chunk.frames;
+        sink.write(chunk);
+      }
+      chunk.release();
+    }
+  }
+}
+
+function contextOf({ cert, key, ca }: IncomingTls): SecureContextOptions {
+  return { cert, key, ...(ca !== null && { ca }) };
+}
+
+/** Removes the file of a socket on which no process listens. */
+function removeStale(path: string): void {
+  const probe = connect({ path });
+  probe.once('connect', () => probe.destroy());
+  probe.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ECONNREFUSED') return;
+    try {
+      unlinkSync(path);
+    } catch {
+      // Another process has removed it already.
+    }
+  });
+}

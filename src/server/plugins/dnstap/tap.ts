@@ -1,0 +1,120 @@
+/** What a worker writes of queries, replies and exchanges. */
+import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
+import type { Clock } from '../../base/clock.ts';
+import { parseAddress } from '../../base/ip.ts';
+import type { ExchangeTap, EndedExchange } from '../../engine/contract/ports.ts';
+import { DnstapWriter, TAP, type TapPeer } from '../../wire/dnstap.ts';
+import { compileFormat } from '../../wire/placeholders.ts';
+import type { Query } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
+
+/** The machine's clock may be set: what it shows is looked up so often, milliseconds. */
+const LOOK_MS = 1000;
+
+/** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */
+export class Tap implements ExchangeTap {
+  readonly #writer: DnstapWriter;
+  readonly #full: boolean;
+  readonly #extra: ReturnType<typeof compileFormat> | null;
+  readonly #clock: Clock;
+  #ring: LineWriter | null = null;
+  /** The wall time at the zero of the monotonic clock, in milliseconds since 1970. */
+  #epoch = 0;
+  #lookAt = -Infinity;
+  readonly #upstreams = new Map<string, TapPeer>();
+
+  constructor(prefix: Uint8Array, full: boolean, extra: string, clock: Clock) {
+    this.#writer = new DnstapWriter(prefix, STAMP_ROOM);
+    this.#full = full;
+    this.#extra = extra === '' ? null : compileFormat(extra);
+    this.#clock = clock;
+  }
+
+  /** Where frames go from now on. */
+  use(ring: LineRingMemory): void {
+    this.#ring = new LineWriter(ring);
+  }
+
+  /** CLIENT_QUERY. */
+  query(query: Query): void {
+    const writer = this.#writer;
+    const { arrived, family, proto } = query;
+    writer.begin(TAP.CLIENT_QUERY, this.#extraOf(query, silence, 0));
+    writer.socket(family, proto, query, null);
+    writer.queryTime(this.#wall(arrived));
+    if (this.#full) writer.queryMessage(query.bytes, query.start, query.end);
+    this.#send();
+  }
+
+  /** CLIENT_RESPONSE, with the reply as the client gets it. */
+  reply(query: Query, reply: Reply): void {
+    if (reply === silence) return;
+    const writer = this.#writer;
+    const { arrived, family, proto } = query;
+    const now = this.#clock.now();
+    writer.begin(TAP.CLIENT_RESPONSE, this.#extraOf(query, reply, now - arrived));
+    writer.socket(family, proto, query, null);
+    writer.queryTime(this.#wall(arrived));
+    writer.responseTime(this.#wall(now));
+    if (this.#full) writer.responseBy((out, at) => stamp(reply, query, out, at));
+    this.#send();
+  }
+
+  /** FORWARDER_QUERY, and FORWARDER_RESPONSE if there is one. */
+  exchanged({ query, host, port, proto, sentAt, reply, start, end }: EndedExchange): void {
+    const writer = this.#writer;
+    const to = this.#upstream(host, port);
+    const sent = this.#wall(sentAt);
+    const extra = this.#extraOf(query, silence, 0);
+    writer.begin(TAP.FORWARDER_QUERY, extra);
+    writer.socket(to.family, proto, null, to);
+    writer.queryTime(sent);
+    if (this.#full) writer.queryMessage(query.bytes, query.start, query.end);
+    this.#send();
+    if (reply === null) return;
+    writer.begin(TAP.FORWARDER_RESPONSE, extra);
+    writer.socket(to.family, proto, null, to);
+    writer.queryTime(sent);
+    writer.responseTime(this.#wall(this.#clock.now()));
+    if (this.#full) writer.responseMessage(reply, start, end);
+    this.#send();
+  }
+
+  #extraOf(query: Query, reply: Reply, elapsedMs: number): string {
+    return this.#extra === null ? '' : this.#extra(query, reply, elapsedMs);
+  }
+
+  #upstream(host: string, port: number): TapPeer {
+    const key = `${host} ${port}`;
+    const known = this.#upstreams.get(key);
+    if (known !== undefined) return known;
+    const peer = parseAddress(host.split('%')[0]!) ?? new Uint8Array(4);
+    const family = peer.length === 4 ? 4 : 6;
+    const made: TapPeer = { family, peer, peerAt: 0, peerPort: port };
+    this.#upstreams.set(key, made);
+    return made;
+  }
+
+  /** A time of the clock in milliseconds since 1970. */
+  #wall(time: number): number {
+    if (time >= this.#lookAt) {
+      this.#lookAt = time + LOOK_MS;
+      this.#epoch = this.#clock.wall() - this.#clock.now();
+    }
+    return this.#epoch + time;
+  }
+
+  /** Puts the message behind its length into the ring. */
+  #send(): void {
+    const writer = this.#writer;
+    writer.end(4);
+    const { bytes, start, at } = writer;
+    const length = at - start - 4;
+    bytes[start] = length >>> 24;
+    bytes[start + 1] = (length >>> 16) & 0xff;
+    bytes[start + 2] = (length >>> 8) & 0xff;
+    bytes[start + 3] = length & 0xff;
+    this.#ring?.writeBytes(bytes, start, at);
+  }
+}

@@ -1,0 +1,105 @@
+/** `etcd`: SkyDNS's records, kept in etcd. */
+import { memoryLimit } from '../../runtime/memory-limit.ts';
+import { memoryShare } from '../../runtime/memory-share.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { readUpstreamTls } from '../../engine/contract/upstream-tls.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { EtcdAnswerer, type AnswerSource } from './answer.ts';
+import { EtcdFollower, KEY_MEMORY } from './follower.ts';
+import { roomFor } from './key-memory.ts';
+import { MemorySource } from './memory-source.ts';
+import { syntax } from './options.ts';
+import { EtcdReader, QuerySource } from './per-query.ts';
+import { planEtcd, planKey } from './plan.ts';
+import { EtcdReplica } from './replica.ts';
+import { etcdTransfers } from './transfer-zone.ts';
+
+/**
+ * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd
+ * (`follower.ts`, over `src/server/etcd/`) and carries what it holds to all workers (`store.ts`), which
+ * answer from memory (`answer.ts`). With `per_query` the control part reads from etcd for every
+ * query instead (`per-query.ts`).
+ */
+export const etcd: Plugin = definePlugin({
+  syntax,
+
+  control(options, context) {
+    const plan = planEtcd(options, (file) => context.path(file));
+    // The files are read anew for every connection. They are read now as well, because a missing
+    // file is a mistake, which must not look like an etcd that is down.
+    readUpstreamTls('etcd', options, context);
+    const { clock, log, metrics, random } = context;
+    if (options.perQuery) {
+      const { maxSearch } = options;
+      const key = `${planKey(plan)} per query ${maxSearch}`;
+      context.keep(key, () => new EtcdReader({ plan, maxSearch, clock })).serve(context);
+      return;
+    }
+    const key = planKey(plan);
+    const share = (): number => memoryShare(memoryLimit(), KEY_MEMORY);
+    const room = roomFor(context, key, plan.maxBytes, share);
+    const follower = context.replicated(
+      key,
+      (open) => new EtcdFollower({ plan, open, clock, random, log, metrics, room }),
+    );
+    context.readiness(() => follower.synced);
+    context.onStart(() => {
+      follower.start();
+      return follower.whenSynced(options.startupTimeoutMs);
+    });
+  },
+
+  setup(options, context, next) {
+    const { clock, metrics, random, writer, ask } = context;
+    const failures = metrics
+      .counter(
+        'ndots_etcd_read_failures_total',
+        'Queries that etcd was not read for (`per_query`).',
+        [],
+      )
+      .with();
+    let source: AnswerSource;
+    if (options.perQuery) {
+      const from = random.integer(0x1_0000_0000);
+      const waitingMax = options.maxWaiting;
+      const reading = new QuerySource(context, clock, { from, waitingMax, failures });
+      context.onStop(() => reading.stop());
+      source = reading;
+    } else {
+      const key = planKey(planEtcd(options, (file) => context.path(file)));
+      const replica = context.replica(key, () => new EtcdReplica());
+      source = new MemorySource(replica, options.maxSearch);
+      const { zones, minLeaseTtl, maxLeaseTtl } = options;
+      const omitted = metrics
+        .counter(
+          'ndots_etcd_transfer_omitted_total',
+          'Names that were left out of transfers, because they stand for more than 1000 keys.',
+          [],
+        )
+        .with();
+      context.offer(
+        transferSources,
+        etcdTransfers({ replica, zones, clock, minLeaseTtl, maxLeaseTtl, omitted }),
+      );
+    }
+    return new EtcdAnswerer({
+      source,
+      zones: options.zones,
+      fallthrough: options.fallthrough,
+      minLeaseTtl: options.minLeaseTtl,
+      maxLeaseTtl: options.maxLeaseTtl,
+      maxSearch: options.maxSearch,
+      clock,
+      writer,
+      ask,
+      next,
+      refused: metrics
+        .counter(
+          'ndots_etcd_refused_total',
+          'Queries whose names stand for more keys than one may search (max_search).',
+          [],
+        )
+        .with(),
+    }).link;
+  },
+});

@@ -1,0 +1,107 @@
+/** Memory that the keys of all directives have together. */
+import type { ControlContext, KeptAcrossReloads } from '../../engine/contract/control-context.ts';
+
+/** What bounds the keys of one directive. */
+export interface KeyRoom {
+  /** Bytes, for people: of this directive's keys, or of all. */
+  readonly most: number;
+  /** Whether other directives share it. */
+  readonly shared: boolean;
+  /** Whether there is room for `bytes` in all, of this directive. */
+  fits(bytes: number): boolean;
+  /** Reports how many bytes are held now. */
+  hold(bytes: number): void;
+  /** Calls `run` whenever others have released keys for good. */
+  whenFreed(run: () => void): void;
+  /** Reports that this user holds nothing any more and needs no more calls. */
+  leave(): void;
+}
+
+/**
+ * Room for a directive's data set: its own if it says how much (`maxBytes`), else what all that do
+ * not say so share.
+ * @param share how much these have together, bytes
+ */
+export function roomFor(
+  context: Pick<ControlContext, 'keep' | 'onStart'>,
+  key: string,
+  maxBytes: number | null,
+  share: () => number,
+): KeyRoom {
+  if (maxBytes !== null)
+    return {
+      most: maxBytes,
+      shared: false,
+      fits: (bytes) => bytes <= maxBytes,
+      hold: () => undefined,
+      whenFreed: () => undefined,
+      leave: () => undefined,
+    };
+  const memory = context.keep('etcd/memory', () => new KeyMemory(share()));
+  memory.join(key);
+  context.onStart(() => memory.begin());
+  return memory.room(key);
+}
+
+/**
+ * One bound for the keys of all directives that name none of their own. While a configuration takes
+ * another's place the copies of both are there, and those that will go do not count: what comes in
+ * their place would lack keys otherwise, for good.
+ */
+class KeyMemory implements KeptAcrossReloads {
+  readonly #most: number;
+  readonly #held = new Map<string, number>();
+  readonly #told = new Map<string, () => void>();
+  /** Data sets of the current configuration, or of the one that is about to replace it. */
+  #present: ReadonlySet<string> = new Set();
+  /** Data sets of the configuration that is being built. */
+  #coming = new Set<string>();
+
+  /** @param most bytes */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A configuration that is being made has this data set. */
+  join(key: string): void {
+    this.#coming.add(key);
+  }
+
+  /** The configuration that was made begins. Called once by each of its directives. */
+  begin(): void {
+    if (this.#coming.size === 0) return;
+    this.#present = this.#coming;
+    this.#coming = new Set();
+  }
+
+  /** The room of one data set. */
+  room(key: string): KeyRoom {
+    return {
+      most: this.#most,
+      shared: true,
+      fits: (bytes) => bytes + this.#others(key) <= this.#most,
+      hold: (bytes) => {
+        this.#held.set(key, bytes);
+      },
+      whenFreed: (run) => {
+        this.#told.set(key, run);
+      },
+      leave: () => {
+        this.#held.delete(key);
+        this.#told.delete(key);
+        for (const tell of this.#told.values()) tell();
+      },
+    };
+  }
+
+  close(): void {
+    // The memory is released by the users that hold the keys.
+  }
+
+  #others(key: string): number {
+    let bytes = 0;
+    for (const [other, held] of this.#held)
+      if (other !== key && this.#present.has(other)) bytes += held;
+    return bytes;
+  }
+}

@@ -1,0 +1,54 @@
+/** Records from this worker's copy of what etcd holds. */
+import type { Dependency } from '../../engine/contract/reply-cache.ts';
+import type { RecordsOfQuery, AnswerSource } from './answer.ts';
+import type { KeyStretch } from './lookup.ts';
+import type { EtcdReplica } from './replica.ts';
+
+/** Answers from this worker's copy of what etcd holds: nothing is ever waited for. */
+export class MemorySource implements AnswerSource, RecordsOfQuery {
+  readonly #replica: EtcdReplica;
+  readonly #maxSearch: number;
+
+  /**
+   * @param maxSearch a query that needs more keys is not answered, so that no more than these are
+   * collected
+   */
+  constructor(replica: EtcdReplica, maxSearch: number) {
+    this.#replica = replica;
+    this.#maxSearch = maxSearch;
+  }
+
+  get lasting(): Dependency {
+    return this.#replica;
+  }
+
+  get listed(): boolean {
+    return this.#replica.contents.listed;
+  }
+
+  get serial(): number {
+    return this.#replica.contents.serial;
+  }
+
+  open(): RecordsOfQuery {
+    return this;
+  }
+
+  below(path: string): KeyStretch {
+    // `0` follows `/` in the order of bytes.
+    return this.#replica.contents.table.range(`${path}/`, `${path}0`, this.#maxSearch);
+  }
+
+  at(path: string): KeyStretch {
+    // Nothing lies between a text and the same text with a zero byte behind it.
+    return this.#replica.contents.table.range(path, `${path}\0`, 1);
+  }
+
+  leaseEnd(id: string): number {
+    return this.#replica.contents.leases.get(id) ?? 0;
+  }
+
+  wait(): null {
+    return null;
+  }
+}

@@ -1,0 +1,61 @@
+/** A worker's copy of what etcd holds. */
+import type { Replica } from '../../engine/contract/data-set.ts';
+import type { EtcdChange } from './change.ts';
+import type { Dependency } from '../../engine/contract/reply-cache.ts';
+import { KeyTable } from './key-table.ts';
+
+/** The copy of etcd's data: keys, leases, and when they were read. */
+export interface Contents {
+  readonly table: KeyTable;
+  /** When leases end, milliseconds since 1970. */
+  readonly leases: Map<string, number>;
+  /** Everything has been listed once. */
+  listed: boolean;
+  /** Unix time of the last change: the zones' SOA serial. */
+  serial: number;
+}
+
+function empty(): Contents {
+  return { table: new KeyTable(), leases: new Map(), listed: false, serial: 0 };
+}
+
+/** A worker's copy of what the control thread has mirrored. */
+export class EtcdReplica implements Replica<EtcdChange>, Dependency {
+  /** Rises with every change that an answer may show. */
+  version = 0;
+  #contents = empty();
+  /** Built from a snapshot that is still coming in; null: none is. */
+  #next: Contents | null = null;
+
+  /** The data to answer from, valid until the next change. */
+  get contents(): Contents {
+    return this.#contents;
+  }
+
+  begin(): void {
+    this.#next = empty();
+  }
+
+  apply(changes: readonly EtcdChange[]): void {
+    const contents = this.#next ?? this.#contents;
+    this.version = (this.version + 1) | 0;
+    for (const change of changes) {
+      if (change.about === 'key') {
+        if (change.packed === null) contents.table.delete(change.key);
+        else contents.table.set(change.key, change.packed);
+      } else if (change.about === 'lease') {
+        if (change.until === null) contents.leases.delete(change.id);
+        else contents.leases.set(change.id, change.until);
+      } else {
+        contents.listed = change.listed;
+        contents.serial = change.serial;
+      }
+    }
+  }
+
+  complete(): void {
+    if (this.#next !== null) this.#contents = this.#next;
+    this.#next = null;
+    this.version = (this.version + 1) | 0;
+  }
+}

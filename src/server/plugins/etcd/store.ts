@@ -1,0 +1,363 @@
+/** The control thread's copy of what etcd holds. */
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
+import type { EtcdLease, WatchEvent } from '../../etcd/messages.ts';
+import type { Gauge, Registry } from '../../metrics/registry.ts';
+import type { DataSet, OpenDataSet } from '../../engine/contract/data-set.ts';
+import { sizeOf, type EtcdChange } from './change.ts';
+import type { KeyRoom } from './key-memory.ts';
+import { KeyTable } from './key-table.ts';
+import { LeaseClock } from './leases.ts';
+import { nameOf } from './path.ts';
+import { leaseOf, packService, skipReasons, type Skipped, type SkipReason } from './service.ts';
+
+/** What a store is made of. */
+export interface EtcdStoreParts {
+  /** What all keys begin with: the directive's `path`. */
+  readonly prefix: string;
+  readonly maxKeys: number;
+  readonly maxValueBytes: number;
+  /** Memory for all keys and what they hold. */
+  readonly room: KeyRoom;
+  readonly open: OpenDataSet;
+  askLease(id: bigint): Promise<EtcdLease>;
+  /** Everything has been listed for the first time. */
+  onListed(): void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+}
+
+/**
+ * In the place of a packed service: the key is passed over, and why. No packed service begins like
+ * this.
+ */
+const SKIPPED = '\u0004';
+/** What an entry takes besides the bytes of its key and value. */
+const ENTRY = 64;
+/** Bytes of a key below `path`: a name has 255 at most, and escapes make few of them longer. */
+const KEY_MAX = 4096;
+/** Characters of a key that the log has. */
+const KEY_SHOWN = 300;
+/** Keys that are passed over are named one by one up to so many a minute. */
+const NAMED_PER_MINUTE = 10;
+
+/**
+ * The control thread's copy of etcd's data, which is replicated to the workers. Values are packed
+ * when they arrive. If the keys are listed anew, the list is compared key by key, and only
+ * differences are sent to the workers.
+ */
+export class EtcdStore implements MirrorTarget {
+  readonly #parts: EtcdStoreParts;
+  readonly #table = new KeyTable();
+  readonly #changes: DataSet<EtcdChange>;
+  readonly #leases: LeaseClock;
+  readonly #meters: StoreMeters;
+  readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
+  #listed = false;
+  #serial = 0;
+  /** Keys of the list that is coming in; null: none is. */
+  #list: string[] | null = null;
+  /** Keys that did not fit into `maxKeys` or `room` since everything was listed. */
+  #tooMany = 0;
+  /** Some of them for want of memory. */
+  #lacksRoom = false;
+  /** Memory that the keys and what they hold take. */
+  #bytes = 0;
+  /** Named in the log within this minute, and not named any more. */
+  #named = 0;
+  #unnamed = 0;
+  readonly #minute: Timer;
+  #raising: Timer | null = null;
+
+  constructor(parts: EtcdStoreParts) {
+    this.#parts = parts;
+    const { clock, metrics } = parts;
+    this.#changes = parts.open<EtcdChange>({ snapshot: () => this.#snapshot(), size: sizeOf });
+    this.#leases = new LeaseClock({
+      clock,
+      ask: (id) => parts.askLease(id),
+      changed: (id, until) => this.#changes.publish([{ about: 'lease', id, until }]),
+    });
+    this.#meters = meters(metrics, parts.prefix);
+    this.#minute = every(clock, 60_000, () => this.#tellUnnamed());
+  }
+
+  /** Calls `run` when every worker knows all that is known here. */
+  whenApplied(run: () => void): void {
+    this.#changes.whenApplied(run);
+  }
+
+  /** Whether keys were left out for want of memory since everything was listed. */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
+  }
+
+  close(): void {
+    this.#minute.cancel();
+    this.#raising?.cancel();
+    this.#leases.stop();
+    this.#parts.room.leave();
+    this.#changes.close();
+  }
+
+  begin(): void {
+    this.#list = [];
+    this.#tooMany = 0;
+    this.#lacksRoom = false;
+  }
+
+  listed(entries: readonly ListedEntry[]): void {
+    const changes: EtcdChange[] = [];
+    for (const { key: bytes, value, lease } of entries) {
+      const key = this.#keyOf(bytes);
+      if (key === null) continue;
+      // Keys that are left out need not be remembered as listed; the list may have more keys than
+      // fit into memory.
+      if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
+    }
+    this.#publish(changes);
+  }
+
+  complete(): void {
+    const changes: EtcdChange[] = [];
+    const list = this.#list ?? [];
+    this.#list = null;
+    for (const [key, packed] of this.#table.retain(list.toSorted(byBytes)))
+      this.#gone(key, packed, changes);
+    const first = !this.#listed;
+    this.#listed = true;
+    this.#publish(changes, first);
+    if (first) this.#parts.onListed();
+  }
+
+  changed(events: readonly WatchEvent[]): void {
+    const changes: EtcdChange[] = [];
+    for (const { deleted, kv } of events) {
+      const key = this.#keyOf(kv.key);
+      if (key === null) continue;
+      if (!deleted) this.#take(key, kv.value, kv.lease, changes);
+      else {
+        const before = this.#table.delete(key);
+        if (before !== null) this.#gone(key, before, changes);
+      }
+    }
+    this.#publish(changes);
+  }
+
+  /**
+   * The key below `path`; null: it is none of ours, or longer than anything that stands for a name.
+   */
+  #keyOf(bytes: Buffer): string | null {
+    const { prefix } = this.#parts;
+    if (bytes.length > prefix.length + KEY_MAX) {
+      this.#full(`there is a key of ${bytes.length} bytes`, `at most ${KEY_MAX} are taken`);
+      return null;
+    }
+    const key = bytes.toString('latin1');
+    return key.startsWith(prefix) ? key.slice(prefix.length) : null;
+  }
+
+  /** A key holds this value; null: one that is too large. @returns whether there is room for it */
+  #take(key: string, value: Buffer | null, lease: bigint, changes: EtcdChange[]): boolean {
+    const { maxKeys, maxValueBytes, room } = this.#parts;
+    const before = this.#table.get(key);
+    if (before === null && this.#table.size >= maxKeys)
+      return this.#full(`there are more than ${maxKeys} keys`, 'max_keys');
+    let read = readEntry(key, value, lease, maxValueBytes);
+    let packed = typeof read === 'string' ? read : SKIPPED + read.reason;
+    if (packed === before) return true;
+    if (!room.fits(this.#bytes + growth(key, before, packed))) {
+      this.#lacksRoom = true;
+      const keys = room.shared ? 'the keys of all etcd directives' : 'the keys';
+      this.#full(`${keys} take more than ${room.most} bytes`, 'max_bytes');
+      if (before === null) return false;
+      // It was known: what it held must not go on as if it held it still.
+      read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
+      packed = SKIPPED + read.reason;
+      if (packed === before) return true;
+    }
+    this.#grow(growth(key, before, packed));
+    this.#table.set(key, packed);
+    if (before !== null) this.#forget(before);
+    this.#leases.add(leaseIn(packed));
+    if (typeof read !== 'string') this.#skip(key, read);
+    const [told, toldBefore] = [forWorkers(packed), before === null ? null : forWorkers(before)];
+    if (told !== toldBefore) changes.push({ about: 'key', key, packed: told });
+    return true;
+  }
+
+  #gone(key: string, before: string, changes: EtcdChange[]): void {
+    this.#grow(-growth(key, null, before));
+    this.#forget(before);
+    if (forWorkers(before) !== null) changes.push({ about: 'key', key, packed: null });
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#parts.room.hold(this.#bytes);
+  }
+
+  /** What a key held counts no more. */
+  #forget(packed: string): void {
+    this.#leases.remove(leaseIn(packed));
+    const reason = reasonIn(packed);
+    if (reason !== null) this.#skipped.set(reason, this.#skipped.get(reason)! - 1);
+  }
+
+  #skip(key: string, { reason, detail }: Skipped): void {
+    const { prefix, log } = this.#parts;
+    this.#skipped.set(reason, this.#skipped.get(reason)! + 1);
+    if (this.#named++ >= NAMED_PER_MINUTE) this.#unnamed++;
+    else log.warning(`${JSON.stringify(shown(prefix + key))} is passed over: ${detail}`);
+  }
+
+  #full(what: string, limit: string): false {
+    if (this.#tooMany++ === 0) this.#parts.log.error(`${what}: such ones are left out (${limit})`);
+    return false;
+  }
+
+  #tellUnnamed(): void {
+    const count = this.#unnamed;
+    this.#named = 0;
+    this.#unnamed = 0;
+    if (count > 0) this.#parts.log.warning(`${count} more keys are passed over`);
+  }
+
+  #publish(changes: EtcdChange[], first = false): void {
+    // Before everything has been listed there is no zone that could have a serial.
+    if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
+      changes.push(this.#state());
+    if (changes.length > 0) this.#changes.publish(changes);
+    const { keys, bytes, skipped, tooMany, leases, serial } = this.#meters;
+    keys.set(this.#table.size);
+    bytes.set(this.#bytes);
+    leases.set(this.#leases.size);
+    serial.set(this.#serial);
+    tooMany.set(this.#tooMany);
+    for (const [reason, count] of this.#skipped) skipped(reason).set(count);
+  }
+
+  /**
+   * Raises the serial to the present second. If it has that value already it is raised when the
+   * second is over, because a secondary that transferred the zone during that second must notice
+   * later changes. It never decreases, even if the machine's clock is set back.
+   * @returns whether it was raised now
+   */
+  #raiseSerial(): boolean {
+    const { clock } = this.#parts;
+    const wall = clock.wall();
+    const now = Math.floor(wall / 1000);
+    if (now !== this.#serial) {
+      this.#serial = Math.max(now, this.#serial + 1);
+      return true;
+    }
+    this.#raising ??= clock.after(1000 - (wall % 1000), () => {
+      this.#raising = null;
+      if (this.#raiseSerial()) this.#changes.publish([this.#state()]);
+      this.#meters.serial.set(this.#serial);
+    });
+    return false;
+  }
+
+  #state(): EtcdChange {
+    return { about: 'state', listed: this.#listed, serial: this.#serial };
+  }
+
+  *#snapshot(): Generator<EtcdChange> {
+    yield this.#state();
+    for (const [id, until] of this.#leases.entries()) yield { about: 'lease', id, until };
+    for (const [key, value] of this.#table.entries()) {
+      const packed = forWorkers(value);
+      if (packed !== null) yield { about: 'key', key, packed };
+    }
+    yield this.#state();
+  }
+}
+
+/**
+ * Bytes that a key takes more when it holds `after` than when it held `before` (null: it was not
+ * there).
+ */
+function growth(key: string, before: string | null, after: string): number {
+  return before === null ? ENTRY + key.length + after.length : after.length - before.length;
+}
+
+function shown(key: string): string {
+  return key.length <= KEY_SHOWN ? key : `${key.slice(0, KEY_SHOWN)}…`;
+}
+
+/** A key and its value as they are kept. */
+function readEntry(
+  key: string,
+  value: Buffer | null,
+  lease: bigint,
+  maxValueBytes: number,
+): string | Skipped {
+  if (value === null || value.length > maxValueBytes) {
+    const size = value === null ? 'more than a message holds' : `${value.length} bytes`;
+    return { reason: 'size', detail: `its value is ${size}, at most ${maxValueBytes} are taken` };
+  }
+  if (nameOf(key) === null) return { reason: 'name', detail: 'it stands for no domain name' };
+  return packService(value, lease);
+}
+
+function reasonIn(packed: string): SkipReason | null {
+  return packed.startsWith(SKIPPED) ? (packed.slice(SKIPPED.length) as SkipReason) : null;
+}
+
+function leaseIn(packed: string): string {
+  return packed.startsWith(SKIPPED) ? '' : leaseOf(packed);
+}
+
+/** What workers know of it: a name exists even if what it holds is of no use. */
+function forWorkers(packed: string): string | null {
+  const reason = reasonIn(packed);
+  if (reason === null) return packed;
+  return reason === 'name' ? null : '';
+}
+
+function byBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+interface StoreMeters {
+  readonly keys: Gauge;
+  readonly bytes: Gauge;
+  readonly leases: Gauge;
+  readonly serial: Gauge;
+  readonly tooMany: Gauge;
+  skipped(reason: SkipReason): Gauge;
+}
+
+function meters(metrics: Registry, prefix: string): StoreMeters {
+  const path = prefix === '' ? '/' : prefix;
+  const skipped = metrics.gauge(
+    'ndots_etcd_skipped_keys',
+    'Keys that are passed over: what they hold is no record of SkyDNS.',
+    ['path', 'reason'],
+  );
+  return {
+    keys: metrics.gauge('ndots_etcd_keys', 'Keys below the path.', ['path']).with(path),
+    bytes: metrics
+      .gauge('ndots_etcd_bytes', 'Memory that each copy of the keys takes (max_bytes).', ['path'])
+      .with(path),
+    leases: metrics.gauge('ndots_etcd_leases', 'Leases that keys have.', ['path']).with(path),
+    serial: metrics
+      .gauge(
+        'ndots_etcd_changed_timestamp_seconds',
+        'When something last changed: the SOA serial.',
+        ['path'],
+      )
+      .with(path),
+    tooMany: metrics
+      .gauge(
+        'ndots_etcd_omitted_keys',
+        'Keys that are left out: there are more than max_keys, or they take more than max_bytes.',
+        ['path'],
+      )
+      .with(path),
+    skipped: (reason) => skipped.with(path, reason),
+  };
+}

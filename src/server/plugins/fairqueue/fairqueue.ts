@@ -1,0 +1,217 @@
+/** `fairqueue`: what has to wait for others is shared fairly among clients. */
+import { limit } from '../../base/limits.ts';
+import { andThen, isLater, orElse, whenSettled } from '../../base/maybe.ts';
+import { flag, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, integer } from '../../corefile/values.ts';
+import type { Gauge } from '../../metrics/registry.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { ClientPrefix, clientPrefixSettings } from '../../engine/contract/client-prefix.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, overloaded, type Reply } from '../../wire/reply.ts';
+import { Shares, type Share } from './shares.ts';
+
+/**
+ * Half of what `forward` lets wait: there is room for those who get in while one client has all.
+ */
+const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
+
+const syntax = directive({
+  name: 'fairqueue',
+  summary: 'shares the queries that may wait for upstreams fairly among clients',
+  repeat: 'once',
+  properties: {
+    concurrent: setting('concurrent', integer('COUNT', concurrentLimit), {
+      default: concurrentLimit.default,
+      help: 'queries that one client may have waiting if no other has any',
+    }),
+    by: setting('by', choice('client', 'namespace'), {
+      default: 'client',
+      help: 'who shares: addresses, or the namespaces of pods (which takes `pods verified` in kubernetes; others by their address)',
+    }),
+    ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
+    network4: setting('ipv4_network', integer('LENGTH', { min: 1, max: 32 }), {
+      default: 24,
+      help: 'bits of an IPv4 address that make a network, which has a bound of its own',
+    }),
+    network6: setting('ipv6_network', integer('LENGTH', { min: 1, max: 128 }), {
+      default: 64,
+      help: 'bits of an IPv6 address that make a network, which has a bound of its own',
+    }),
+    reportOnly: flag('report_only', { help: 'refuses nobody: only counts who would be' }),
+  },
+});
+
+/** As `kubernetes` names namespaces; no address begins so. */
+const NAMESPACE = 'namespace/';
+const UNWATCHED = 'pods are not watched';
+
+const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
+  {
+    code: EDE.OTHER,
+    text: 'too many queries of this client, or of its network, wait for their replies',
+  },
+]);
+
+/**
+ * Lets a client with many waiting queries have only such further ones as can be answered at once.
+ */
+export const fairqueue: Plugin = definePlugin({
+  syntax,
+
+  control({ by }, context) {
+    if (by !== 'namespace') return;
+    let told = false;
+    context.onMessage((message) => {
+      if (message !== UNWATCHED || told) return;
+      told = true;
+      context.log.warning(
+        'namespaces of clients cannot be known without "pods verified" in kubernetes of the same server block: addresses share',
+      );
+    });
+  },
+
+  setup: (options, context, next) => new FairQueue(options, context, next).link,
+});
+
+class FairQueue {
+  readonly #options: Options<typeof syntax>;
+  readonly #next: Next;
+  readonly #shares: Shares;
+  readonly #client: ClientPrefix;
+  readonly #network: ClientPrefix;
+  readonly #waiting: Gauge;
+  readonly #clients: Gauge;
+  readonly #refused;
+  readonly #offenders: TopKeys;
+  #namespaces: ClientNamespaces | null = null;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    const { metrics, clock } = context;
+    this.#options = options;
+    this.#next = next;
+    this.#shares = new Shares(options.concurrent, clock);
+    this.#client = new ClientPrefix(options.bits4, options.bits6);
+    // All of a client is in one network, however large a client is.
+    this.#network = new ClientPrefix(
+      Math.min(options.network4, options.bits4),
+      Math.min(options.network6, options.bits6),
+    );
+    this.#waiting = metrics
+      .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
+      .with();
+    this.#clients = metrics
+      .gauge('ndots_fairqueue_clients', 'Clients of which a query waits for its reply.', [])
+      .with();
+    const refusals = metrics.counter(
+      'ndots_fairqueue_refused_total',
+      'Queries that would have had to wait while too many of the same client, or network, did.',
+      ['server', 'view'],
+    );
+    this.#refused = perRoute(({ server, view }) => refusals.with(server, view));
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_fairqueue_top_clients',
+      help: 'Refused queries of late, for the ten clients that have most of them.',
+      label: 'client',
+      width: NAMESPACE.length + 63,
+      print: (key) => Buffer.from(key).toString('latin1'),
+    });
+    context.onStart(() => {
+      if (options.by !== 'namespace') return;
+      this.#namespaces = context.find(clientNamespaces)[0] ?? null;
+      if (this.#namespaces?.known !== true) context.post(UNWATCHED);
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    // An internal lookup waits as part of the client's query.
+    if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
+    const offender = this.#shares.matters && query.mayWait ? this.#offenderOf(query) : '';
+    if (offender !== '') {
+      if (!this.#options.reportOnly) return this.#answerNow(query, offender);
+      this.#count(query, offender);
+    }
+    const reply = this.#next(query);
+    if (!isLater(reply)) return reply;
+    const namespace = this.#namespaceOf(query);
+    const share =
+      namespace === ''
+        ? this.#shares.enter(addressOf(this.#client, query), addressOf(this.#network, query))
+        : this.#shares.enter(namespace, '');
+    this.#show();
+    return orElse(andThen(reply, this.#over, share) as typeof reply, this.#failed, share);
+  };
+
+  /** Takes whatever answer there is without waiting. */
+  #answerNow(query: Query, offender: string): Reply {
+    query.mayWait = false;
+    const reply = this.#next(query);
+    query.mayWait = true;
+    if (isLater(reply)) {
+      // The link waits nevertheless, and its reply is not used.
+      whenSettled(reply, ignore, ignore, null);
+    } else if (reply.errors !== overloaded.errors) return reply;
+    this.#count(query, offender);
+    return refused;
+  }
+
+  readonly #over = (reply: Reply, share: Share): Reply => {
+    this.#shares.leave(share);
+    this.#show();
+    return reply;
+  };
+
+  readonly #failed = (error: unknown, share: Share): never => {
+    this.#shares.leave(share);
+    this.#show();
+    throw error;
+  };
+
+  #show(): void {
+    this.#waiting.set(this.#shares.waiting);
+    this.#clients.set(this.#shares.clients);
+  }
+
+  #count(query: Query, offender: string): void {
+    this.#refused(query.route).add(1);
+    const key = Buffer.from(offender, 'latin1');
+    this.#offenders.add(key, 0, key.length);
+  }
+
+  /**
+   * The client or network that has too many waiting queries for this one to wait as well; empty:
+   * none.
+   */
+  #offenderOf(query: Query): string {
+    const namespace = this.#namespaceOf(query);
+    if (namespace !== '') return this.#shares.judge(namespace, '') === 'admitted' ? '' : namespace;
+    const client = addressOf(this.#client, query);
+    const network = addressOf(this.#network, query);
+    const found = this.#shares.judge(client, network);
+    return found === 'admitted' ? '' : found === 'client' ? client : network;
+  }
+
+  #namespaceOf(query: Query): string {
+    const namespace = this.#namespaces?.of(query) ?? '';
+    return namespace === '' ? '' : NAMESPACE + namespace;
+  }
+}
+
+function addressOf(prefix: ClientPrefix, query: Query): string {
+  const { bytes, length } = prefix.read(query);
+  return prefix.print(bytes.subarray(0, length));
+}
+
+function ignore(): void {}

@@ -1,0 +1,143 @@
+/** `file`: answers from zone files. */
+import { whyFailed } from '../../base/why-failed.ts';
+import { every } from '../../base/clock.ts';
+import { Problem, Problems } from '../../base/problem.ts';
+import { required, zones } from '../../corefile/positions.ts';
+import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, word } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
+import type { ZoneSource } from '../../zone/zone-reloader.ts';
+import { zoneTransfers } from '../../zone/zone-records.ts';
+import { zoneLink } from '../../zone/zone-link.ts';
+import { ZoneReplica } from '../../zone/zone-replica.ts';
+
+const syntax = directive({
+  name: 'file',
+  summary: 'answers from zone files',
+  repeat: 'gather',
+  args: {
+    file: required(word('DBFILE'), { help: 'a zone file (RFC 1035 section 5)' }),
+    zones: zones({ help: 'the zones that it holds, each read with its own name as origin' }),
+  },
+  properties: {
+    reloadMs: lax(
+      setting('reload', duration('DURATION', { minMs: 0 }), {
+        default: 60_000,
+        help: 'how often to look whether the file has changed; 0 = never',
+      }),
+    ),
+    byTime: chained(
+      flag('reload_by_mtime', {
+        help: 'take any file that has changed, not only one whose SOA record has another serial',
+      }),
+    ),
+    fallthrough: fallthrough({
+      help: 'hand names that own no records to the next plugin; with zones only names in these zones',
+    }),
+  },
+  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+});
+
+/** Both planes give the data set the same name. */
+function keyOf(sources: readonly ZoneSource[]): string {
+  return `file/${JSON.stringify(sources)}`;
+}
+
+function sourcesOf(
+  options: readonly {
+    readonly file: string;
+    readonly zones: readonly string[];
+    readonly byTime: boolean;
+  }[],
+  path: (file: string) => string,
+): readonly ZoneSource[] {
+  // If a zone has two files, the later one counts, as in CoreDNS.
+  const byZone = new Map<string, ZoneSource>();
+  for (const { file, zones: names, byTime } of options)
+    for (const zone of names) byZone.set(zone, { zone, path: path(file), byTime });
+  return [...byZone.values()];
+}
+
+/**
+ * Answers from zone files: the main thread reads and packs them, workers answer from the same
+ * memory.
+ */
+export const file: Plugin = definePlugin({
+  syntax,
+  async control(options, context) {
+    const sources = sourcesOf(options, (name) => context.path(name));
+    const { clock, log, metrics } = context;
+    // Workers never need them.
+    const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
+    const publisher = context.replicated(
+      keyOf(sources),
+      (open) => new ZonePublisher(open, context.clock),
+    );
+    const reloader = new ZoneReloader({ publisher, clock, log, metrics });
+    const reloadMs = new Map(
+      options.flatMap(({ file: name, zones: names, reloadMs: ms }) =>
+        names.map((zone) => [`${zone} ${context.path(name)}`, ms] as const),
+      ),
+    );
+    const problems: Problem[] = [];
+    for (const source of sources) {
+      const { zone, path } = source;
+      const ms = reloadMs.get(`${zone} ${path}`) ?? 0;
+      const found = await reloader.load(source);
+      problems.push(...found.problems);
+      if (found.missing === null) continue;
+      if (ms === 0 || !mayCome(found.missing)) problems.push(unreadable(path, found.missing));
+      else
+        log.warning(
+          `Failed to open "${path}": trying again in ${ms / 1000}s: ${whyFailed(found.missing)}`,
+        );
+    }
+    if (problems.length > 0) throw new Problems(problems);
+    context.onStart(() => {
+      for (const ms of new Set(reloadMs.values())) {
+        if (ms === 0) continue;
+        const own = sources.filter(({ zone, path }) => reloadMs.get(`${zone} ${path}`) === ms);
+        const ticks = every(clock, ms, () => void reloader.refresh(own));
+        context.onStop(() => ticks.cancel());
+      }
+    });
+  },
+
+  setup(options, context, next) {
+    const sources = sourcesOf(options, (name) => context.path(name));
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
+    context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
+    const through = options.flatMap((one) => one.fallthrough ?? []);
+    return zoneLink({
+      plugin: 'file',
+      zones: replica.zones,
+      fallthrough: through.length === 0 ? null : through,
+      writer: context.writer,
+      ask: context.ask,
+      last: context.last,
+      next,
+    });
+  },
+});
+
+/**
+ * A file that is not there yet, or may not be read yet, is waited for; a folder or a device stays
+ * what it is.
+ */
+function mayCome(error: NodeJS.ErrnoException): boolean {
+  return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
+}
+
+function unreadable(path: string, error: Error): Problem {
+  return new Problem({
+    code: 'zone-unreadable',
+    text: `plugin/file: open ${path}: ${whyFailed(error)}`,
+    remedy: `Check the path and who may read it: ls -l ${path}`,
+    cause: error,
+  });
+}

@@ -1,0 +1,338 @@
+/** The plugin `forward`: its lines, and the upstreams that are sent to the workers. */
+import { lineThatIsNoText } from '../../base/binary-text.ts';
+import { every, type Timer } from '../../base/clock.ts';
+import { Mistakes, problemsIn } from '../../base/problem.ts';
+import { retireUpstreams } from '../../transport/upstream/retire-upstreams.ts';
+import { readUpstreamTls } from '../../engine/contract/upstream-tls.ts';
+import { readNameservers } from '../../engine/contract/nameservers.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import type { Query } from '../../wire/query.ts';
+import { printUpstream, readTo, type ForwardUpstreamSpec } from './address.ts';
+import { Forwarder } from './forwarder.ts';
+import { HostAddresses } from './host-addresses.ts';
+import { exchangeTaps, roundTrips, type ExchangeTap } from '../../engine/contract/ports.ts';
+import { ownUpstreams } from './own-upstreams.ts';
+import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
+import { findUpstreams, realPlaces, type FoundUpstreams, type PlacesWorld } from './places.ts';
+import type { ForwardPolicy } from './policy.ts';
+import { ForwardMetrics } from './counters.ts';
+import { ForwardTarget } from './target.ts';
+
+/** How often files with nameservers are looked at, and host names that are due. */
+const POLL_MS = 1000;
+
+/**
+ * From the control part to workers: the upstreams of every forward line, and how many workers share
+ * them.
+ */
+interface PublishedUpstreams {
+  readonly lists: readonly (readonly ForwardUpstreamSpec[])[];
+  readonly workers: number;
+}
+
+/** Makes the plugin with other files and resolvers, for tests. */
+export function makeForward(world: PlacesWorld): Plugin {
+  return definePlugin({
+    syntax,
+    plan(_, plan) {
+      plan.anyClass = true;
+    },
+    control: (lines, context) => control(lines, context, world),
+    setup,
+  });
+}
+
+/** Sends queries to other DNS servers (reference: section 6; see forward.md). */
+export const forward: Plugin = makeForward(realPlaces);
+
+async function control(
+  lines: readonly ForwardSaid[],
+  context: ControlContext,
+  world: PlacesWorld,
+): Promise<void> {
+  const isOwn = (server: string): boolean => {
+    const read = readTo(server);
+    return read.kind === 'address' && ownUpstreams([read.upstream], context.servers).length > 0;
+  };
+  const hosts = lines.map(
+    ({ resolveIntervalMs, resolveHoldMs }) =>
+      new HostAddresses({
+        lookUp: (name, servers) => world.lookUp(name, servers, isOwn),
+        clock: context.clock,
+        metrics: context.metrics,
+        intervalMs: resolveIntervalMs,
+        holdMs: resolveHoldMs,
+        warn: (text) => context.log.warning(text),
+      }),
+  );
+  const find = (line: ForwardSaid): Promise<FoundUpstreams> =>
+    findUpstreams(line.to, line.resolver, line.at, {
+      readFile: world.readFile,
+      resolve: hosts[lines.indexOf(line)]!.resolve,
+      path: (file) => context.path(file),
+    });
+  const found: FoundUpstreams[] = [];
+  const mistakes = new Mistakes();
+  for (const line of lines) {
+    await mistakes.of(() => readUpstreamTls('forward', line, context));
+    const upstreams = await mistakes.of(() => find(line));
+    if (upstreams === null) continue;
+    found.push(upstreams);
+    warnAbout(upstreams, context);
+  }
+  mistakes.throw();
+  const workers = new Set<number>();
+  const state = (): PublishedUpstreams => ({
+    lists: found.map(({ upstreams }) => upstreams),
+    workers: Math.max(1, workers.size),
+  });
+  context.onJoin(() => [state()]);
+  context.onMessage((_, worker) => {
+    if (workers.has(worker)) return;
+    workers.add(worker);
+    context.publish(state());
+  });
+  if (found.every(({ files }, at) => files.size === 0 && !hosts[at]!.refreshes)) return;
+  let stopped = false;
+  const poll = async (): Promise<void> => {
+    for (const [index, line] of lines.entries()) {
+      const before = found[index]!;
+      const isSame = ([path, text]: [string, string]): boolean => textOf(path, world) === text;
+      const fileChanged = ![...before.files].every(isSame);
+      if (!fileChanged && !hosts[index]!.due) continue;
+      try {
+        found[index] = await find(line);
+      } catch (error) {
+        // A file that is being written, or whose servers are gone: what is known is better than
+        // nothing.
+        const [problem] = problemsIn(error) ?? [];
+        if (problem !== undefined)
+          warnOnce(
+            context,
+            `${problem.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
+          );
+        continue;
+      }
+      const [was, is] = [before, found[index]].map(({ upstreams }) =>
+        upstreams.map(printUpstream).join(', '),
+      );
+      if (stopped) return;
+      if (fileChanged || was !== is) warnAbout(found[index], context);
+      if (was === is) continue;
+      context.log.info(
+        `upstreams of ${[...found[index].files.keys(), ...hosts[index]!.names].join(', ')} changed: ${was} → ${is}`,
+      );
+      context.publish(state());
+    }
+  };
+  let timer: Timer | null = null;
+  // A lookup may take longer than the time between two polls.
+  let polling = false;
+  context.onStart(() => {
+    timer = every(context.clock, POLL_MS, () => {
+      if (polling) return;
+      polling = true;
+      void poll().finally(() => (polling = false));
+    });
+  });
+  context.onStop(() => {
+    stopped = true;
+    timer?.cancel();
+  });
+}
+
+/** Warns about files that are not text in part, and about upstreams that are this server. */
+function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext): void {
+  for (const own of ownUpstreams(upstreams, context.servers)) {
+    const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
+    const said = file === undefined ? '' : `${file} names `;
+    context.log.warning(
+      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} an address of this server: unless another program has it, each query comes back here; name the resolver that is to be asked`,
+    );
+  }
+  for (const [path, text] of files) {
+    const line = lineThatIsNoText(text);
+    if (line > 0)
+      context.log.warning(
+        `${path}:${line}: a part of this line is no text: only lines \`nameserver IP\` count; is the file whole?`,
+      );
+  }
+}
+
+const warned = new WeakMap<ControlContext, string>();
+
+function warnOnce(context: ControlContext, text: string): void {
+  if (warned.get(context) === text) return;
+  warned.set(context, text);
+  context.log.warning(text);
+}
+
+function textOf(path: string, world: PlacesWorld): string | null {
+  try {
+    return world.readFile(path);
+  } catch {
+    return null;
+  }
+}
+
+function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
+  const metrics = new ForwardMetrics(context.metrics);
+  const forwarders: Forwarder[] = [];
+  const taps: ExchangeTap[] = [];
+  context.onStart(() => taps.push(...context.find(exchangeTaps)));
+  let seekers: readonly ((query: Query) => boolean)[] = [];
+  context.onStart(() => (seekers = context.find(roundTrips)));
+  const isRoundTrip = (query: Query): boolean => {
+    for (const seeks of seekers) if (seeks(query)) return true;
+    return false;
+  };
+  let after: Next = next;
+  for (const line of lines.toReversed()) {
+    const forwarder = makeForwarder(
+      line,
+      context,
+      metrics,
+      taps,
+      isRoundTrip,
+      after,
+      after !== next,
+    );
+    forwarders.unshift(forwarder);
+    after = forwarder.link;
+  }
+  const makers = lines.map((line) => targetMaker(line, context, metrics));
+  context.onMessage((message) => {
+    const { lists, workers } = message as PublishedUpstreams;
+    forwarders.forEach((forwarder, index) => {
+      replaceTargets(forwarder, lists[index] ?? [], makers[index]!, context);
+      const { maxPps } = lines[index]!;
+      if (maxPps !== null)
+        for (const { budget } of forwarder.targets) budget!.limit = maxPps / workers;
+    });
+  });
+  context.onStart(() => context.post('here'));
+  context.onStop(() =>
+    retireUpstreams(
+      context.clock,
+      forwarders.flatMap(({ targets }) => targets),
+    ),
+  );
+  return after;
+}
+
+function makeForwarder(
+  line: ForwardSaid,
+  context: WorkerContext,
+  metrics: ForwardMetrics,
+  taps: readonly ExchangeTap[],
+  isRoundTrip: (query: Query) => boolean,
+  next: Next,
+  chained: boolean,
+): Forwarder {
+  const {
+    from,
+    except,
+    preferUdp,
+    maxFails,
+    maxAttempts,
+    readTimeoutMs,
+    failover,
+    failfast,
+    nextOnNodata,
+  } = line;
+  const { clock, random, writer } = context;
+  return new Forwarder({
+    from,
+    except: except ?? [],
+    forceTcp: isForcedTcp(line),
+    preferUdp,
+    maxFails,
+    maxAttempts,
+    readTimeoutMs,
+    policy: policyOf(line.policy),
+    maxConcurrent: waitingMax(line),
+    nextOn: line.next,
+    nextOnNodata,
+    failover,
+    failfast,
+    clock,
+    random,
+    metrics,
+    writer,
+    taps,
+    isRoundTrip,
+    next,
+    chained,
+  });
+}
+
+function policyOf(said: ForwardSaid['policy']): ForwardPolicy {
+  if (said === 'least_conn') return 'latency';
+  return said === 'first' ? 'sequential' : said;
+}
+
+function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
+  return forceTcp || (protocol?.includes('force_tcp') ?? false);
+}
+
+/** Queries under way: an upstream that carries all of them over one connection takes as many. */
+function waitingMax({ maxConcurrent }: ForwardSaid): number {
+  return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
+}
+
+function targetMaker(
+  line: ForwardSaid,
+  context: WorkerContext,
+  metrics: ForwardMetrics,
+): (upstream: ForwardUpstreamSpec) => ForwardTarget {
+  const tls = readUpstreamTls('forward', line, context);
+  const { network, clock } = context;
+  const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
+  const { dohMethod, health, maxPps } = line;
+  return (upstream) =>
+    new ForwardTarget({
+      upstream,
+      network,
+      clock,
+      metrics,
+      tls,
+      serverName: line.tlsServerName ?? '',
+      expireMs,
+      maxAgeMs,
+      maxIdle,
+      sourcePorts,
+      maxConnections,
+      inFlightMax: waitingMax(line),
+      burst,
+      source: line.source ?? '',
+      dohMethod,
+      health,
+      forceTcp: isForcedTcp(line),
+      maxPps,
+    });
+}
+
+/**
+ * Takes a new list: upstreams that were there before keep their connections and what is known of
+ * their health.
+ */
+function replaceTargets(
+  forwarder: Forwarder,
+  list: readonly ForwardUpstreamSpec[],
+  make: (upstream: ForwardUpstreamSpec) => ForwardTarget,
+  context: WorkerContext,
+): void {
+  const key = ({ scheme, host, port, serverName }: ForwardUpstreamSpec): string =>
+    `${scheme} ${host} ${port} ${serverName}`;
+  const before = new Map(forwarder.targets.map((target) => [key(target.upstream), target]));
+  forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
+  const kept = new Set(forwarder.targets);
+  const gone = [...before.values()].filter((target) => !kept.has(target));
+  if (gone.length > 0) retireUpstreams(context.clock, gone);
+}

@@ -1,0 +1,74 @@
+import { ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import type { ForwardTarget } from './target.ts';
+
+/** One try that failed, for the error that the client and the log get. */
+export interface FailedAttempt {
+  readonly to: string;
+  readonly error: Error;
+}
+
+/** REFUSED: too many queries are under way. */
+export function refused(text: string): Reply {
+  return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
+}
+
+/**
+ * SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone.
+ */
+export function overspent({ to, budget }: ForwardTarget): Reply {
+  const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
+  return failure(RCODE.SERVFAIL, 'forward', new Error(text), [
+    { code: EDE.OTHER, text: 'packet budget of the upstream used up' },
+  ]);
+}
+
+/**
+ * SERVFAIL with the last error for the log, and for the client what happened: addresses of
+ * upstreams are not the clients' business.
+ */
+export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardTarget[]): Reply {
+  return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
+    failed.length === 0 ? unhealthy(order) : explain(failed),
+  ]);
+}
+
+const noHealthy = new Error('no healthy proxies');
+
+function unhealthy(order: readonly ForwardTarget[]): ExtendedError {
+  return {
+    code: EDE.NO_REACHABLE_AUTHORITY,
+    text: order.length === 0 ? 'no upstream is known' : 'all upstreams are down',
+  };
+}
+
+function explain(failed: readonly FailedAttempt[]): ExtendedError {
+  const byTarget = new Map<string, string>();
+  for (const { to, error } of failed) byTarget.set(to, wordsFor(error));
+  const counts = new Map<string, number>();
+  for (const what of byTarget.values()) counts.set(what, (counts.get(what) ?? 0) + 1);
+  const all = byTarget.size;
+  const texts = Array.from(counts, ([what, count]) =>
+    all === 1 ? `the upstream ${what}` : `${count} of ${all} upstreams ${what}`,
+  );
+  const silent = failed.every(
+    ({ error }) => error instanceof ExchangeError && error.failure === 'timeout',
+  );
+  return { code: silent ? EDE.NO_REACHABLE_AUTHORITY : EDE.NETWORK_ERROR, text: texts.join(', ') };
+}
+
+function wordsFor(error: Error): string {
+  return error instanceof ExchangeError ? words[error.failure] : words.garbled;
+}
+
+const words: Readonly<Record<ExchangeError['failure'], string>> = {
+  timeout: 'did not answer',
+  refused: 'refused the connection',
+  unreachable: 'could not be reached',
+  closed: 'closed the connection',
+  tls: 'failed in TLS',
+  http: 'failed in HTTP',
+  garbled: 'sent no valid DNS',
+  local: 'could not be asked: no socket',
+};

@@ -1,0 +1,105 @@
+/** `geoip`: notes where clients are. */
+import { printAddress } from '../../base/ip.ts';
+import { Problem } from '../../base/problem.ts';
+import { required } from '../../corefile/positions.ts';
+import { chained, flag } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { metadataProviders } from '../../engine/contract/ports.ts';
+import { OPTION } from '../../wire/iana.ts';
+import { findOption } from '../../wire/options.ts';
+import type { Query } from '../../wire/query.ts';
+import { Database, DatabaseError, readDatabase } from './database.ts';
+import { noteCity, noteNetwork } from './notes.ts';
+
+const syntax = directive({
+  name: 'geoip',
+  summary: 'tells where clients are, from a database of addresses',
+  repeat: 'once',
+  args: { file: required(word('DBFILE'), { help: "a database in MaxMind's format (mmdb)" }) },
+  properties: {
+    subnet: chained(
+      flag('edns-subnet', {
+        help: "the address that the query carries (EDNS Client Subnet, RFC 7871) in place of the client's own",
+      }),
+    ),
+  },
+});
+
+/** Adds what a database has about the client to the metadata, for log, view, rewrite and others. */
+export const geoip: Plugin = definePlugin({
+  syntax,
+  control(options, context) {
+    const path = context.path(options.file);
+    try {
+      const bytes = readDatabase(path);
+      void new Database(bytes);
+      context.onJoin(() => [bytes]);
+    } catch (error) {
+      throw unusable(path, error);
+    }
+  },
+  setup(options, context, next) {
+    let database: Database | null = null;
+    const failures = context.metrics
+      .counter(
+        'ndots_geoip_failures_total',
+        'Queries whose client could not be looked up, since the database is broken at that place.',
+        [],
+      )
+      .with();
+    context.onMessage((message) => {
+      database = new Database(message as Uint8Array<SharedArrayBuffer>);
+    });
+    context.offer(metadataProviders, (query, notes) => {
+      if (database === null) return;
+      const address = (options.subnet ? subnetOf(query) : null) ?? addressOf(query);
+      try {
+        const found = database.lookup(address) ?? {};
+        if (database.provides.city) noteCity(found, notes);
+        if (database.provides.asn) noteNetwork(found, notes);
+      } catch (error) {
+        if (!(error instanceof DatabaseError)) throw error;
+        failures.add(1);
+        context.log.debug(`Looking up ${address} failed: ${error.message}`);
+      }
+    });
+    return next;
+  },
+});
+
+function addressOf({ peer, peerAt, family }: Query): string {
+  return printAddress(peer, peerAt, family === 4 ? 4 : 16);
+}
+
+/** The address of the query's Client Subnet option, filled up with zeros; null: there is none. */
+function subnetOf({ bytes, optionsStart, optionsEnd }: Query): string | null {
+  const option = findOption(bytes, optionsStart, optionsEnd, OPTION.ECS);
+  if (option === null || option.length < 4 || option[0] !== 0) return null;
+  const size = option[1] === 1 ? 4 : option[1] === 2 ? 16 : 0;
+  if (size === 0 || option.length > 4 + size) return null;
+  const address = new Uint8Array(size);
+  address.set(option.subarray(4));
+  return printAddress(address);
+}
+
+function unusable(path: string, error: unknown): Problem {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!(error instanceof DatabaseError) && code === undefined) throw error;
+  const missing = code === 'ENOENT';
+  const text = missing ? `open ${path}: no such file or directory` : message;
+  const supported = message.includes('supported schema');
+  return new Problem({
+    code: 'geoip-database',
+    text: supported ? text : `failed to open database file: ${text}`,
+    hint:
+      error instanceof DatabaseError
+        ? `${path} is read as a database in MaxMind's format (mmdb) with places or networks.`
+        : undefined,
+    remedy: missing
+      ? `Check the path: ls -l ${path}`
+      : 'Use GeoLite2-City, GeoLite2-Country, GeoLite2-ASN or one like them; fetch it again if it was cut short.',
+    cause: error,
+  });
+}

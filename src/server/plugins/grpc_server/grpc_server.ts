@@ -1,0 +1,37 @@
+/** `grpc_server`: limits of gRPC listeners. */
+import { directive } from '../../corefile/syntax.ts';
+import { limits } from '../../transport/limits/limits.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { maximum, unlessZero } from '../../corefile/maximum.ts';
+
+/** More than a connection can ever have: their numbers are the odd ones of 31 bits. */
+const STREAMS_MOST = 0x7fff_ffff;
+
+const syntax = directive({
+  name: 'grpc_server',
+  summary: 'limits the streams and connections of gRPC listeners',
+  repeat: 'first',
+  properties: {
+    maxStreams: maximum(
+      'max_streams',
+      'queries of one connection at a time',
+      String(limits.streams.default),
+    ),
+    maxConnections: maximum(
+      'max_connections',
+      'connections at a time',
+      String(limits.secureConnections.default),
+    ),
+  },
+});
+
+/** Configures only. */
+export const grpcServer: Plugin = definePlugin({
+  syntax,
+  plan({ maxStreams, maxConnections }, plan) {
+    plan.limits.of.grpc = {
+      ...(maxStreams !== null && { streams: Math.min(STREAMS_MOST, unlessZero(maxStreams)) }),
+      ...(maxConnections !== null && { connections: unlessZero(maxConnections) }),
+    };
+  },
+});

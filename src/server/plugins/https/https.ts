@@ -1,0 +1,22 @@
+/** `https`: limits of HTTPS listeners. */
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { maximum, unlessZero } from '../../corefile/maximum.ts';
+
+const syntax = directive({
+  name: 'https',
+  summary: 'limits the connections of HTTPS listeners',
+  repeat: 'first',
+  properties: {
+    maxConnections: maximum('max_connections', 'connections at a time', '1024'),
+  },
+});
+
+/** Configures only. */
+export const https: Plugin = definePlugin({
+  syntax,
+  plan({ maxConnections }, plan) {
+    if (maxConnections === null) return;
+    plan.limits.of.https = { connections: unlessZero(maxConnections) };
+  },
+});

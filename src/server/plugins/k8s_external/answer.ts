@@ -1,0 +1,253 @@
+/** Answers from the services of a cluster as they are reached from outside. */
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../engine/contract/plugin.ts';
+import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
+import { ReplyCache } from '../../engine/contract/reply-cache.ts';
+import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { joinAnswers } from '../../wire/join.ts';
+import { joinNames, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import {
+  addressesOf,
+  aliasOf,
+  distinct,
+  keyOf,
+  ownName,
+  targetsOf,
+  writeAddress,
+  writeNamed,
+  writeSoa,
+  writeTarget,
+  type ExternalZone,
+} from './external-zone.ts';
+
+/** The plugin's name, as replies carry it. */
+export const PLUGIN = 'k8s_external';
+
+/** What answers are made of. */
+export interface ExternalParts {
+  /** Longest names first. */
+  readonly zones: readonly ExternalZone[];
+  /** What PTR records point into. */
+  readonly primary: ExternalZone;
+  readonly headless: boolean;
+  readonly services: OutsideServices;
+  /** Whether a query for a name that does not exist is passed to the next plugin. */
+  readonly passes: (query: Query) => boolean;
+  readonly writer: MessageWriter;
+  readonly ask: Next;
+  readonly next: Next;
+}
+
+/** Entries that are read for any reply: with more than a hundred the weight of SRV records is 1. */
+const ENTRIES_MIN = 128;
+/** Bytes that one more record may need. */
+const RECORD_MAX = 2 * NAME_MAX + 64;
+
+const refused = failure(RCODE.REFUSED, PLUGIN);
+const notReadyErrors = [
+  { code: EDE.NOT_READY, text: 'the Kubernetes API has not been listed completely yet' },
+] as const;
+
+/** Answers queries for the zones; replies are remembered as long as the cluster is the same. */
+export class ExternalAnswerer {
+  readonly #parts: ExternalParts;
+  readonly #replies = new ReplyCache();
+
+  constructor(parts: ExternalParts) {
+    this.#parts = parts;
+  }
+
+  answer(query: Query): Maybe<Reply> {
+    const zone = this.#zoneOf(query);
+    if (zone === null) return this.#parts.next(query);
+    return this.#replies.get(query) ?? this.#make(query, zone);
+  }
+
+  #zoneOf({ folded, nameLength }: Query): ExternalZone | null {
+    for (const zone of this.#parts.zones)
+      if (suffixAt(folded, zone.name, nameLength) >= 0) return zone;
+    return null;
+  }
+
+  #make(query: Query, zone: ExternalZone): Maybe<Reply> {
+    const { type, folded, nameLength } = query;
+    if (type === TYPE.AXFR || type === TYPE.IXFR) return refused;
+    const own = ownName(zone, folded, nameLength);
+    if (own !== 'elsewhere') return this.#writeOwn(query, zone, own);
+    const { services, headless, passes, next } = this.#parts;
+    const pointers = services.pointers(folded, nameLength);
+    if (pointers !== null && pointers.length > 0) return this.#point(query, zone, pointers);
+    const end = nameLength - zone.name.length;
+    const most = query.limit === MESSAGE_MAX ? Infinity : Math.max(ENTRIES_MIN, query.limit >> 3);
+    let entries = services.find(folded, end, headless, most);
+    let cut = entries !== null && entries.length >= most;
+    // What the client cannot receive is read only to be remembered, or to know what the name lacks.
+    if (cut && (!hasSome(entries!, type) || this.#replies.wants(query))) {
+      entries = services.find(folded, end, headless, Infinity);
+      cut = false;
+    }
+    if (entries !== null) return this.#writeEntries(query, zone, entries, cut);
+    if (passes(query)) return next(query);
+    if (services.synced) return this.#negative(query, zone, RCODE.NXDOMAIN);
+    return this.#soaOnly(query, zone, RCODE.SERVFAIL).with({ errors: notReadyErrors });
+  }
+
+  #writeOwn(query: Query, zone: ExternalZone, own: 'apex' | 'empty' | 'server' | 'nothing'): Reply {
+    const { type } = query;
+    const { services, headless } = this.#parts;
+    if (own === 'nothing') return this.#negative(query, zone, RCODE.NXDOMAIN);
+    if (own === 'apex' && type === TYPE.SOA)
+      return this.#reply(query, (to) => writeSoa(to, SECTION.answer, zone, services.serial));
+    if (own === 'apex' && type === TYPE.NS) {
+      return this.#reply(query, (to) => {
+        writeNamed(to, null, TYPE.NS, zone.server, zone.ttl);
+        for (const address of services.nameServers(headless))
+          writeAddress(to, SECTION.additional, zone.server, address, zone.ttl);
+      });
+    }
+    const length = sizeOf(type);
+    const addresses =
+      own === 'server'
+        ? services.nameServers(headless).filter((address) => address.length === length)
+        : [];
+    if (addresses.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
+    return this.#reply(query, (to) => {
+      for (const address of addresses) writeAddress(to, SECTION.answer, null, address, zone.ttl);
+    });
+  }
+
+  #point(query: Query, zone: ExternalZone, pointers: readonly WireName[]): Reply {
+    if (query.type !== TYPE.PTR) return this.#negative(query, zone, RCODE.NOERROR);
+    const { primary } = this.#parts;
+    return this.#reply(query, (to) => {
+      for (const below of pointers) {
+        const target = joinNames(below, primary.name);
+        if (target !== null && hasRoom(to)) writeNamed(to, null, TYPE.PTR, target, zone.ttl);
+      }
+    });
+  }
+
+  /** @param partial there are more entries than these: TC is set */
+  #writeEntries(
+    query: Query,
+    zone: ExternalZone,
+    entries: readonly OutsideEntry[],
+    partial: boolean,
+  ): Maybe<Reply> {
+    const { type } = query;
+    if (type === TYPE.SRV) return this.#writeTargets(query, zone, entries, partial);
+    const alias = aliasOf(entries);
+    if (alias !== null) return this.#alias(query, zone, alias);
+    const length = sizeOf(type);
+    const addresses = [...addressesOf(entries)].filter((address) => address.length === length);
+    if (addresses.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
+    const write = (to: MessageWriter, cut: () => void): void => {
+      for (const address of addresses)
+        if (hasRoom(to)) writeAddress(to, SECTION.answer, null, address, zone.ttl);
+        else cut();
+    };
+    return partial ? this.#partly(query, write) : this.#reply(query, write);
+  }
+
+  #writeTargets(
+    query: Query,
+    zone: ExternalZone,
+    entries: readonly OutsideEntry[],
+    partial: boolean,
+  ): Reply {
+    const targets = [...targetsOf(entries, zone)];
+    if (targets.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
+    const records = [...distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`)];
+    const addresses = [
+      ...distinct(
+        targets,
+        ({ target, address }) => keyOf(target) + (address === null ? '' : keyOf(address)),
+      ),
+    ];
+    const write = (to: MessageWriter, cut: () => void): void => {
+      for (const one of records)
+        if (hasRoom(to)) writeTarget(to, null, one, zone.ttl);
+        else cut();
+      for (const { target, address } of addresses) {
+        if (address !== null && hasRoom(to))
+          writeAddress(to, SECTION.additional, target, address, zone.ttl);
+      }
+    };
+    return partial ? this.#partly(query, write) : this.#reply(query, write);
+  }
+
+  /** The name stands for a host elsewhere: the whole server is asked for its addresses. */
+  #alias(query: Query, zone: ExternalZone, target: WireName): Maybe<Reply> {
+    const { type } = query;
+    if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)
+      return this.#negative(query, zone, RCODE.NOERROR);
+    const first = this.#write(query, (to) => writeNamed(to, null, TYPE.CNAME, target, zone.ttl));
+    if (type === TYPE.CNAME) return first;
+    const rest = this.#parts.ask(query.asking(target));
+    return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
+  }
+
+  /** @param write writes the records; it calls `cut` where one has no room */
+  #write(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
+    const { writer } = this.#parts;
+    let isCut = false;
+    const cut = (): void => void (isCut = true);
+    writer.reply(query, FLAG.AA);
+    write(writer, cut);
+    if (isCut) {
+      writer.abandon();
+      writer.reply(query, FLAG.AA | FLAG.TC);
+      write(writer, cut);
+    }
+    return writer.finish(RCODE.NOERROR, PLUGIN);
+  }
+
+  /** Writes the beginning of a reply, with TC: it is not the one to remember. */
+  #partly(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
+    return this.#write(query, (to, cut) => {
+      write(to, cut);
+      to.cut();
+    });
+  }
+
+  /** Writes a reply, and remembers it for as long as the cluster is the same. */
+  #reply(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
+    return this.#replies.offer(query, this.#write(query, write), this.#parts.services);
+  }
+
+  #negative(query: Query, zone: ExternalZone, rcode: number): Reply {
+    return this.#replies.offer(query, this.#soaOnly(query, zone, rcode), this.#parts.services);
+  }
+
+  #soaOnly(query: Query, zone: ExternalZone, rcode: number): Reply {
+    const { writer, services } = this.#parts;
+    writer.reply(query, FLAG.AA);
+    writeSoa(writer, SECTION.authority, zone, services.serial);
+    return writer.finish(rcode, PLUGIN);
+  }
+}
+
+/** Whether an answer of this type can be made of the entries. */
+function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
+  if (type === TYPE.SRV) return entries.some(({ port }) => port >= 0);
+  const length = sizeOf(type);
+  return entries.some(({ address, named }) => !named && address.length === length);
+}
+
+/** Bytes of an address of this type; 0: it is no type of addresses. */
+function sizeOf(type: number): number {
+  return type === TYPE.A ? 4 : type === TYPE.AAAA ? 16 : 0;
+}
+
+function hasRoom(to: MessageWriter): boolean {
+  return to.length <= MESSAGE_MAX - RECORD_MAX;
+}
+
+/** If the target's server refuses or fails, the alias is answered alone. */
+function joined(first: Reply, rest: Reply): Reply {
+  const says = rest.rcode === RCODE.NOERROR || rest.rcode === RCODE.NXDOMAIN;
+  return says ? joinAnswers(first, rest) : first;
+}

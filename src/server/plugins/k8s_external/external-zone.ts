@@ -1,0 +1,162 @@
+/**
+ * A zone of services as they are reached from outside: the names that it has by itself, and how its
+ * records are written.
+ */
+import type { OutsideEntry } from '../../engine/contract/ports.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
+
+/**
+ * One zone: its name, that of its name server, and the mailbox of its SOA record. Lower case, wire
+ * form.
+ */
+export interface ExternalZone {
+  /** As text, absolute. */
+  readonly text: string;
+  readonly name: WireName;
+  /** `dns.ZONE`, which holds nothing but has the name server below it. */
+  readonly apex: WireName;
+  readonly server: WireName;
+  readonly mailbox: WireName;
+  /** Seconds, of all records. */
+  readonly ttl: number;
+}
+
+/** @param apex label below which the name server stands */
+export function externalZone(text: string, apex: string, ttl: number): ExternalZone {
+  const below = (labels: string): WireName =>
+    foldName(parseName(text === '.' ? `${labels}.` : `${labels}.${text}`));
+  return {
+    text,
+    name: foldName(parseName(text)),
+    apex: below(apex),
+    server: below(`ns1.${apex}`),
+    mailbox: below(`hostmaster.${apex}`),
+    ttl,
+  };
+}
+
+/** Where a name stands in the part of the zone that is its own. */
+export type OwnName = 'apex' | 'empty' | 'server' | 'nothing' | 'elsewhere';
+
+/** Whether the name `folded[0, length)` of the zone is one of its own. */
+export function ownName(zone: ExternalZone, folded: Uint8Array, length: number): OwnName {
+  if (length === zone.name.length) return 'apex';
+  if (suffixAt(folded, zone.apex, length) < 0) return 'elsewhere';
+  if (length === zone.apex.length) return 'empty';
+  return length === zone.server.length && suffixAt(folded, zone.server, length) === 0
+    ? 'server'
+    : 'nothing';
+}
+
+/** Writes the SOA record. */
+export function writeSoa(
+  to: MessageWriter,
+  section: Section,
+  zone: ExternalZone,
+  serial: number,
+): void {
+  to.open(section, zone.name, TYPE.SOA, zone.ttl);
+  to.name(zone.server);
+  to.name(zone.mailbox);
+  to.u32(serial);
+  to.u32(7200);
+  to.u32(1800);
+  to.u32(86_400);
+  to.u32(zone.ttl);
+  to.close();
+}
+
+/** Writes a record whose data is a name. `owner` null: the question's name. */
+export function writeNamed(
+  to: MessageWriter,
+  owner: WireName | null,
+  type: number,
+  target: WireName,
+  ttl: number,
+): void {
+  to.open(SECTION.answer, owner, type, ttl);
+  to.name(target);
+  to.close();
+}
+
+/** Writes an A or AAAA record. */
+export function writeAddress(
+  to: MessageWriter,
+  section: Section,
+  owner: WireName | null,
+  address: Uint8Array,
+  ttl: number,
+): void {
+  to.record(section, owner, address.length === 4 ? TYPE.A : TYPE.AAAA, ttl, address);
+}
+
+/**
+ * The host that all entries come down to; null if any has an address: a name with addresses is no
+ * alias (RFC 2181 section 10.1).
+ */
+export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
+  return entries.every(({ named }) => named) ? (entries[0]?.address ?? null) : null;
+}
+
+/** The addresses of these entries, each once, in their order. */
+export function* addressesOf(entries: readonly OutsideEntry[]): Generator<Uint8Array> {
+  for (const { address, named } of distinct(entries, (one) => `${one.named} ${keyOf(one.address)}`))
+    if (!named) yield address;
+}
+
+/** An SRV record, and the addresses of its target if the zone has them. */
+export interface ServiceTarget {
+  readonly target: WireName;
+  readonly port: number;
+  readonly weight: number;
+  readonly address: Uint8Array | null;
+}
+
+/**
+ * The SRV records of these entries, as CoreDNS weighs them: those without a port count, but have no
+ * record.
+ */
+export function* targetsOf(
+  entries: readonly OutsideEntry[],
+  zone: ExternalZone,
+): Generator<ServiceTarget> {
+  const weight = Math.max(1, Math.floor(100 / entries.length));
+  for (const { address, named, port, below } of entries) {
+    const target = named ? address : joinNames(below, zone.name);
+    if (port < 0 || target === null) continue;
+    yield { target, port, weight, address: named ? null : address };
+  }
+}
+
+/** Writes an SRV record. `owner` null: the question's name. */
+export function writeTarget(
+  to: MessageWriter,
+  owner: WireName | null,
+  { target, port, weight }: ServiceTarget,
+  ttl: number,
+): void {
+  to.open(SECTION.answer, owner, TYPE.SRV, ttl);
+  to.u16(0);
+  to.u16(weight);
+  to.u16(port);
+  to.name(target, false);
+  to.close();
+}
+
+/** Each once, by what `saysWhich` gives. */
+export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): Generator<T> {
+  const seen = new Set<string>();
+  for (const one of all) {
+    const key = saysWhich(one);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield one;
+  }
+}
+
+/** A name or an address as a text that no other one has. */
+export function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
+import { parseName } from '../../wire/name.ts';
+import type { RecordStream } from '../../zone/transfer-source.ts';
+import { externalZone } from './external-zone.ts';
+import { externalTransfers } from './transfer.ts';
+
+const zone = externalZone('example.com.', 'dns', 5);
+
+/** The transfer of services with so many parts of so many endpoints each. */
+function transfer(
+  services: number,
+  parts: number,
+  endpoints: number,
+  isHeadless: boolean,
+): { readonly stream: RecordStream; readonly made: { count: number } } {
+  const made = { count: 0 };
+  function* entries(service: number): Generator<readonly OutsideEntry[]> {
+    for (let part = 0; part < parts; part++)
+      yield Array.from({ length: endpoints }, (_, i) => {
+        made.count++;
+        const host = isHeadless ? `h${part}-${i}.` : '';
+        const address = Uint8Array.of(10, part, i >> 8, i & 255);
+        return { address, named: false, port: 80, below: parseName(`${host}s${service}.shop.`) };
+      });
+  }
+  const outside: Partial<OutsideServices> = {
+    serial: 1,
+    synced: true,
+    nameServers: () => [],
+    *all() {
+      for (let i = 0; i < services; i++)
+        yield {
+          headless: isHeadless,
+          names: () => [{ below: parseName(`s${i}.shop.`), entries: () => entries(i) }],
+        };
+    },
+  };
+  const source = externalTransfers([zone], outside as OutsideServices, isHeadless);
+  return { stream: source.find(zone.name, zone.name.length)!.records(), made };
+}
+
+/** How much is made at most between two records, or a record and a pause; and how many records there are. */
+function steps({ stream, made }: ReturnType<typeof transfer>): {
+  readonly most: number;
+  readonly records: number;
+} {
+  let most = 0;
+  let records = 0;
+  for (let before = 0; ; before = made.count) {
+    const step = stream.next();
+    most = Math.max(most, made.count - before);
+    if (step === 'end') return { most, records };
+    if (step === 'record') records++;
+  }
+}
+
+test('a transfer makes the records of a service when it is its turn, however many services there are', () => {
+  assert.deepEqual(steps(transfer(10_000, 1, 2, false)), { most: 2, records: 2 + 10_000 * 3 });
+});
+
+test('a transfer gives others their turn between the endpoints of a service', () => {
+  assert.deepEqual(steps(transfer(1, 20, 1000, true)), {
+    most: 1000,
+    records: 2 + 2 * 20_000 + 2 * 20_000,
+  });
+});

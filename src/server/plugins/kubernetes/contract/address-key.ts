@@ -1,0 +1,15 @@
+import { readUint32 } from '../../../base/big-endian.ts';
+
+/**
+ * The 4 or 16 address bytes at `at` as one or four 32-bit words, written into `key`, which is
+ * returned.
+ */
+export function addressKey(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  key: Int32Array,
+): Int32Array {
+  for (let word = 0; word < length >> 2; word++, at += 4) key[word] = readUint32(bytes, at);
+  return key;
+}

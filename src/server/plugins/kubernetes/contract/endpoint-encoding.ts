@@ -1,0 +1,250 @@
+/** How endpoints, addresses and ports travel to workers and lie in their memory. */
+import { parseAddress, printAddress } from '../../../base/ip.ts';
+import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
+import { NameError, parseName, type WireName } from '../../../wire/name.ts';
+
+/**
+ * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs
+ * 16 bytes more than what it holds, a typed array of that size 200 and more; and equality of two
+ * states of a slice is string equality.
+ *
+ * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length
+ * before; then if flagged a host name and a zone, each with its length before.
+ */
+const V6 = 1;
+const HOST = 2;
+const ZONE = 4;
+const NAME = 8;
+/** A zone has one length byte. */
+const TEXT_MAX = 255;
+
+/**
+ * The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain
+ * name is left out.
+ */
+export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
+  let encoded = '';
+  for (const endpoint of endpoints) {
+    if (!endpoint.ready) continue;
+    const host = hostOf(endpoint, podNames);
+    const zone = latin(endpoint.zone.toLowerCase());
+    for (const text of endpoint.addresses) {
+      const ip = parseAddress(text);
+      const address = ip ?? domainName(text);
+      if (address === null) continue;
+      const named = ip === null;
+      // An address in dashes can be read back; a name in dashes has to be there to be found.
+      const label = host === '' && named ? hostLabel(addressLabel(text.replace(/\.$/, ''))) : host;
+      const form = named ? NAME : address.length === 16 ? V6 : 0;
+      encoded += String.fromCharCode(
+        form | (label === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE),
+        ...(named ? [address.length] : []),
+        ...address,
+      );
+      if (label !== '') encoded += String.fromCharCode(label.length) + label;
+      if (zone !== '') encoded += String.fromCharCode(zone.length) + zone;
+    }
+  }
+  return flat(encoded);
+}
+
+/** The host name an endpoint has of its own; empty: it goes by its address. */
+function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
+  return hostLabel(hostname) || (podNames ? hostLabel(pod) : '');
+}
+
+/**
+ * The label that a name makes in a host name; empty if it makes none that clients accept. A dot
+ * within a label has to be escaped, and resolvers refuse such names in PTR and SRV records (glibc's
+ * res_hnok, Go's dnsmessage).
+ */
+function hostLabel(name: string): string {
+  return HOST_LABEL.test(name) ? name : '';
+}
+
+const HOST_LABEL = /^[a-z\d](?:[a-z\d_-]{0,61}[a-z\d])?$/i;
+
+/** A domain name in wire form; null if the text is malformed. */
+function domainName(text: string): WireName | null {
+  try {
+    const name = parseName(text);
+    return name.length > 1 ? name : null;
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}
+
+/**
+ * A text whose characters are bytes; empty if it has others or is too long: no label or zone of the
+ * API is like that.
+ */
+function latin(text: string): string {
+  if (text.length > TEXT_MAX) return '';
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return '';
+  return text;
+}
+
+/** IP addresses, each preceded by its length; malformed ones are left out. */
+export function encodeAddresses(addresses: readonly string[]): string {
+  let encoded = '';
+  for (const text of addresses) {
+    const address = parseAddress(text);
+    if (address !== null) encoded += String.fromCharCode(address.length, ...address);
+  }
+  return flat(encoded);
+}
+
+/** The bytes of an address as a string. */
+export function encodeAddress(address: Uint8Array): string {
+  return String.fromCharCode(...address);
+}
+
+/** Concatenations are trees inside; this makes one string of bytes of it. */
+function flat(encoded: string): string {
+  return Buffer.from(encoded, 'latin1').toString('latin1');
+}
+
+/**
+ * Copies the bytes of an encoded string; faster than asking for characters one by one where all are
+ * needed.
+ */
+export function copyEncoded(encoded: string, into: Buffer): number {
+  return into.write(encoded, 0, 'latin1');
+}
+
+/** Reads encoded endpoints without making objects: `over` begins, `next` steps, the fields tell. */
+export class EndpointReader {
+  #bytes = Buffer.allocUnsafeSlow(4096);
+  #at = 0;
+  #end = 0;
+  #encoded = '';
+  /** Where the present endpoint begins, for `seek`. */
+  place = 0;
+  /** Holds address, host and zone of the present endpoint. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+  /** The address is a domain name in wire form. */
+  named = false;
+  addressAt = 0;
+  /** 4 or 16; of a domain name up to 255. */
+  addressLength = 0;
+  hostAt = 0;
+  /** 0: the endpoint has no host name, and its name is made of its address. */
+  hostLength = 0;
+  zoneAt = 0;
+  zoneLength = 0;
+
+  over(encoded: string): this {
+    if (encoded.length > this.#bytes.length)
+      this.#bytes = Buffer.allocUnsafeSlow(2 * encoded.length);
+    this.#at = 0;
+    this.#end = copyEncoded(encoded, this.#bytes);
+    this.#encoded = encoded;
+    return this;
+  }
+
+  /** Reads the endpoint that begins at this place of the encoded ones, and no other. */
+  seek(encoded: string, place: number): void {
+    if (this.#encoded !== encoded) this.over(encoded);
+    this.#at = place;
+    this.#end = encoded.length;
+    this.next();
+    this.#end = 0;
+  }
+
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    const bytes = this.#bytes;
+    this.place = this.#at;
+    const flags = bytes[this.#at]!;
+    this.named = (flags & NAME) !== 0;
+    this.addressAt = this.#at + (this.named ? 2 : 1);
+    this.addressLength = this.named ? bytes[this.#at + 1]! : (flags & V6) !== 0 ? 16 : 4;
+    let at = this.addressAt + this.addressLength;
+    this.hostLength = 0;
+    this.zoneLength = 0;
+    if ((flags & HOST) !== 0) {
+      this.hostLength = bytes[at]!;
+      this.hostAt = at + 1;
+      at += 1 + this.hostLength;
+    }
+    if ((flags & ZONE) !== 0) {
+      this.zoneLength = bytes[at]!;
+      this.zoneAt = at + 1;
+      at += 1 + this.zoneLength;
+    }
+    this.#at = at;
+    return true;
+  }
+
+  /**
+   * The label that stands for this endpoint in DNS; empty if it has none (a domain name too long
+   * for a label).
+   */
+  get host(): string {
+    const { addressAt, hostAt } = this;
+    if (this.hostLength > 0)
+      return this.#bytes.toString('latin1', hostAt, hostAt + this.hostLength);
+    if (this.named) return '';
+    return addressLabel(printAddress(this.#bytes, addressAt, this.addressLength));
+  }
+}
+
+/**
+ * An address as a label: dots and colons become dashes; a label must not end in one, so a `0`
+ * follows.
+ */
+export function addressLabel(address: string): string {
+  const label = address.replaceAll(/[.:]/g, '-');
+  return label.endsWith('-') ? `${label}0` : label;
+}
+
+/** The address that `addressLabel` made this label of; null if it made none. */
+export function labelledAddress(label: string): Uint8Array | null {
+  const dashes = label.length - label.replaceAll('-', '').length;
+  if (dashes < 2) return null;
+  const address =
+    dashes === 3 && !label.includes('--')
+      ? parseAddress(label.replaceAll('-', '.'))
+      : parseAddress(label.replaceAll('-', ':'));
+  return address !== null && addressLabel(printAddress(address)) === label ? address : null;
+}
+
+/** Ports as one short text, of which thousands of services share a few. */
+export function printPorts(ports: readonly ServicePort[]): string {
+  return ports
+    .map(({ name, protocol, port }) => `${name}/${protocol}/${port}`.toLowerCase())
+    .join(',');
+}
+
+/** One port of a service or slice. */
+export interface EndpointPort {
+  /** Lower case; empty if it has none. */
+  readonly name: string;
+  readonly protocol: string;
+  /** -1: not declared, or left open; it has no SRV record. */
+  readonly port: number;
+}
+
+/** The ports of a service or slice that declares none. */
+const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
+/** Texts remembered; services that differ in their ports only by chance are few. */
+const KNOWN_MAX = 4096;
+const known = new Map<string, readonly EndpointPort[]>();
+
+/** The ports of a text; the same list for the same text. */
+export function parsePorts(text: string): readonly EndpointPort[] {
+  if (text === '') return noPorts;
+  let ports = known.get(text);
+  if (ports === undefined) {
+    if (known.size >= KNOWN_MAX) known.clear();
+    ports = text.split(',').map((part) => {
+      const [name = '', protocol = '', port = '-1'] = part.split('/');
+      return { name, protocol, port: Number(port) };
+    });
+    known.set(text, ports);
+  }
+  return ports;
+}

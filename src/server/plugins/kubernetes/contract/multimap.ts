@@ -1,0 +1,135 @@
+/** A table from addresses and hashes to numbers, without an object for each entry. */
+import { hashPair } from '../../../base/hash.ts';
+
+const GROW_AT = 0.7;
+const SIZE_MIN = 16;
+
+/**
+ * A compact multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash,
+ * 4: IPv6 address) to non-negative integers, in typed arrays only: 8 to 20 bytes a slot, no
+ * objects. Open addressing, linear probing; removal moves later entries back, so there are no
+ * tombstones. The same pair may be stored several times.
+ */
+export class Multimap {
+  readonly width: number;
+  #keys: Int32Array;
+  /** The value + 1; 0 is a free slot. */
+  #values: Int32Array;
+  #mask: number;
+  #size = 0;
+
+  constructor(width: number) {
+    this.width = width;
+    this.#keys = new Int32Array(SIZE_MIN * width);
+    this.#values = new Int32Array(SIZE_MIN);
+    this.#mask = SIZE_MIN - 1;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Bytes that the table occupies. */
+  get bytes(): number {
+    return this.#keys.byteLength + this.#values.byteLength;
+  }
+
+  /** Adds the pair; `key[at, at + width)` is the key. */
+  add(key: Int32Array, at: number, value: number): void {
+    if (this.#size + 1 > (this.#mask + 1) * GROW_AT) this.#resize(2 * (this.#mask + 1));
+    this.#insert(key, at, value);
+    this.#size++;
+  }
+
+  /** Removes one such pair; false if there is none. */
+  remove(key: Int32Array, at: number, value: number): boolean {
+    for (let slot = this.find(key, at); slot >= 0; slot = this.findNext(key, at, slot)) {
+      if (this.#values[slot] === value + 1) {
+        this.#vacate(slot);
+        if (--this.#size < (this.#mask + 1) * 0.2 && this.#mask >= SIZE_MIN) {
+          this.#resize((this.#mask + 1) / 2);
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The slot of the first pair with this key, or -1. Slots are good until the next change. */
+  find(key: Int32Array, at: number): number {
+    return this.#probe(key, at, this.#home(key, at));
+  }
+
+  /** The slot of the next pair with the same key after `slot`, or -1. */
+  findNext(key: Int32Array, at: number, slot: number): number {
+    return this.#probe(key, at, (slot + 1) & this.#mask);
+  }
+
+  value(slot: number): number {
+    return this.#values[slot]! - 1;
+  }
+
+  /** Replaces the value in a slot. */
+  set(slot: number, value: number): void {
+    this.#values[slot] = value + 1;
+  }
+
+  #probe(key: Int32Array, at: number, slot: number): number {
+    const keys = this.#keys;
+    const values = this.#values;
+    const mask = this.#mask;
+    const { width } = this;
+    const first = key[at]!;
+    for (; values[slot] !== 0; slot = (slot + 1) & mask) {
+      if (keys[slot * width] !== first) continue;
+      let same = 1;
+      while (same < width && keys[slot * width + same] === key[at + same]) same++;
+      if (same === width) return slot;
+    }
+    return -1;
+  }
+
+  #insert(key: Int32Array, at: number, value: number): void {
+    const { width } = this;
+    let slot = this.#home(key, at);
+    while (this.#values[slot] !== 0) slot = (slot + 1) & this.#mask;
+    for (let i = 0; i < width; i++) this.#keys[slot * width + i] = key[at + i]!;
+    this.#values[slot] = value + 1;
+  }
+
+  #home(key: Int32Array, at: number): number {
+    let hash = hashPair(key[at]!, this.width);
+    for (let i = 1; i < this.width; i++) hash = hashPair(hash, key[at + i]!);
+    return hash & this.#mask;
+  }
+
+  /** Frees a slot and moves back what was pushed past it. */
+  #vacate(slot: number): void {
+    const { width } = this;
+    const keys = this.#keys;
+    const values = this.#values;
+    const mask = this.#mask;
+    let hole = slot;
+    for (let at = (hole + 1) & mask; values[at] !== 0; at = (at + 1) & mask) {
+      const home = this.#home(keys, at * width);
+      // An entry may move into the hole only if its home slot is not between the hole and its
+      // present slot.
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      for (let i = 0; i < width; i++) keys[hole * width + i] = keys[at * width + i]!;
+      values[hole] = values[at]!;
+      hole = at;
+    }
+    values[hole] = 0;
+  }
+
+  #resize(size: number): void {
+    const keys = this.#keys;
+    const values = this.#values;
+    this.#keys = new Int32Array(size * this.width);
+    this.#values = new Int32Array(size);
+    this.#mask = size - 1;
+    for (let slot = 0; slot < values.length; slot++) {
+      if (values[slot] !== 0) this.#insert(keys, slot * this.width, values[slot]! - 1);
+    }
+  }
+}

@@ -1,0 +1,227 @@
+/** Which pods have an address, as the control thread knows it. */
+import { hashBytes } from '../../../base/hash.ts';
+import { parseAddress } from '../../../base/ip.ts';
+import type { Pod } from '../../../kube/store/objects.ts';
+import { addressKey } from './address-key.ts';
+import type { AddressFact } from './facts.ts';
+import { encodeAddress } from './endpoint-encoding.ts';
+import { Multimap } from './multimap.ts';
+
+/** One pod at one address. */
+const FIRST = 1; // it is the pod's first address (`status.podIP`)
+const HOST_NETWORK = 2;
+const TERMINATING = 4;
+
+const utf8 = new TextEncoder();
+/** Namespaces have up to 63 characters, names of pods up to 253. */
+const podText = new Uint8Array(512);
+
+interface PodName {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * The main thread's table of pods by address. Workers are sent only what follows from it: the
+ * namespaces that an address stands for, and the pod that sends from it. One entry per pod and
+ * address, in typed arrays (about 80 bytes): a pod is identified by a 64-bit hash of its namespace
+ * and name.
+ *
+ * Which pod sends from an address:
+ *
+ * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: another pod may
+ *   have their address by now;
+ * - terminating pods count only while no other pod has the address;
+ * - if pods of several namespaces remain (host network, or an address that was just reassigned), it
+ *   is unknown.
+ */
+export class PodTable {
+  readonly #named: boolean;
+  readonly #byPod = new Multimap(2);
+  readonly #byV4 = new Multimap(1);
+  readonly #byV6 = new Multimap(4);
+  #words = new Int32Array(4 * 64);
+  #namespaces = new Int32Array(64);
+  /** Flags; the address is IPv4 if the sign bit is set. */
+  #flags = new Int8Array(64);
+  readonly #names: (PodName | null)[] = [];
+  readonly #free: number[] = [];
+  #used = 0;
+  readonly #namespaceNames: string[] = [];
+  readonly #namespaceIds = new Map<string, number>();
+  /** Entries of each namespace: the number of one without any is free for another. */
+  readonly #namespaceEntries: number[] = [];
+  readonly #freeNamespaces: number[] = [];
+  readonly #hash = new Int32Array(2);
+  readonly #key = new Int32Array(4);
+
+  /** @param named whether names and labels of pods are wanted (metadata, top) */
+  constructor(named: boolean) {
+    this.#named = named;
+  }
+
+  /** Namespaces that have entries. */
+  get namespaces(): number {
+    return this.#namespaceIds.size;
+  }
+
+  /** Entries: pods times addresses. */
+  get size(): number {
+    return this.#used - this.#free.length;
+  }
+
+  /** Takes a pod's present state in; gives what changes for its addresses, before and now. */
+  put(pod: Pod): AddressFact[] {
+    const touched = this.#take(pod.namespace, pod.name);
+    const live = pod.phase !== 'Succeeded' && pod.phase !== 'Failed' && pod.phase !== 'Unknown';
+    if (live) {
+      pod.ips.forEach((text, index) => {
+        const address = parseAddress(text);
+        if (address === null) return;
+        const flags =
+          (index === 0 ? FIRST : 0) |
+          (pod.hostNetwork ? HOST_NETWORK : 0) |
+          (pod.terminating ? TERMINATING : 0);
+        this.#add(pod, address, flags);
+        touched.set(encodeAddress(address), address);
+      });
+    }
+    return [...touched.values()].map((address) => this.#fact(address));
+  }
+
+  remove(namespace: string, name: string): AddressFact[] {
+    return [...this.#take(namespace, name).values()].map((address) => this.#fact(address));
+  }
+
+  /** The facts about all addresses. */
+  *facts(): Generator<AddressFact> {
+    for (let entry = 0; entry < this.#used; entry++) {
+      if (this.#namespaces[entry]! < 0) continue;
+      const address = this.#address(entry);
+      const fact = this.#fact(address);
+      // A fact about an address that several pods share is sent once, with the first of them.
+      if (this.#entriesAt(address)[0] === entry) yield fact;
+    }
+  }
+
+  /** Takes a pod's entries out; gives their addresses. */
+  #take(namespace: string, name: string): Map<string, Uint8Array> {
+    const touched = new Map<string, Uint8Array>();
+    const hash = this.#hashOf(namespace, name);
+    for (let slot = this.#byPod.find(hash, 0); slot >= 0; slot = this.#byPod.find(hash, 0)) {
+      const entry = this.#byPod.value(slot);
+      const address = this.#address(entry);
+      touched.set(encodeAddress(address), address);
+      this.#byPod.remove(hash, 0, entry);
+      this.#tableOf(address).remove(this.#keyOf(address), 0, entry);
+      this.#leave(this.#namespaces[entry]!);
+      this.#namespaces[entry] = -1;
+      if (this.#named) this.#names[entry] = null;
+      this.#free.push(entry);
+    }
+    return touched;
+  }
+
+  #add(pod: Pod, address: Uint8Array, flags: number): void {
+    const entry = this.#free.pop() ?? this.#used++;
+    if (entry >= this.#flags.length) this.#grow();
+    const key = this.#keyOf(address);
+    const hash = this.#hashOf(pod.namespace, pod.name);
+    for (let i = 0; i < 4; i++) this.#words[4 * entry + i] = i < address.length >> 2 ? key[i]! : 0;
+    this.#namespaces[entry] = this.#join(pod.namespace);
+    this.#flags[entry] = address.length === 4 ? flags | -128 : flags;
+    if (this.#named) this.#names[entry] = { name: pod.name, labels: pod.labels };
+    this.#byPod.add(hash, 0, entry);
+    this.#tableOf(address).add(this.#keyOf(address), 0, entry);
+  }
+
+  #fact(address: Uint8Array): AddressFact {
+    const entries = this.#entriesAt(address);
+    const flags = (entry: number): number => this.#flags[entry]!;
+    const first = entries.filter((entry) => (flags(entry) & FIRST) !== 0);
+    const staying = entries.filter((entry) => (flags(entry) & TERMINATING) === 0);
+    const senders = staying.length > 0 ? staying : entries;
+    const from = new Set(senders.map((entry) => this.#namespaces[entry]!));
+    const client = from.size === 1 ? this.#namespaceNames[[...from][0]!]! : '';
+    const fact: AddressFact = {
+      about: 'address',
+      address: encodeAddress(address),
+      namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
+      client,
+      ...(senders.some((entry) => (flags(entry) & HOST_NETWORK) !== 0) ? { host: true } : {}),
+    };
+    const named = senders.length === 1 ? this.#names[senders[0]!] : null;
+    if (!named) return fact;
+    return {
+      ...fact,
+      pod: named.name,
+      ...(named.labels === undefined ? {} : { labels: named.labels }),
+    };
+  }
+
+  #entriesAt(address: Uint8Array): number[] {
+    const table = this.#tableOf(address);
+    const key = this.#keyOf(address);
+    const entries: number[] = [];
+    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
+      entries.push(table.value(slot));
+    }
+    return entries.sort((a, b) => a - b);
+  }
+
+  #address(entry: number): Uint8Array {
+    const length = this.#flags[entry]! < 0 ? 4 : 16;
+    const address = new Uint8Array(length);
+    for (let i = 0; i < length; i++) {
+      address[i] = (this.#words[4 * entry + (i >> 2)]! >>> (24 - 8 * (i & 3))) & 0xff;
+    }
+    return address;
+  }
+
+  #tableOf(address: Uint8Array): Multimap {
+    return address.length === 4 ? this.#byV4 : this.#byV6;
+  }
+
+  #keyOf(address: Uint8Array): Int32Array {
+    return addressKey(address, 0, address.length, this.#key);
+  }
+
+  /** The number of the namespace, which has one entry more. */
+  #join(name: string): number {
+    let id = this.#namespaceIds.get(name);
+    if (id === undefined) {
+      id = this.#freeNamespaces.pop() ?? this.#namespaceNames.length;
+      this.#namespaceNames[id] = name;
+      this.#namespaceEntries[id] = 0;
+      this.#namespaceIds.set(name, id);
+    }
+    this.#namespaceEntries[id]!++;
+    return id;
+  }
+
+  #leave(id: number): void {
+    if (--this.#namespaceEntries[id]! > 0) return;
+    this.#namespaceIds.delete(this.#namespaceNames[id]!);
+    this.#freeNamespaces.push(id);
+  }
+
+  /** 64 bits: two hashes of the same text. */
+  #hashOf(namespace: string, name: string): Int32Array {
+    const { written } = utf8.encodeInto(`${namespace}/${name}`, podText);
+    this.#hash[0] = hashBytes(podText, 0, written, 1);
+    this.#hash[1] = hashBytes(podText, 0, written, 2);
+    return this.#hash;
+  }
+
+  #grow(): void {
+    const size = 2 * this.#flags.length;
+    this.#words = grown(this.#words, new Int32Array(4 * size));
+    this.#namespaces = grown(this.#namespaces, new Int32Array(size));
+    this.#flags = grown(this.#flags, new Int8Array(size));
+  }
+}
+
+function grown<T extends Int32Array | Int8Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}

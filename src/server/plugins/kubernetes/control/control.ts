@@ -1,0 +1,37 @@
+/**
+ * The control part of `kubernetes`: follows the cluster, and delays the start until it is known.
+ */
+import type { ControlContext } from '../../../engine/contract/control-context.ts';
+import type { KubernetesOptions } from '../contract/options.ts';
+import { ClusterPublisher } from './publisher.ts';
+import { planSource, sourceKey } from './source-plan.ts';
+import { loadSource } from './source.ts';
+import { waitForListing } from './startup.ts';
+
+/**
+ * The control part: opens the source, unless one that sees the same is open, and publishes what it
+ * tells to all workers.
+ */
+export async function control(options: KubernetesOptions, context: ControlContext): Promise<void> {
+  const plan = planSource(options, context);
+  const { clock, log, metrics } = context;
+  const openSource = await loadSource(plan);
+  const publisher = context.replicated(
+    sourceKey(plan),
+    (open) =>
+      new ClusterPublisher({
+        source: openSource(context),
+        open,
+        clock,
+        metrics,
+        podNames: plan.podNames,
+        clientNames: plan.clientNames,
+        outside: plan.outside,
+      }),
+  );
+  context.readiness(() => publisher.synced);
+  context.onStart(() => {
+    publisher.start();
+    return waitForListing(publisher, { clock, log, timeoutMs: options.startupTimeoutMs });
+  });
+}

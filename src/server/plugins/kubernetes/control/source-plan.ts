@@ -1,0 +1,84 @@
+/** Which source of objects a directive asks for. */
+import type { WantedObjects } from '../../../kube/store/source.ts';
+import type { KubernetesOptions } from '../contract/options.ts';
+
+/** What a context of either plane says that matters to the source. */
+export interface Surroundings {
+  path(file: string): string;
+  has(plugin: string): boolean;
+}
+
+/**
+ * Everything that makes two instances of the plugin see the same objects in the same form: they
+ * share one data set.
+ */
+export interface SourcePlan {
+  readonly manifests: string | null;
+  /** Bytes that the objects of the folder may take. */
+  readonly manifestMemory: number;
+  /**
+   * Bytes that the objects of the API server may take; null: what the process's own limit leaves
+   * room for.
+   */
+  readonly apiserverMemory: number | null;
+  readonly endpoint: string | null;
+  readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
+  readonly kubeconfig: { readonly file: string; readonly context: string | null } | null;
+  readonly snapshot: string | null;
+  readonly limits: {
+    readonly perSecond: number;
+    readonly burst: number;
+    readonly inFlight: number;
+  };
+  readonly wanted: WantedObjects;
+  /** Endpoints go by the names of their pods. */
+  readonly podNames: boolean;
+  /** Whether names and labels of client pods are needed (by `metadata` and `top`). */
+  readonly clientNames: boolean;
+  /** Whether external addresses of services are needed (by `k8s_external`). */
+  readonly outside: boolean;
+}
+
+/** client-go's number, where a rate is set but no burst. */
+const BURST = 10;
+
+/** The same in the control part and in every worker, so that both find the same data set. */
+export function planSource(options: KubernetesOptions, context: Surroundings): SourcePlan {
+  const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
+  const path = (file: string): string => context.path(file);
+  const verified = options.pods === 'verified';
+  const labelled = verified && context.has('metadata');
+  const clientNames = labelled || (verified && context.has('top'));
+  return {
+    manifests: manifests === null ? null : path(manifests),
+    manifestMemory: options.manifestMemoryBytes,
+    apiserverMemory: options.apiserverMemoryBytes,
+    endpoint: endpoints[0] ?? null,
+    tls: tls === null ? null : { cert: path(tls.cert), key: path(tls.key), ca: path(tls.ca) },
+    kubeconfig:
+      kubeconfig === null ? null : { file: path(kubeconfig.file), context: kubeconfig.context },
+    snapshot: snapshot === null ? null : path(snapshot),
+    limits: {
+      perSecond: options.apiserverQps,
+      burst: options.apiserverBurst > 0 ? options.apiserverBurst : BURST,
+      inFlight: options.apiserverMaxInflight,
+    },
+    wanted: {
+      endpoints: !options.noEndpoints,
+      pods: verified,
+      multicluster: (options.multicluster ?? []).length > 0,
+      labels: options.labels,
+      namespaceLabels: options.namespaceLabels,
+      zones: options.zonal,
+      podLabels: labelled,
+    },
+    podNames: options.endpointPodNames,
+    clientNames,
+    outside: context.has('k8s_external'),
+  };
+}
+
+/** The key of this plan's data set. */
+export function sourceKey(plan: SourcePlan): string {
+  return `kubernetes/${JSON.stringify(plan)}`;
+}

@@ -1,0 +1,27 @@
+/** Waiting for the first listing. */
+import type { Clock } from '../../../base/clock.ts';
+import type { Log } from '../../../base/log.ts';
+import { waitBeforeServing } from '../../../engine/contract/startup.ts';
+import type { ClusterPublisher } from './publisher.ts';
+
+/**
+ * Waits until everything has been listed once, at most `timeoutMs`, and logs what it waits for (as
+ * CoreDNS). An API server that does not answer ends the wait: external names need not wait for it.
+ */
+export function waitForListing(
+  publisher: ClusterPublisher,
+  parts: { readonly clock: Clock; readonly log: Log; readonly timeoutMs: number },
+): Promise<void> {
+  const late = 'starting server with unsynced Kubernetes API';
+  return waitBeforeServing({
+    ...parts,
+    whenReady: (run) =>
+      publisher.whenSettled(() => {
+        if (!publisher.synced) parts.log.warning(late);
+        run();
+      }),
+    everyMs: 500,
+    waiting: 'waiting for Kubernetes API before starting server',
+    late,
+  });
+}

@@ -1,0 +1,87 @@
+/** `kubernetes`: how the plugin is put together in both planes. */
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import {
+  clientNamespaces,
+  metadataProviders,
+  outsideServices,
+  searchDomains,
+} from '../../engine/contract/ports.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames } from '../../zone/wildcard-names.ts';
+import { KubernetesAnswerer } from './worker/answer.ts';
+import type { ClusterZone } from './worker/lookup.ts';
+import { metadataProvider } from './worker/metadata.ts';
+import { primaryZone, syntax, type KubernetesOptions } from './contract/options.ts';
+import { outsideOf } from './worker/outside.ts';
+import { boundAddresses, ownAddresses } from './worker/own-addresses.ts';
+import { clientNamespacesOf } from './worker/client-namespaces.ts';
+import { searchDomainsOf } from './worker/search-domains.ts';
+import { ClusterReplica } from './worker/replica.ts';
+import { podNames } from './worker/pod-names.ts';
+import { planSource, sourceKey } from './control/source-plan.ts';
+import { clusterTransfers } from './worker/transfer-zone.ts';
+
+/**
+ * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), cuts them down to
+ * facts and carries these to all workers (`publisher.ts`); a worker keeps them in a form made for
+ * answering (`cluster.ts`), decides what a name stands for (`lookup.ts`) and writes the reply
+ * (`answer.ts`). Both outlive reloads that do not change the source.
+ */
+export const kubernetes: Plugin = definePlugin({
+  syntax,
+
+  // Workers never need it: it is loaded where it runs.
+  async control(options, context) {
+    const { control } = await import('./control/control.ts');
+    await control(options, context);
+  },
+
+  setup(options, context, next) {
+    const plan = planSource(options, context);
+    const { cluster } = context.replica(sourceKey(plan), () => new ClusterReplica());
+    const zones = zonesOf(options);
+    const namespaces = options.namespaces.length === 0 ? null : new Set(options.namespaces);
+    const own = ownAddresses(context.servers);
+    const { ttl, ignoreEmpty } = options;
+    const answerer = new KubernetesAnswerer({
+      cluster,
+      zones,
+      primary: parseName(primaryZone(options.zones)!),
+      ttl,
+      pods: options.pods,
+      namespaces,
+      ignoreEmpty,
+      zonal: options.zonal,
+      fallthrough: options.fallthrough,
+      writer: context.writer,
+      own,
+      ask: context.ask,
+    });
+    const zoneOf = answerer.zoneOf.bind(answerer);
+    const clients = options.pods === 'verified';
+    context.offer(
+      metadataProviders,
+      metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
+    );
+    context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
+    // Other servers would refuse a zone without name servers.
+    const named = own.length > 0 ? own : boundAddresses(context.servers);
+    const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
+    context.offer(transferSources, clusterTransfers(transferred));
+    context.offer(outsideServices, outsideOf({ cluster, namespaces, own }));
+    if (options.pods === 'insecure') context.offer(wildcardNames, podNames(zones));
+    return (query) => answerer.answer(query, next);
+  },
+});
+
+function zonesOf({ zones, multicluster }: KubernetesOptions): ClusterZone[] {
+  return zones
+    .map((text) => ({
+      text,
+      wire: foldName(parseName(text)),
+      multicluster: multicluster?.includes(text) ?? false,
+    }))
+    .toSorted((a, b) => b.wire.length - a.wire.length);
+}

@@ -1,0 +1,42 @@
+/** A table from addresses of either family to numbers. */
+import { addressKey } from '../contract/address-key.ts';
+import { Multimap } from '../contract/multimap.ts';
+
+/** A multimap whose keys are the 4 or 16 bytes of addresses, `bytes[at, at + length)`. */
+export class AddressTable {
+  readonly #v4 = new Multimap(1);
+  readonly #v6 = new Multimap(4);
+  readonly #key = new Int32Array(4);
+  /** The last pair that was found. */
+  #found: Multimap = this.#v4;
+  #slot = -1;
+
+  add(bytes: Uint8Array, at: number, length: number, value: number): void {
+    this.#of(length).add(addressKey(bytes, at, length, this.#key), 0, value);
+  }
+
+  /** Removes one such pair, if there is one. */
+  remove(bytes: Uint8Array, at: number, length: number, value: number): void {
+    this.#of(length).remove(addressKey(bytes, at, length, this.#key), 0, value);
+  }
+
+  /** The first number of an address; -1: there is none. */
+  first(bytes: Uint8Array, at: number, length: number): number {
+    this.#found = this.#of(length);
+    this.#slot = this.#found.find(addressKey(bytes, at, length, this.#key), 0);
+    return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
+  }
+
+  /**
+   * The number behind the last one that `first` or `next` has found, as long as nothing changes;
+   * -1: there is none.
+   */
+  next(): number {
+    this.#slot = this.#found.findNext(this.#key, 0, this.#slot);
+    return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
+  }
+
+  #of(length: number): Multimap {
+    return length === 4 ? this.#v4 : this.#v6;
+  }
+}

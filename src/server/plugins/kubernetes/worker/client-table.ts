@@ -1,0 +1,166 @@
+/** Maps addresses to the pods that send from them. */
+import { addressKey } from '../contract/address-key.ts';
+import type { AddressFact } from '../contract/facts.ts';
+import { copyEncoded } from '../contract/endpoint-encoding.ts';
+import { Multimap } from '../contract/multimap.ts';
+
+/** The entry of an address that has more than one namespace; nearly all have only one. */
+interface Special {
+  /** One for each pod. */
+  readonly namespaces: readonly number[];
+  /** The number of the client's namespace; 0 if it is unknown. */
+  readonly client: number;
+  readonly host: boolean;
+  readonly pod: string;
+  readonly labels: Readonly<Record<string, string>> | null;
+}
+
+/** Numbers of namespaces: a number stays with its namespace as long as it is in use. */
+export interface NamespaceNumbers {
+  /** The number of a namespace, never 0. It stays valid for as long as it is held. */
+  readonly of: (namespace: string) => number;
+  readonly hold: (id: number) => void;
+  readonly release: (id: number) => void;
+}
+
+/**
+ * Which namespaces have a pod at an address: two numbers per address, and an object only where pods
+ * share one or where names of pods are wanted.
+ */
+export class ClientTable {
+  readonly #v4 = new Multimap(1);
+  readonly #v6 = new Multimap(4);
+  readonly #specials: (Special | null)[] = [];
+  readonly #free: number[] = [];
+  readonly #key = new Int32Array(4);
+  readonly #bytes = Buffer.allocUnsafeSlow(16);
+
+  get size(): number {
+    return this.#v4.size + this.#v6.size;
+  }
+
+  /** Takes a fact in. @returns whether it differs from what was known */
+  apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
+    const length = copyEncoded(fact.address, this.#bytes);
+    const table = length === 4 ? this.#v4 : this.#v6;
+    const key = addressKey(this.#bytes, 0, length, this.#key);
+    const slot = table.find(key, 0);
+    const before = slot < 0 ? -1 : table.value(slot);
+    if (fact.namespaces.length === 0 && fact.client === '') {
+      if (before < 0) return false;
+      table.remove(key, 0, before);
+      this.#release(before, numbers);
+      return true;
+    }
+    const plain = plainValue(fact, numbers);
+    if (plain >= 0 && plain === before) return false;
+    const value = plain >= 0 ? plain : this.#special(fact, numbers);
+    this.#each(value, numbers.hold);
+    if (before < 0) table.add(key, 0, value);
+    else {
+      table.set(slot, value);
+      this.#release(before, numbers);
+    }
+    return true;
+  }
+
+  /** The number of the namespace whose pod sends from this address; 0 if it is unknown. */
+  client(address: Uint8Array, at: number, length: number): number {
+    const value = this.#find(address, at, length);
+    if (value < 0) return 0;
+    return (value & SPECIAL) === 0 ? value >> NUMBER : this.#specials[value >> NUMBER]!.client;
+  }
+
+  /**
+   * The same, only if the address belongs to a single pod. A node's address does not, even if all
+   * its pods on the host network are of one namespace: node caches, masqueraded pods and any
+   * process on the node send from there.
+   */
+  ownClient(address: Uint8Array, at: number, length: number): number {
+    const value = this.#find(address, at, length);
+    if (value < 0) return 0;
+    if ((value & SPECIAL) === 0) return (value & HOST) === 0 ? value >> NUMBER : 0;
+    const { host, client } = this.#specials[value >> NUMBER]!;
+    return host ? 0 : client;
+  }
+
+  /** How many live pods in this namespace have this as their first address. */
+  pods(address: Uint8Array, at: number, length: number, namespace: number): number {
+    const value = this.#find(address, at, length);
+    if (value < 0) return 0;
+    if ((value & SPECIAL) === 0) return (value & ~HOST) === ((namespace << NUMBER) | FIRST) ? 1 : 0;
+    let count = 0;
+    for (const one of this.#specials[value >> NUMBER]!.namespaces) if (one === namespace) count++;
+    return count;
+  }
+
+  /** Name and labels of the pod that sends from this address; null if they are not known. */
+  pod(
+    address: Uint8Array,
+    at: number,
+    length: number,
+  ): { readonly pod: string; readonly labels: Readonly<Record<string, string>> | null } | null {
+    const value = this.#find(address, at, length);
+    if (value < 0 || (value & SPECIAL) === 0) return null;
+    const special = this.#specials[value >> NUMBER]!;
+    return special.pod === '' ? null : special;
+  }
+
+  #find(address: Uint8Array, at: number, length: number): number {
+    const table = length === 4 ? this.#v4 : this.#v6;
+    const slot = table.find(addressKey(address, at, length, this.#key), 0);
+    return slot < 0 ? -1 : table.value(slot);
+  }
+
+  /** The value of an address that takes an object. */
+  #special(
+    { namespaces, client, host, pod, labels }: AddressFact,
+    numbers: NamespaceNumbers,
+  ): number {
+    const special: Special = {
+      namespaces: namespaces.map((name) => numbers.of(name)),
+      client: client === '' ? 0 : numbers.of(client),
+      host: host === true,
+      pod: pod ?? '',
+      labels: labels ?? null,
+    };
+    const index = this.#free.pop() ?? this.#specials.length;
+    this.#specials[index] = special;
+    return (index << NUMBER) | SPECIAL;
+  }
+
+  #release(value: number, numbers: NamespaceNumbers): void {
+    this.#each(value, numbers.release);
+    if ((value & SPECIAL) === 0) return;
+    this.#specials[value >> NUMBER] = null;
+    this.#free.push(value >> NUMBER);
+  }
+
+  /** Calls `run` for each namespace of a value, once per occurrence. */
+  #each(value: number, run: (id: number) => void): void {
+    if ((value & SPECIAL) === 0) return run(value >> NUMBER);
+    const { namespaces, client } = this.#specials[value >> NUMBER]!;
+    for (const id of namespaces) run(id);
+    if (client !== 0) run(client);
+  }
+}
+
+/**
+ * Lowest bits of a value: the rest is the number of a namespace, or the place among the special
+ * ones.
+ */
+const FIRST = 1;
+const SPECIAL = 2;
+const HOST = 4;
+const NUMBER = 3;
+
+/** The value of an address of which only one namespace is known; -1 for others. */
+function plainValue(
+  { namespaces, client, host, pod }: AddressFact,
+  numbers: NamespaceNumbers,
+): number {
+  if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
+  if (namespaces.length === 1 && namespaces[0] !== client) return -1;
+  const flags = (namespaces.length === 1 ? FIRST : 0) | (host === true ? HOST : 0);
+  return (numbers.of(client) << NUMBER) | flags;
+}

@@ -1,0 +1,414 @@
+/** What a worker knows of the cluster. */
+import type { Dependency } from '../../../engine/contract/reply-cache.ts';
+import { AddressTable } from './address-table.ts';
+import { ClientTable } from './client-table.ts';
+import type {
+  ClusterFact,
+  ServiceForm,
+  ImportFact,
+  ServiceFact,
+  SliceFact,
+} from '../contract/facts.ts';
+import { NameTable, type Named } from './name-table.ts';
+import {
+  EndpointReader,
+  parsePorts,
+  copyEncoded,
+  type EndpointPort,
+} from '../contract/endpoint-encoding.ts';
+import type { IndexedSlice } from '../contract/endpoint-index.ts';
+import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
+import { OutsideTable } from './outside-table.ts';
+
+/** One endpoint slice, as its services hold it. Never changed, only replaced. */
+export interface SliceRecord extends IndexedSlice {
+  readonly key: string;
+  /** The service that `endpoints` count for; null: none. */
+  readonly service: ServiceRecord | null;
+  readonly imported: ServiceRecord | null;
+  readonly cluster: string;
+  readonly ports: readonly EndpointPort[];
+  readonly endpoints: string;
+}
+
+/** A service or an imported one, with the slices that belong to it. */
+export interface ServiceRecord extends Named, Dependency {
+  readonly id: number;
+  readonly namespace: NamespaceRecord;
+  version: number;
+  /** null: there are slices but no service. */
+  form: ServiceForm | null;
+  /** Encoded cluster addresses. */
+  addresses: string;
+  ports: readonly EndpointPort[];
+  external: string;
+  slices: readonly SliceRecord[];
+}
+
+const none: readonly SliceRecord[] = [];
+
+function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
+  if (one.namespace !== other.namespace) return one.namespace.name < other.namespace.name;
+  return one.name < other.name;
+}
+
+/**
+ * What one worker knows of the cluster, built for answering: facts go in one by one, each touching
+ * only what it is about. A service is found by the bytes of its labels, its slices hang on it, and
+ * addresses lead back to services.
+ */
+export class Cluster implements Dependency {
+  /** Rises with every change that shows in DNS. */
+  version = 0;
+  /**
+   * Rises when answers of any kind may be other ones: a namespace came or went, the first listing
+   * is complete.
+   */
+  epoch = 0;
+  /** Unix time of the last change; 0 before the first. The zone's SOA serial. */
+  serial = 0;
+  /** The same for multicluster zones. */
+  importedSerial = 0;
+  /** Everything listed at first is known. */
+  synced = false;
+
+  /** When the facts that are applied now were made, Unix time. */
+  #at = 0;
+  #clients = new ClientTable();
+  #outside = new OutsideTable<ServiceRecord>();
+  #namespaces = new NamespaceTable();
+  #services = new NameTable<ServiceRecord>();
+  #imports = new NameTable<ServiceRecord>();
+  #slices = new Map<string, SliceRecord>();
+  /** By number, for the tables of addresses. */
+  #byId: (ServiceRecord | null)[] = [];
+  #freeIds: number[] = [];
+  /** From addresses to numbers of services. */
+  #clusterAddresses = new AddressTable();
+  #endpointAddresses = new AddressTable();
+  readonly #reader = new EndpointReader();
+  readonly #scratch = Buffer.allocUnsafeSlow(4096);
+
+  /** The numbers of objects, for tests and metrics. */
+  get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
+    return {
+      namespaces: this.#namespaces.size,
+      services: this.#services.size,
+      slices: this.#slices.size,
+    };
+  }
+
+  /** Maps addresses to the pods at them. */
+  get clients(): ClientTable {
+    return this.#clients;
+  }
+
+  /** By which addresses services are reached from outside. */
+  get outside(): OutsideTable<ServiceRecord> {
+    return this.#outside;
+  }
+
+  /** The namespace of a folded label, if it exists. */
+  namespace(bytes: Uint8Array, at: number): NamespaceRecord | null {
+    return this.#namespaces.find(bytes, at);
+  }
+
+  namespaceName(id: number): string {
+    return this.#namespaces.nameOf(id);
+  }
+
+  /** The service (or imported service) of a folded label in a namespace. */
+  service(
+    bytes: Uint8Array,
+    at: number,
+    namespace: NamespaceRecord,
+    imported: boolean,
+  ): ServiceRecord | null {
+    const table = imported ? this.#imports : this.#services;
+    const found = table.find(bytes, at + 1, bytes[at]!, namespace.id);
+    return found === null || found.form === null ? null : found;
+  }
+
+  /** The services (or imported services) that are there, in namespaces that are. */
+  *all(imported: boolean): Generator<ServiceRecord> {
+    for (const service of (imported ? this.#imports : this.#services).values())
+      if (service.form !== null && service.namespace.there) yield service;
+  }
+
+  /** By text, for tests and tools. */
+  serviceNamed(namespace: string, name: string): ServiceRecord | null {
+    const parent = this.#namespaces.get(namespace);
+    return parent === null ? null : this.#services.get(name, parent.id);
+  }
+
+  /**
+   * The service with this cluster address that `accepts` takes: the first by namespace and name
+   * should several claim it (an address that goes from one to another), so that all servers say the
+   * same. `address[at, at + length)` are 4 or 16 bytes.
+   */
+  serviceAt(
+    address: Uint8Array,
+    at: number,
+    length: number,
+    accepts: (service: ServiceRecord) => boolean,
+  ): ServiceRecord | null {
+    const table = this.#clusterAddresses;
+    let found: ServiceRecord | null = null;
+    for (let id = table.first(address, at, length); id >= 0; id = table.next()) {
+      const service = this.#byId[id]!;
+      if (service === null || !accepts(service)) continue;
+      if (found === null || precedes(service, found)) found = service;
+    }
+    return found;
+  }
+
+  /**
+   * Every service with a ready endpoint at this address, each once, whether or not the service
+   * itself exists.
+   */
+  servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
+    const table = this.#endpointAddresses;
+    const found = new Set<ServiceRecord>();
+    for (let id = table.first(address, at, length); id >= 0; id = table.next()) {
+      const service = this.#byId[id]!;
+      if (service !== null) found.add(service);
+    }
+    return [...found];
+  }
+
+  /** Takes one fact in. @returns whether anything that DNS shows is different now */
+  apply(fact: ClusterFact): boolean {
+    let changed: boolean;
+    let imported = false;
+    switch (fact.about) {
+      case 'namespace':
+        changed = this.#namespaces.set(fact.name, fact.there);
+        if (changed) this.epoch++;
+        break;
+      case 'service':
+        changed = this.#applyService(fact, this.#services);
+        break;
+      case 'import':
+        changed = this.#applyService({ ...fact, external: '' }, this.#imports);
+        imported = true;
+        break;
+      case 'slice':
+        changed = this.#applySlice(fact);
+        imported = fact.imported !== '' && fact.service === '';
+        break;
+      case 'address':
+        changed = this.#clients.apply(fact, this.#namespaces.numbers);
+        break;
+      case 'time':
+        this.#at = fact.at;
+        return false;
+      case 'serials':
+        this.serial = fact.own;
+        this.importedSerial = fact.imported;
+        return false;
+      case 'listed':
+        this.#complete();
+        return false;
+    }
+    if (!changed) return false;
+    // Wraps around, since it is kept in 32 bits where it is compared.
+    this.version = (this.version + 1) | 0;
+    // Namespaces alone do not move the serial (CoreDNS counts services, slices and pods).
+    if (fact.about === 'namespace') return true;
+    if (imported) this.importedSerial = this.#at;
+    else this.serial = this.#at;
+    return true;
+  }
+
+  /** Takes over the content of the other one, which must not be used any more. */
+  replaceBy(other: Cluster): void {
+    this.#clients = other.#clients;
+    this.#outside = other.#outside;
+    this.#namespaces = other.#namespaces;
+    this.#services = other.#services;
+    this.#imports = other.#imports;
+    this.#slices = other.#slices;
+    this.#byId = other.#byId;
+    this.#freeIds = other.#freeIds;
+    this.#clusterAddresses = other.#clusterAddresses;
+    this.#endpointAddresses = other.#endpointAddresses;
+    this.#at = other.#at;
+    this.serial = other.serial;
+    this.importedSerial = other.importedSerial;
+    this.synced = other.synced;
+    this.version = (this.version + 1) | 0;
+    this.epoch++;
+  }
+
+  /** The first listing is complete, or was completed before this worker joined. */
+  #complete(): void {
+    if (this.synced) return;
+    this.synced = true;
+    this.epoch++;
+  }
+
+  #applyService(
+    fact: ServiceFact | (ImportFact & { external: string }),
+    table: NameTable<ServiceRecord>,
+  ): boolean {
+    const { form, addresses, external } = fact;
+    if (form === null) return this.#removeService(fact, table);
+    const service = this.#service(fact.namespace, fact.name, table);
+    const ports = parsePorts(fact.ports);
+    const moved =
+      table === this.#services && this.#outside.set(service, (fact as ServiceFact).outside ?? '');
+    if (
+      !moved &&
+      service.form === form &&
+      service.addresses === addresses &&
+      service.external === external &&
+      service.ports === ports
+    ) {
+      return false;
+    }
+    if (table === this.#services && service.addresses !== addresses) {
+      this.#indexAddresses(service, false);
+      service.addresses = addresses;
+      this.#indexAddresses(service, true);
+    }
+    service.addresses = addresses;
+    service.form = form;
+    service.external = external;
+    service.ports = ports;
+    service.version = (service.version + 1) | 0;
+    return true;
+  }
+
+  #removeService(
+    { namespace, name }: { namespace: string; name: string },
+    table: NameTable<ServiceRecord>,
+  ): boolean {
+    const parent = this.#namespaces.get(namespace);
+    const service = parent === null ? null : table.get(name, parent.id);
+    if (service === null || service.form === null) return false;
+    if (table === this.#services) {
+      this.#indexAddresses(service, false);
+      this.#outside.set(service, '');
+    }
+    service.form = null;
+    service.addresses = '';
+    service.external = '';
+    service.ports = parsePorts('');
+    service.version = (service.version + 1) | 0;
+    this.#forgetIfEmpty(service, table);
+    return true;
+  }
+
+  #service(namespace: string, name: string, table: NameTable<ServiceRecord>): ServiceRecord {
+    const parent = this.#namespaces.make(namespace);
+    const known = table.get(name, parent.id);
+    if (known !== null) return known;
+    const id = this.#freeIds.pop() ?? this.#byId.length;
+    const service: ServiceRecord = {
+      name,
+      parent: parent.id,
+      id,
+      namespace: parent,
+      version: 0,
+      form: null,
+      addresses: '',
+      ports: parsePorts(''),
+      external: '',
+      slices: none,
+    };
+    this.#byId[id] = service;
+    table.add(service);
+    this.#namespaces.numbers.hold(parent.id);
+    return service;
+  }
+
+  #forgetIfEmpty(service: ServiceRecord, table: NameTable<ServiceRecord>): void {
+    if (service.form !== null || service.slices.length > 0) return;
+    table.remove(service);
+    this.#byId[service.id] = null;
+    this.#freeIds.push(service.id);
+    this.#namespaces.numbers.release(service.namespace.id);
+  }
+
+  #applySlice(fact: SliceFact): boolean {
+    const key = `${fact.namespace}/${fact.name}`;
+    const before = this.#slices.get(key) ?? null;
+    const { service, imported, cluster, endpoints } = fact;
+    if (endpoints === null) {
+      if (before === null) return false;
+      this.#slices.delete(key);
+      this.#detach(before, null);
+      return true;
+    }
+    const after: SliceRecord = {
+      key: before?.key ?? key,
+      service: service === '' ? null : this.#service(fact.namespace, service, this.#services),
+      imported: imported === '' ? null : this.#service(fact.namespace, imported, this.#imports),
+      cluster,
+      ports: parsePorts(fact.ports),
+      endpoints,
+      index: null,
+    };
+    if (before !== null && sameSlice(before, after)) return false;
+    this.#slices.set(key, after);
+    if (before !== null) this.#detach(before, after);
+    this.#attach(after, before);
+    return true;
+  }
+
+  /** Puts a slice to its services, in the place of its former self if that was there. */
+  #attach(after: SliceRecord, before: SliceRecord | null): void {
+    for (const service of [after.service, after.imported]) {
+      if (service === null) continue;
+      const at = before === null ? -1 : service.slices.indexOf(before);
+      service.slices = at < 0 ? [...service.slices, after] : service.slices.with(at, after);
+      service.version = (service.version + 1) | 0;
+    }
+    this.#indexEndpoints(after, true);
+  }
+
+  /** Takes a slice away from those of its services that the next state does not name. */
+  #detach(before: SliceRecord, after: SliceRecord | null): void {
+    this.#indexEndpoints(before, false);
+    for (const service of [before.service, before.imported]) {
+      if (service === null || service === after?.service || service === after?.imported) continue;
+      const left = service.slices.filter((slice) => slice !== before);
+      service.slices = left.length === 0 ? none : left;
+      service.version = (service.version + 1) | 0;
+      this.#forgetIfEmpty(service, service === before.service ? this.#services : this.#imports);
+    }
+  }
+
+  #indexEndpoints(slice: SliceRecord, add: boolean): void {
+    if (slice.service === null) return;
+    const { id } = slice.service;
+    const reader = this.#reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (reader.named) continue;
+      const { bytes, addressAt, addressLength } = reader;
+      if (add) this.#endpointAddresses.add(bytes, addressAt, addressLength, id);
+      else this.#endpointAddresses.remove(bytes, addressAt, addressLength, id);
+    }
+  }
+
+  #indexAddresses(service: ServiceRecord, add: boolean): void {
+    const scratch = this.#scratch;
+    const end = copyEncoded(service.addresses, scratch);
+    for (let at = 0; at < end;) {
+      const length = scratch[at]!;
+      if (add) this.#clusterAddresses.add(scratch, at + 1, length, service.id);
+      else this.#clusterAddresses.remove(scratch, at + 1, length, service.id);
+      at += 1 + length;
+    }
+  }
+}
+
+function sameSlice(a: SliceRecord, b: SliceRecord): boolean {
+  return (
+    a.endpoints === b.endpoints &&
+    a.ports === b.ports &&
+    a.service === b.service &&
+    a.imported === b.imported &&
+    a.cluster === b.cluster
+  );
+}

@@ -1,0 +1,342 @@
+/** Finds the objects that a name refers to. */
+import type { PodMode } from '../contract/options.ts';
+import type { Dependency } from '../../../engine/contract/reply-cache.ts';
+import { parseAddress, printAddress } from '../../../base/ip.ts';
+import type { WireName } from '../../../wire/name.ts';
+import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import type { NamespaceRecord } from './namespace-table.ts';
+import { fits, labelBytes, ParsedName } from './name.ts';
+import {
+  EndpointReader,
+  labelledAddress,
+  type EndpointPort,
+} from '../contract/endpoint-encoding.ts';
+import { endpointHash, indexOf } from '../contract/endpoint-index.ts';
+import { ReverseReader } from './reverse-name.ts';
+
+/** One zone that the plugin answers for. */
+export interface ClusterZone {
+  /** Absolute, lower case. */
+  readonly text: string;
+  readonly wire: WireName;
+  readonly multicluster: boolean;
+}
+
+/** What the decision whether a name exists depends on. */
+export interface ClusterLookupParts {
+  readonly cluster: Cluster;
+  readonly pods: PodMode;
+  /** Only these namespaces are there; null: all. */
+  readonly namespaces: ReadonlySet<string> | null;
+  readonly ignoreEmpty: boolean;
+  readonly zonal: boolean;
+}
+
+/** What a name stands for. Only `nothing` is NXDOMAIN, whatever the type asked for. */
+export type Meaning =
+  | 'nothing'
+  /** It exists and holds nothing: a zone, `svc`, a namespace, a zonal name without endpoints. */
+  | 'empty'
+  /** A service by its cluster addresses. */
+  | 'service'
+  /** Endpoints of a service: those that `endpointsOf` gives. */
+  | 'endpoints'
+  | 'external'
+  /** A pod by its address, which is in `address`. */
+  | 'pod'
+  | 'dns-version'
+  | 'name-server'
+  /** A reverse name of a service or of endpoints; the address is in `reverse`. */
+  | 'pointer';
+
+/**
+ * Decides what a name stands for: the one place that says whether it exists, for all types alike.
+ * Reusable; the fields hold the last decision's parts.
+ */
+export class ClusterLookup {
+  readonly name: ParsedName = new ParsedName();
+  readonly reverse: ReverseReader = new ReverseReader();
+  /** For `service`, `endpoints` and `external`. */
+  service: ServiceRecord | null = null;
+  /** For `pod`: 4 or 16 bytes. */
+  address: Uint8Array = this.reverse.address;
+  /** For `pod`: how many have this address, 1 where that is not looked at. */
+  pods = 1;
+  /** What the decision, and every positive answer made of it, rests on. */
+  dependency: Dependency;
+  readonly #parts: ClusterLookupParts;
+  readonly #reader = new EndpointReader();
+  #folded: Uint8Array = new Uint8Array(0);
+  /** The host label asked for is an address in dashes; null: it is not. */
+  #hostAddress: Uint8Array | null = null;
+  #hostHash = 0;
+  /** A zonal name whose zone has no endpoints and which then wants all. */
+  #anyZone = false;
+  #topology = '';
+
+  constructor(parts: ClusterLookupParts) {
+    this.#parts = parts;
+    this.dependency = parts.cluster;
+  }
+
+  /** `folded[0, length)` is a name in `zone`, lower case, wire form. */
+  find(folded: Uint8Array, length: number, zone: ClusterZone): Meaning {
+    this.#folded = folded;
+    this.service = null;
+    this.dependency = this.#parts.cluster;
+    const zoneAt = length - zone.wire.length;
+    const parsed = this.name.read(folded, zoneAt, {
+      multicluster: zone.multicluster,
+      zonal: this.#parts.zonal,
+    });
+    const reverse = this.reverse.read(folded, length);
+    if (reverse === 'address' && this.#pointsSomewhere()) return 'pointer';
+    switch (parsed.shape) {
+      case 'apex':
+      case 'kind':
+      case 'dns':
+        return 'empty';
+      case 'dns-version':
+      case 'name-server':
+        return parsed.shape;
+      case 'other':
+        return 'nothing';
+      case 'namespace':
+        return reverse === 'none' ? this.#namespaceOnly() : 'nothing';
+      case 'object':
+        return reverse === 'none' ? this.#object(zone) : 'nothing';
+    }
+  }
+
+  /**
+   * Whether PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts,
+   * not its labels).
+   */
+  reveals(namespace: NamespaceRecord): boolean {
+    const { namespaces } = this.#parts;
+    return namespaces === null || (namespaces.has(namespace.name) && namespace.there);
+  }
+
+  /** The services with endpoints at the address of `reverse`. */
+  revealedBehind(): ServiceRecord[] {
+    const { address, length } = this.reverse;
+    return this.#parts.cluster
+      .servicesBehind(address, 0, length)
+      .filter(({ namespace }) => this.reveals(namespace));
+  }
+
+  /** The service with the address of `reverse`, or null. */
+  revealedService(): ServiceRecord | null {
+    const { address, length } = this.reverse;
+    return this.#parts.cluster.serviceAt(address, 0, length, ({ namespace }) =>
+      this.reveals(namespace),
+    );
+  }
+
+  /** Whether a port of a service or slice is one that the name asks for. */
+  takesPort({ name, protocol }: EndpointPort): boolean {
+    return (
+      fits(this.#folded, this.name.port, name) && fits(this.#folded, this.name.protocol, protocol)
+    );
+  }
+
+  /**
+   * The slices of the service that hold what the name asks for: cluster and at least one port fit.
+   */
+  *slices(): Generator<SliceRecord> {
+    const { cluster, endpoint } = this.name;
+    for (const slice of this.service!.slices) {
+      const elsewhere =
+        slice.imported === this.service &&
+        endpoint >= 0 &&
+        slice.cluster !== this.#clusterLabel(cluster);
+      if (!elsewhere && slice.ports.some((port) => this.takesPort(port))) yield slice;
+    }
+  }
+
+  /**
+   * Calls `take` for each endpoint of the slice that the name asks for, with the reader at it, until
+   * it returns false. A name of one endpoint reads that one only.
+   * @returns whether `take` wants more
+   */
+  eachEndpoint(slice: SliceRecord, reader: EndpointReader, take: () => boolean): boolean {
+    if (this.name.endpoint < 0) {
+      for (reader.over(slice.endpoints); reader.next();)
+        if (this.#takes(reader) && !take()) return false;
+      return true;
+    }
+    if (!this.#eachAt(slice, reader, this.#hostHash, true, take)) return false;
+    const address = this.#hostAddress;
+    if (address === null) return true;
+    const hash = endpointHash(address, 0, address.length);
+    return this.#eachAt(slice, reader, hash, false, take);
+  }
+
+  /** @param byHost endpoints that have a host name do not go by their address */
+  #eachAt(
+    slice: SliceRecord,
+    reader: EndpointReader,
+    hash: number,
+    byHost: boolean,
+    take: () => boolean,
+  ): boolean {
+    const index = indexOf(slice);
+    for (let place = index.first(hash); place >= 0; place = index.next()) {
+      reader.seek(slice.endpoints, place);
+      if (reader.hostLength > 0 === byHost && this.#takes(reader) && !take()) return false;
+    }
+    return true;
+  }
+
+  /** Whether the endpoint the reader is at is one that the name asks for. */
+  #takes(reader: EndpointReader): boolean {
+    if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(reader, this.#topology)) return false;
+    return this.name.endpoint < 0 || this.#isHost(reader);
+  }
+
+  #namespaceOnly(): Meaning {
+    const namespace = this.#namespace();
+    return namespace === null || (this.name.pod && this.#parts.pods === 'disabled')
+      ? 'nothing'
+      : 'empty';
+  }
+
+  #namespace(): NamespaceRecord | null {
+    const found = this.#parts.cluster.namespace(this.#folded, this.name.namespace);
+    const { namespaces } = this.#parts;
+    return found === null || (namespaces !== null && !namespaces.has(found.name)) ? null : found;
+  }
+
+  #object(zone: ClusterZone): Meaning {
+    const namespace = this.#namespace();
+    if (namespace === null) return 'nothing';
+    if (this.name.pod) return this.#pod(namespace);
+    const { cluster, ignoreEmpty } = this.#parts;
+    const service = cluster.service(this.#folded, this.name.object, namespace, zone.multicluster);
+    if (service === null) return 'nothing';
+    this.service = service;
+    this.dependency = service;
+    const { form } = service;
+    if (
+      ignoreEmpty &&
+      form === 'cluster' &&
+      service.slices.every(({ endpoints }) => endpoints === '')
+    ) {
+      return 'nothing';
+    }
+    if (form === 'external') return this.#external(service);
+    if (form === 'headless' || this.name.endpoint >= 0) return this.#endpoints(form === 'headless');
+    if (this.name.topology >= 0 || !service.ports.some((port) => this.takesPort(port)))
+      return 'nothing';
+    return 'service';
+  }
+
+  #external({ external }: ServiceRecord): Meaning {
+    const { endpoint, port, protocol, topology } = this.name;
+    if (endpoint >= 0 || port >= 0 || protocol >= 0 || topology >= 0) return 'nothing';
+    return parseAddress(external) === null ? 'external' : 'nothing';
+  }
+
+  #endpoints(headless: boolean): Meaning {
+    const { name } = this;
+    if (name.topology >= 0 && !headless) return 'nothing';
+    this.#anyZone = false;
+    this.#topology = name.topology < 0 ? '' : this.#topologyText();
+    if (name.endpoint >= 0) {
+      const folded = this.#folded;
+      this.#hostAddress = labelledAddress(labelBytes(folded, name.endpoint));
+      this.#hostHash = endpointHash(folded, name.endpoint + 1, folded[name.endpoint]!);
+    }
+    if (this.#hasEndpoint()) return 'endpoints';
+    if (name.topology < 0) return 'nothing';
+    if (!name.prefer) return 'empty';
+    this.#anyZone = true;
+    return this.#hasEndpoint() ? 'endpoints' : 'empty';
+  }
+
+  #hasEndpoint(): boolean {
+    for (const slice of this.slices())
+      if (!this.eachEndpoint(slice, this.#reader, none)) return true;
+    return false;
+  }
+
+  #isHost(reader: EndpointReader): boolean {
+    const { bytes, hostAt, hostLength, addressAt, addressLength, named } = reader;
+    if (hostLength === 0) {
+      const wanted = this.#hostAddress;
+      if (named || wanted === null || wanted.length !== addressLength) return false;
+      for (let i = 0; i < addressLength; i++) if (wanted[i] !== bytes[addressAt + i]) return false;
+      return true;
+    }
+    const at = this.name.endpoint;
+    if (this.#folded[at] !== hostLength) return false;
+    for (let i = 0; i < hostLength; i++) {
+      if (lower(bytes[hostAt + i]!) !== this.#folded[at + 1 + i]) return false;
+    }
+    return true;
+  }
+
+  #clusterLabel(at: number): string {
+    return labelBytes(this.#folded, at);
+  }
+
+  #topologyText(): string {
+    const { topology, topologyEnd } = this.name;
+    const labels: string[] = [];
+    for (let at = topology; at < topologyEnd; at += this.#folded[at]! + 1)
+      labels.push(labelBytes(this.#folded, at));
+    return labels.join('.');
+  }
+
+  #pod(namespace: NamespaceRecord): Meaning {
+    const { pods, cluster } = this.#parts;
+    if (pods === 'disabled') return 'nothing';
+    const text = podAddress(labelBytes(this.#folded, this.name.object));
+    const address = parseAddress(text);
+    if (address === null) return 'nothing';
+    if (pods === 'insecure') {
+      this.address = unmapped(address);
+      this.pods = 1;
+      this.dependency = always;
+      return 'pod';
+    }
+    this.address = address;
+    // CoreDNS compares texts, and the API server's are in the usual form.
+    this.pods = cluster.clients.pods(address, 0, address.length, namespace.id);
+    return this.pods > 0 && printAddress(address) === text ? 'pod' : 'nothing';
+  }
+
+  #pointsSomewhere(): boolean {
+    return this.revealedService() !== null || this.revealedBehind().length > 0;
+  }
+}
+
+/** Wants no more endpoints. */
+const none = (): boolean => false;
+
+const always: Dependency = { version: 0 };
+
+/** `10-0-0-1` → `10.0.0.1`, `fd00--1` → `fd00::1`. */
+function podAddress(label: string): string {
+  const dashes = label.length - label.replaceAll('-', '').length;
+  return dashes === 3 && !label.includes('--')
+    ? label.replaceAll('-', '.')
+    : label.replaceAll('-', ':');
+}
+
+/** IPv4 in IPv6's clothes (`::ffff:a.b.c.d`) is answered as IPv4, as CoreDNS does it. */
+function unmapped(address: Uint8Array): Uint8Array {
+  if (address.length === 4 || address[10] !== 0xff || address[11] !== 0xff) return address;
+  return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;
+}
+
+function zoneIs(reader: EndpointReader, zone: string): boolean {
+  if (reader.zoneLength !== zone.length) return false;
+  for (let i = 0; i < zone.length; i++)
+    if (reader.bytes[reader.zoneAt + i] !== zone.charCodeAt(i)) return false;
+  return true;
+}
+
+function lower(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte;
+}

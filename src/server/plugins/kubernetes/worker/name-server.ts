@@ -1,0 +1,104 @@
+/** The zone's name servers: services that lead to this server. */
+import { TYPE } from '../../../wire/iana.ts';
+import type { WireName } from '../../../wire/name.ts';
+import { SECTION } from '../../../wire/writer.ts';
+import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import { EndpointReader } from '../contract/endpoint-encoding.ts';
+import type { ReplyBuilder } from './reply-builder.ts';
+import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
+
+interface NameServer {
+  /** Labels below the zone. */
+  readonly labels: readonly string[];
+  readonly address: Uint8Array;
+}
+
+const reader = new EndpointReader();
+const fallback = ['ns', 'dns'];
+
+/**
+ * The name servers of a zone: services with an endpoint at one of this server's own addresses, by
+ * their names and addresses (headless ones endpoint by endpoint). Without any, `ns.dns.ZONE` with
+ * the own addresses.
+ */
+export function nameServers(cluster: Cluster, own: readonly Uint8Array[]): readonly NameServer[] {
+  const found = new Map<string, NameServer>();
+  let known = false;
+  const add = (labels: readonly string[], bytes: Uint8Array, at: number, length: number): void => {
+    const address = new Uint8Array(bytes.subarray(at, at + length));
+    found.set(`${labels.join('.')} ${address.join('.')}`, { labels, address });
+  };
+  for (const address of own) {
+    for (const service of cluster.servicesBehind(address, 0, address.length)) {
+      known = true;
+      for (const slice of slicesWith(service, address)) addService(service, slice, add);
+    }
+  }
+  return known ? [...found.values()] : own.map((address) => ({ labels: fallback, address }));
+}
+
+type Add = (labels: readonly string[], bytes: Uint8Array, at: number, length: number) => void;
+
+function addService(service: ServiceRecord, slice: SliceRecord, add: Add): void {
+  if (service.form === 'cluster') {
+    eachAddress(service, (bytes, at, length) => add(serviceLabels(service), bytes, at, length));
+  }
+  if (service.form !== 'headless') return;
+  reader.over(slice.endpoints);
+  while (reader.next()) {
+    if (!reader.named)
+      add(
+        endpointLabels(service, slice, reader.host),
+        reader.bytes,
+        reader.addressAt,
+        reader.addressLength,
+      );
+  }
+}
+
+function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] {
+  return service.slices.filter((slice) => {
+    reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (reader.named || reader.addressLength !== address.length) continue;
+      let same = 0;
+      while (same < address.length && reader.bytes[reader.addressAt + same] === address[same])
+        same++;
+      if (same === address.length) return true;
+    }
+    return false;
+  });
+}
+
+/** NS records of the apex, with addresses. */
+export function writeNameServers(builder: ReplyBuilder, servers: readonly NameServer[]): void {
+  const named = servers.map(({ labels, address }) => ({
+    target: builder.nameBelow(labels),
+    address,
+  }));
+  const seen = new Set<string>();
+  for (const { target } of named) {
+    if (target === null || seen.has(target.join())) continue;
+    seen.add(target.join());
+    builder.alias(TYPE.NS, target);
+  }
+  for (const { target, address } of named) {
+    if (target !== null) builder.address(SECTION.additional, target, address, 0, address.length);
+  }
+}
+
+/** A or AAAA of `ns.dns`: the addresses of all name servers. */
+export function writeServerAddresses(
+  builder: ReplyBuilder,
+  servers: readonly NameServer[],
+  type: number,
+  owner: WireName | null = null,
+): void {
+  const length = type === TYPE.A ? 4 : 16;
+  const seen = new Set<string>();
+  for (const { address } of servers) {
+    if (address.length !== length || seen.has(address.join())) continue;
+    seen.add(address.join());
+    builder.address(SECTION.answer, owner, address, 0, length);
+  }
+}

@@ -1,0 +1,33 @@
+/** A worker's end of the data set. */
+import type { Replica } from '../../../engine/contract/data-set.ts';
+import { Cluster } from './cluster.ts';
+import type { ClusterFact, TriggerTimes } from '../contract/facts.ts';
+
+/** A worker's copy of what the control part knows of the cluster. */
+export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
+  /** The data to answer from; always the same object. */
+  readonly cluster: Cluster = new Cluster();
+  /** Built from a snapshot that is still coming in; null: none is. */
+  #next: Cluster | null = null;
+
+  begin(): void {
+    this.#next = new Cluster();
+  }
+
+  apply(facts: readonly ClusterFact[]): TriggerTimes {
+    const cluster = this.#next ?? this.cluster;
+    const times: Record<'cluster' | 'headless', number[]> = { cluster: [], headless: [] };
+    for (const fact of facts) {
+      cluster.apply(fact);
+      if (fact.about !== 'slice' || fact.triggeredAt === 0) continue;
+      const form = cluster.serviceNamed(fact.namespace, fact.service)?.form;
+      if (form === 'cluster' || form === 'headless') times[form].push(fact.triggeredAt);
+    }
+    return times.cluster.length + times.headless.length > 0 ? times : undefined;
+  }
+
+  complete(): void {
+    if (this.#next !== null) this.cluster.replaceBy(this.#next);
+    this.#next = null;
+  }
+}

@@ -1,0 +1,196 @@
+/** Writing this plugin's replies. */
+import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
+import { NAME_MAX, type WireName } from '../../../wire/name.ts';
+import type { Query } from '../../../wire/query.ts';
+import type { Reply } from '../../../wire/reply.ts';
+import { SECTION, type MessageWriter, type Section } from '../../../wire/writer.ts';
+
+/** The plugin's name, as replies carry it. */
+export const PLUGIN = 'kubernetes';
+
+/** Bytes that one more record may need: three names and its fixed parts. */
+const RECORD_MAX = 3 * NAME_MAX + 64;
+
+/**
+ * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's
+ * spelling, which shows in SOA and in SRV targets (as CoreDNS). Names below the zone compress to
+ * pointers into the question.
+ */
+export class ReplyBuilder {
+  /** Seconds, of all records. */
+  readonly ttl: number;
+  readonly #writer: MessageWriter;
+  #zone: WireName = scratch;
+  #most = 0;
+  #answers = 0;
+  #full = false;
+
+  constructor(writer: MessageWriter, ttl: number) {
+    this.#writer = writer;
+    this.ttl = ttl;
+  }
+
+  /** The zone in the client's spelling. */
+  get zone(): WireName {
+    return this.#zone;
+  }
+
+  /** Records in the answer section so far. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** A record was left out, so TC is set. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /**
+   * Begins a reply; AA is always set.
+   * @param most once the reply has so many bytes, nothing more is written, and TC is set
+   */
+  begin(query: Query, zoneLength: number, most: number = MESSAGE_MAX): void {
+    const end = query.start + HEADER.SIZE + query.nameLength;
+    this.#zone = query.bytes.subarray(end - zoneLength, end);
+    this.#answers = 0;
+    this.#full = false;
+    this.#most = Math.min(most, MESSAGE_MAX - RECORD_MAX);
+    this.#writer.reply(query, FLAG.AA);
+  }
+
+  /**
+   * A name below the zone, in the client's spelling of it; null if it would be too long or a label
+   * is none. An own copy.
+   */
+  nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
+    return nameBelow(labels, zone);
+  }
+
+  /** An A or AAAA record, by the address's length. */
+  address(
+    section: Section,
+    owner: WireName | null,
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+  ): void {
+    if (!this.#room(section)) return;
+    this.#writer.record(
+      section,
+      owner,
+      length === 4 ? TYPE.A : TYPE.AAAA,
+      this.ttl,
+      bytes,
+      at,
+      length,
+    );
+  }
+
+  /** An SRV record of the question's name. */
+  srv(weight: number, port: number, target: WireName): void {
+    if (!this.#room(SECTION.answer)) return;
+    const writer = this.#writer;
+    writer.open(SECTION.answer, null, TYPE.SRV, this.ttl);
+    writer.u16(0);
+    writer.u16(weight);
+    writer.u16(port);
+    writer.name(target, false);
+    writer.close();
+  }
+
+  /** A record of the question's name whose data is one name: CNAME, NS, PTR. */
+  alias(type: number, target: WireName, owner: WireName | null = null): void {
+    if (!this.#room(SECTION.answer)) return;
+    this.#writer.open(SECTION.answer, owner, type, this.ttl);
+    this.#writer.name(target);
+    this.#writer.close();
+  }
+
+  text(text: string, ttl: number): void {
+    this.#room(SECTION.answer);
+    const writer = this.#writer;
+    writer.open(SECTION.answer, null, TYPE.TXT, ttl);
+    writer.u8(text.length);
+    for (let i = 0; i < text.length; i++) writer.u8(text.charCodeAt(i));
+    writer.close();
+  }
+
+  /** The zone's SOA record. */
+  soa(section: Section, serial: number): void {
+    this.#room(section);
+    writeSoa(this.#writer, section, this.#zone, this.ttl, serial);
+  }
+
+  finish(): Reply {
+    return this.#writer.finish(RCODE.NOERROR, PLUGIN);
+  }
+
+  abandon(): void {
+    this.#writer.abandon();
+  }
+
+  /** A whole reply without answers: SOA in the authority section. */
+  negative(query: Query, zoneLength: number, rcode: number, serial: number): Reply {
+    this.begin(query, zoneLength);
+    this.soa(SECTION.authority, serial);
+    return this.#writer.finish(rcode, PLUGIN);
+  }
+
+  #room(section: Section): boolean {
+    if (this.#writer.length >= this.#most) {
+      if (!this.#full) this.#writer.cut();
+      this.#full = true;
+      return false;
+    }
+    if (section === SECTION.answer) this.#answers++;
+    return true;
+  }
+}
+
+/** A name below a zone; null if it would be too long or a label is none. An own copy. */
+export function nameBelow(labels: readonly string[], zone: WireName): WireName | null {
+  let at = 0;
+  for (const label of labels) {
+    if (at + 1 + label.length + zone.length > NAME_MAX || !LABEL.test(label)) return null;
+    scratch[at++] = label.length;
+    for (let i = 0; i < label.length; i++) scratch[at++] = label.charCodeAt(i);
+  }
+  const whole = scratch.slice(0, at + zone.length);
+  whole.set(zone, at);
+  return whole;
+}
+
+/**
+ * Writes a zone's SOA record: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as CoreDNS
+ * has it.
+ */
+export function writeSoa(
+  writer: MessageWriter,
+  section: Section,
+  zone: WireName,
+  ttl: number,
+  serial: number,
+): void {
+  writer.open(section, zone, TYPE.SOA, Math.min(ttl, SOA_TTL_MAX));
+  writer.bytes(NS_DNS);
+  writer.name(zone);
+  writer.bytes(HOSTMASTER);
+  writer.name(zone);
+  writer.u32(serial);
+  writer.u32(7200);
+  writer.u32(1800);
+  writer.u32(86_400);
+  writer.u32(ttl);
+  writer.close();
+}
+
+const scratch = new Uint8Array(NAME_MAX + 1);
+/**
+ * What may stand as a label: a dot or a backslash in it would change the name for programs that
+ * read it as text.
+ */
+const LABEL = /^[^.\\]{1,63}$/;
+const SOA_TTL_MAX = 300;
+/** Labels without an end: the zone's name follows. */
+const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);
+const HOSTMASTER = Uint8Array.from([10, ...Buffer.from('hostmaster')]);

@@ -1,0 +1,327 @@
+/** The plugin's zones as records, for transfer. */
+import { parseAddress } from '../../../base/ip.ts';
+import { TYPE } from '../../../wire/iana.ts';
+import { foldName, suffixAt, type WireName } from '../../../wire/name.ts';
+import { SECTION, type WriteRecord } from '../../../wire/writer.ts';
+import type { RecordStream, Transferable, TransferSource } from '../../../zone/transfer-source.ts';
+import { externalTarget } from './alias.ts';
+import { DNS_VERSION, DNS_VERSION_TTL } from './answer.ts';
+import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import { EndpointReader, type EndpointPort } from '../contract/endpoint-encoding.ts';
+import type { ClusterZone } from './lookup.ts';
+import { nameServers } from './name-server.ts';
+import { isReverseZone } from '../contract/options.ts';
+import { nameBelow, writeSoa } from './reply-builder.ts';
+import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
+
+/** What a transfer is made of: the directive's options as far as they show in it. */
+export interface ClusterTransferParts {
+  readonly cluster: Cluster;
+  readonly zones: readonly ClusterZone[];
+  readonly ttl: number;
+  /** Only these namespaces are there; null: all. */
+  readonly namespaces: ReadonlySet<string> | null;
+  readonly ignoreEmpty: boolean;
+  /** This server's addresses. */
+  readonly own: readonly Uint8Array[];
+}
+
+/**
+ * The forward zones, once everything has been listed. No NOTIFY is sent: the zone of a busy cluster
+ * changes all the time, and secondaries follow the timers of its SOA record.
+ */
+export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
+  return {
+    find(name, length) {
+      const zone = parts.zones.find(
+        ({ wire }) => wire.length === length && suffixAt(name, wire, length) === 0,
+      );
+      const given = zone !== undefined && !isReverseZone(zone.text) && parts.cluster.synced;
+      return given ? transferable(zone, parts) : null;
+    },
+    watch: () => () => undefined,
+  };
+}
+
+function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transferable {
+  const { cluster } = parts;
+  const serial = zone.multicluster ? cluster.importedSerial : cluster.serial;
+  return {
+    zone: zone.text,
+    serial,
+    history: [],
+    records: (): RecordStream => {
+      const records = recordsOf(zone, serial, parts);
+      let write: WriteRecord = nothing;
+      return {
+        next() {
+          const { done, value } = records.next();
+          if (done === true) return 'end';
+          if (value === null) return 'pause';
+          write = value;
+          return 'record';
+        },
+        size: RECORD_MAX,
+        write: (to) => write(to),
+      };
+    },
+  };
+}
+
+/** An owner and another name, with the few bytes that stand around them. */
+const RECORD_MAX = 600;
+
+const nothing: WriteRecord = () => undefined;
+
+/** null: enough for one turn. */
+type TransferRecords = Generator<WriteRecord | null, void, undefined>;
+
+/**
+ * How many endpoints of one service are written before queries are served again: some 5 ms of work.
+ */
+const ENDPOINTS_A_TURN = 1000;
+
+/**
+ * Each name of the transfer has all records that a query for it gives, names of ports SRV records
+ * only: servers take addresses at names with underscores for mistakes. Services are noted down when
+ * the first record after the SOA is asked for; what they are made of is replaced when it changes,
+ * not changed, so the transfer stays at that moment. The records of a service are made when it is
+ * its turn.
+ */
+function* recordsOf(
+  zone: ClusterZone,
+  serial: number,
+  parts: ClusterTransferParts,
+): TransferRecords {
+  const { cluster, ttl, namespaces, ignoreEmpty, own } = parts;
+  const { wire } = zone;
+  yield (to) => writeSoa(to, SECTION.answer, wire, ttl, serial);
+  const services: Snapshot[] = [];
+  for (const service of cluster.all(zone.multicluster)) {
+    const hidden = namespaces !== null && !namespaces.has(service.namespace.name);
+    if (!hidden && !(ignoreEmpty && isEmpty(service))) services.push(snapshotOf(service));
+  }
+  const servers = nameServers(cluster, own);
+  const targets = servers.map(({ labels }) => nameBelow(labels, wire)).filter(isName);
+  for (const target of distinct(targets)) yield record(wire, TYPE.NS, ttl, nameData(target));
+  const itself = nameBelow(['ns', 'dns'], wire);
+  if (itself !== null) {
+    for (const address of distinct(servers.map(({ address: one }) => one)))
+      yield addressRecord(itself, ttl, address);
+  }
+  const version = nameBelow(['dns-version'], wire);
+  const text = Uint8Array.from([DNS_VERSION.length, ...Buffer.from(DNS_VERSION)]);
+  if (version !== null) yield record(version, TYPE.TXT, DNS_VERSION_TTL, (to) => to.bytes(text));
+  for (const service of services) {
+    const owner = nameBelow(serviceLabels(service.live), wire);
+    if (owner === null) continue;
+    if (service.form === 'external') yield* aliasRecords(owner, service, ttl);
+    else if (service.form === 'cluster') yield* clusterRecords(owner, service, wire, ttl);
+    else yield* headlessRecords(owner, service, wire, ttl);
+  }
+}
+
+/** A service as it was when the transfer began. */
+interface Snapshot extends Pick<
+  ServiceRecord,
+  'form' | 'addresses' | 'ports' | 'external' | 'slices'
+> {
+  /** The service as it changes; its names do not. */
+  readonly live: ServiceRecord;
+}
+
+function snapshotOf(live: ServiceRecord): Snapshot {
+  const { form, addresses, ports, external, slices } = live;
+  return { form, addresses, ports, external, slices, live };
+}
+
+function isEmpty({ form, slices }: Pick<ServiceRecord, 'form' | 'slices'>): boolean {
+  return form === 'cluster' && slices.every(({ endpoints }) => endpoints === '');
+}
+
+function* aliasRecords(owner: WireName, { external }: Snapshot, ttl: number): TransferRecords {
+  const target = parseAddress(external) === null ? externalTarget(external) : null;
+  if (target !== null) yield record(owner, TYPE.CNAME, ttl, nameData(target));
+}
+
+function* clusterRecords(
+  owner: WireName,
+  service: Snapshot,
+  zone: WireName,
+  ttl: number,
+): TransferRecords {
+  const addresses: Uint8Array[] = [];
+  eachAddress(service, (bytes, at, length) =>
+    addresses.push(new Uint8Array(bytes.subarray(at, at + length))),
+  );
+  for (const { name, takes } of namesOf(owner, service, service.ports, zone)) {
+    if (name === owner)
+      for (const address of distinct(addresses)) yield addressRecord(name, ttl, address);
+    const ports = service.ports.filter(takes);
+    const entries = ports.flatMap(({ port }) => addresses.map(() => ({ target: owner, port })));
+    yield* serviceRecords(name, ttl, entries);
+  }
+}
+
+interface EndpointSeen {
+  readonly slice: SliceRecord;
+  readonly address: Uint8Array;
+  /** The address is a domain name. */
+  readonly named: boolean;
+  /** What SRV records point to. */
+  readonly target: WireName | null;
+  /** The endpoint's own name; null: it has none. */
+  readonly own: WireName | null;
+}
+
+function* headlessRecords(
+  owner: WireName,
+  service: Snapshot,
+  zone: WireName,
+  ttl: number,
+): TransferRecords {
+  const endpoints: EndpointSeen[] = [];
+  const hosts = new Map<string, EndpointSeen[]>();
+  let turn = 0;
+  for (const slice of service.slices) {
+    // Others read with it while this waits.
+    const reader = new EndpointReader();
+    for (reader.over(slice.endpoints); reader.next();) {
+      if (++turn % ENDPOINTS_A_TURN === 0) yield null;
+      const { named, addressAt, addressLength } = reader;
+      const address = new Uint8Array(reader.bytes.subarray(addressAt, addressAt + addressLength));
+      const own = nameBelow(endpointLabels(service.live, slice, reader.host), zone);
+      const endpoint = { slice, address, named, own, target: named ? address : own };
+      endpoints.push(endpoint);
+      if (own === null) continue;
+      const key = keyOf(foldName(own));
+      const same = hosts.get(key);
+      if (same === undefined) hosts.set(key, [endpoint]);
+      else same.push(endpoint);
+    }
+  }
+  const ports = service.slices.flatMap((slice) => slice.ports);
+  for (const { name, takes } of namesOf(owner, service, ports, zone)) {
+    const there = endpoints.filter(({ slice }) => slice.ports.some(takes));
+    if (name === owner) yield* endpointRecords(name, ttl, there);
+    else yield* endpointServices(name, ttl, there, takes);
+  }
+  for (const group of hosts.values()) yield* endpointRecords(group[0]!.own!, ttl, group);
+}
+
+/**
+ * A name with addresses has no alias, and one with an alias nothing else (RFC 2181 section 10.1).
+ */
+function* endpointRecords(
+  owner: WireName,
+  ttl: number,
+  endpoints: readonly EndpointSeen[],
+): TransferRecords {
+  const addresses = endpoints.filter(({ named }) => !named).map(({ address }) => address);
+  if (addresses.length === 0) {
+    const [first] = endpoints.map(({ address }) => address).toSorted(Buffer.compare);
+    if (first !== undefined) yield record(owner, TYPE.CNAME, ttl, nameData(first));
+    return;
+  }
+  for (const address of distinct(addresses)) yield addressRecord(owner, ttl, address);
+  yield* endpointServices(owner, ttl, endpoints, () => true);
+}
+
+function* endpointServices(
+  owner: WireName,
+  ttl: number,
+  endpoints: readonly EndpointSeen[],
+  takes: (port: EndpointPort) => boolean,
+): TransferRecords {
+  const entries: SrvTarget[] = [];
+  for (const { slice, target } of endpoints) {
+    if (target === null) continue;
+    for (const port of slice.ports) if (takes(port)) entries.push({ target, port: port.port });
+  }
+  yield* serviceRecords(owner, ttl, entries);
+}
+
+interface SrvTarget {
+  readonly target: WireName;
+  /** -1: has no SRV record, but counts for the weight. */
+  readonly port: number;
+}
+
+function* serviceRecords(
+  owner: WireName,
+  ttl: number,
+  entries: readonly SrvTarget[],
+): TransferRecords {
+  const weight = weightOf(entries.length);
+  const seen = new Set<string>();
+  for (const { target, port } of entries) {
+    const key = `${port} ${keyOf(target)}`;
+    if (port < 0 || seen.has(key)) continue;
+    seen.add(key);
+    yield record(owner, TYPE.SRV, ttl, (to) => {
+      to.u16(0);
+      to.u16(weight);
+      to.u16(port);
+      to.name(target, false);
+    });
+  }
+}
+
+interface PortName {
+  readonly name: WireName;
+  readonly takes: (port: EndpointPort) => boolean;
+}
+
+/** The service's name, and that of each port that has one. */
+function* namesOf(
+  owner: WireName,
+  service: Snapshot,
+  ports: readonly EndpointPort[],
+  zone: WireName,
+): Generator<PortName> {
+  yield { name: owner, takes: () => true };
+  const seen = new Set<string>();
+  for (const { name: port, protocol } of ports) {
+    const labels = [`_${port}`, `_${protocol}`];
+    if (port === '' || protocol === '' || seen.has(labels.join('.'))) continue;
+    seen.add(labels.join('.'));
+    const name = nameBelow([...labels, ...serviceLabels(service.live)], zone);
+    const takes = (one: EndpointPort): boolean => one.name === port && one.protocol === protocol;
+    if (name !== null) yield { name, takes };
+  }
+}
+
+function record(owner: WireName, type: number, ttl: number, data: WriteRecord): WriteRecord {
+  return (to) => {
+    to.open(SECTION.answer, owner, type, ttl);
+    data(to);
+    to.close();
+  };
+}
+
+function addressRecord(owner: WireName, ttl: number, address: Uint8Array): WriteRecord {
+  return record(owner, address.length === 4 ? TYPE.A : TYPE.AAAA, ttl, (to) => to.bytes(address));
+}
+
+function nameData(name: WireName): WriteRecord {
+  return (to) => to.name(name);
+}
+
+/** Each once, in their order. */
+function* distinct(all: readonly Uint8Array[]): Generator<Uint8Array> {
+  const seen = new Set<string>();
+  for (const one of all) {
+    const key = keyOf(one);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield one;
+  }
+}
+
+function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+function isName(name: WireName | null): name is WireName {
+  return name !== null;
+}

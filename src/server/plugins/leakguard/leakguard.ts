@@ -1,0 +1,285 @@
+/** `leakguard`: names that cannot exist outside are not asked for outside. */
+import { rest } from '../../corefile/positions.ts';
+import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, domainName, integer } from '../../corefile/values.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { ClientPrefix } from '../../engine/contract/client-prefix.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { parseName, ROOT, type WireName } from '../../wire/name.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { SECTION, type Section } from '../../wire/writer.ts';
+import { ZoneDirectory } from '../../zone/zone-directory.ts';
+import {
+  localZones,
+  namesInside,
+  type InsideName,
+  type LocalZone,
+  type Reason,
+} from './local-zones.ts';
+import { labelsOf, reverseNameIn, splitAtDots, teredoClient } from './other-spellings.ts';
+
+const syntax = directive({
+  name: 'leakguard',
+  summary: 'keeps names of the cluster, single labels and private reverse names from upstreams',
+  repeat: 'once',
+  args: {
+    zones: rest(domainName('ZONE'), {
+      help: 'names that only the cluster knows (default cluster.local)',
+    }),
+  },
+  properties: {
+    allow: list(
+      'allow',
+      choice('single_labels', 'private_reverse', 'special_names', 'impossible_names'),
+      {
+        help: 'what goes to upstreams all the same',
+      },
+    ),
+    search: zoneList('search', {
+      isStrict: true,
+      help: "search domains of the nodes: what is a name of the cluster's with one of them behind it stays here, too",
+    }),
+    except: zoneList('except', {
+      isStrict: true,
+      help: 'names that go to upstreams all the same',
+    }),
+    ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
+      default: 300,
+      help: 'how long clients may remember that there is nothing',
+    }),
+    reportOnly: flag('report_only', { help: 'keeps nothing back: only counts what would be' }),
+  },
+});
+
+/**
+ * Types that validating resolvers, and resolvers that look for name servers, ask of top-level
+ * domains.
+ */
+const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
+/** As the empty zones of RFC 6303 section 3 have it. */
+const mailbox = parseName('nobody.invalid.');
+
+/** Answers for local zones as RFC 6303 demands, in front of forwarding plugins. */
+export const leakguard: Plugin = definePlugin({
+  syntax,
+  setup: (options, context, next) => new LeakGuard(options, context, next).link,
+});
+
+class LeakGuard {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #zones = new ZoneDirectory<LocalZone>();
+  readonly #except: ZoneMatch;
+  readonly #inside: readonly InsideName[];
+  readonly #singleLabels: boolean;
+  readonly #impossible: boolean;
+  readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
+  readonly #stopped: (route: Route, reason: Reason) => void;
+  readonly #client = new ClientPrefix(32, 128);
+  readonly #offenders: TopKeys;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
+    const allowed = new Set(options.allow.map((word) => reasons[word]));
+    // If two zones have the same name, the first one counts.
+    for (const zone of localZones(clusters, options.search ?? [], allowed).toReversed())
+      this.#zones.put(zone);
+    this.#except = new ZoneMatch(options.except ?? []);
+    this.#inside = namesInside(clusters);
+    this.#singleLabels = !allowed.has('single_label');
+    this.#impossible = !allowed.has('impossible_name');
+    this.#errors = {
+      cluster: because('names of the cluster are not asked for outside'),
+      single_label: because('single labels are not asked for outside'),
+      private_reverse: because('private addresses have no names outside (RFC 6303)'),
+      impossible_name: because('there is no top-level domain that is written so'),
+      special_name: because('a special-use name is not asked for outside (RFC 6761)'),
+    };
+    const { metrics, clock } = context;
+    this.#stopped = counter(context);
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_leakguard_top_clients',
+      help: 'Names kept from upstreams of late, for the ten clients that have asked for most of them.',
+      label: 'client',
+      width: 16,
+      print: this.#client.print,
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    const { folded, nameLength, type } = query;
+    if (this.#except.holds(query)) return this.#next(query);
+    const zone = this.#zones.find(folded, nameLength);
+    if (zone !== null) {
+      const top = nameLength === zone.origin.length;
+      // Whether the zone is signed is for its parent to say, and the parent is public.
+      if (top && type === TYPE.DS && zone.registered) return this.#next(query);
+      return this.#stop(query, zone.reason, zone.origin, top);
+    }
+    if (nameLength > 1 && folded[0]! + 2 === nameLength) {
+      return this.#singleLabels && !infrastructure.has(type)
+        ? this.#stop(query, 'single_label', ROOT, false)
+        : this.#next(query);
+    }
+    const inside = this.#insideOf(folded, nameLength);
+    if (inside !== null)
+      return this.#stop(query, inside.reason, folded.slice(inside.at, nameLength), false);
+    if (this.#impossible && !isPossible(folded, nameLength))
+      return this.#stop(query, 'impossible_name', ROOT, false);
+    const meant = splitAtDots(folded, nameLength);
+    const reason = meant === null ? null : this.#reasonFor(meant);
+    return reason === null ? this.#next(query) : this.#stop(query, reason, ROOT, false);
+  };
+
+  /** Why this name stays here; null: it is one of the outside. */
+  #reasonFor(name: WireName): Reason | null {
+    if (this.#except.holdsName(name)) return null;
+    const zone = this.#zones.find(name, name.length);
+    return (zone ?? this.#insideOf(name, name.length))?.reason ?? null;
+  }
+
+  /**
+   * What stays here although something stands behind it, or as it is spelled in another way: where
+   * its zone begins in the name, and why.
+   */
+  #insideOf(
+    name: Uint8Array,
+    length: number,
+  ): { readonly at: number; readonly reason: Reason } | null {
+    const at = this.#clusterNameIn(name, length);
+    if (at >= 0) return { at, reason: 'cluster' };
+    const reverse = reverseNameIn(name, length);
+    if (reverse === null) return null;
+    const { labels } = reverse;
+    const zone = this.#privateZone(reverse.name);
+    if (zone !== null)
+      return { at: labels.at(1 - labelsOf(zone).length) ?? 0, reason: 'private_reverse' };
+    const client = teredoClient(reverse.name);
+    return client === null || this.#privateZone(client) === null
+      ? null
+      : { at: labels[1]!, reason: 'private_reverse' };
+  }
+
+  #privateZone(name: WireName): WireName | null {
+    const zone = this.#zones.find(name, name.length);
+    return zone?.reason === 'private_reverse' && !this.#except.holdsName(name) ? zone.origin : null;
+  }
+
+  /**
+   * Where the cluster's zone begins in a name that has something behind it: a client's search path
+   * made it of a name of the cluster (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
+   */
+  #clusterNameIn(name: Uint8Array, length: number): number {
+    for (let at = 0; at < length - 1; at += name[at]! + 1)
+      for (const { bytes, zoneAt } of this.#inside)
+        if (at + bytes.length < length && holds(name, at, bytes)) return at + zoneAt;
+    return -1;
+  }
+
+  #stop(query: Query, reason: Reason, zone: WireName, top: boolean): ReturnType<Next> {
+    this.#stopped(query.route, reason);
+    const { bytes, length } = this.#client.read(query);
+    this.#offenders.add(bytes, 0, length);
+    return this.#options.reportOnly
+      ? this.#next(query)
+      : this.#answer(query, zone, top).with({ errors: this.#errors[reason] });
+  }
+
+  /** At the top of a zone there are SOA and NS, and below it nothing. */
+  #answer(query: Query, zone: WireName, top: boolean): Reply {
+    const { writer } = this.#context;
+    writer.reply(query, FLAG.AA);
+    if (!top) this.#writeSoa(SECTION.authority, zone);
+    else if (query.type === TYPE.SOA) this.#writeSoa(SECTION.answer, zone);
+    else if (query.type === TYPE.NS) {
+      writer.open(SECTION.answer, zone, TYPE.NS, this.#options.ttlSeconds);
+      writer.name(zone);
+      writer.close();
+    } else this.#writeSoa(SECTION.authority, zone);
+    return writer.finish(top ? RCODE.NOERROR : RCODE.NXDOMAIN, 'leakguard');
+  }
+
+  #writeSoa(section: Section, zone: WireName): void {
+    const { writer } = this.#context;
+    const { ttlSeconds } = this.#options;
+    writer.open(section, zone, TYPE.SOA, ttlSeconds);
+    writer.name(zone);
+    writer.name(mailbox);
+    for (const number of [1, 3600, 1200, 604_800, ttlSeconds]) writer.u32(number);
+    writer.close();
+  }
+}
+
+const reasons = {
+  single_labels: 'single_label',
+  private_reverse: 'private_reverse',
+  special_names: 'special_name',
+  impossible_names: 'impossible_name',
+} as const satisfies Record<string, Reason>;
+
+function because(text: string): readonly ExtendedError[] {
+  return [{ code: EDE.BLOCKED, text }];
+}
+
+/**
+ * Whether the last label is one that a top-level domain can have: letters first, then digits and
+ * hyphens (RFC 3696 section 2).
+ */
+function isPossible(name: Uint8Array, length: number): boolean {
+  if (length === 1) return true;
+  let last = 0;
+  for (let at = 0; at < length - 1; at += name[at]! + 1) last = at;
+  if (!isLetter(name[last + 1]!)) return false;
+  for (let at = last + 2; at < length - 1; at++) {
+    const byte = name[at]!;
+    if (!isLetter(byte) && !(byte >= DIGIT && byte < DIGIT + 10) && byte !== HYPHEN) return false;
+  }
+  return true;
+}
+
+const DIGIT = 0x30;
+const HYPHEN = 0x2d;
+const LETTER = 0x61;
+
+/** In a folded name. */
+function isLetter(byte: number): boolean {
+  return byte >= LETTER && byte < LETTER + 26;
+}
+
+function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
+  for (let i = 0; i < part.length; i++) if (name[at + i] !== part[i]) return false;
+  return true;
+}
+
+function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => void {
+  const stopped = metrics.counter(
+    'ndots_leakguard_stopped_total',
+    'Queries that were kept from upstreams, by the reason why nobody outside knows the name.',
+    ['server', 'view', 'reason'],
+  );
+  const countersOf = perRoute(({ server, view }) => ({
+    cluster: stopped.with(server, view, 'cluster'),
+    single_label: stopped.with(server, view, 'single_label'),
+    private_reverse: stopped.with(server, view, 'private_reverse'),
+    special_name: stopped.with(server, view, 'special_name'),
+    impossible_name: stopped.with(server, view, 'impossible_name'),
+  }));
+  return (route, reason) => countersOf(route)[reason].add(1);
+}

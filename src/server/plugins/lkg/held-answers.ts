@@ -1,0 +1,124 @@
+/** Commands that list and release the held answers of all workers. */
+import { Problem } from '../../base/problem.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import { NameError, parseName, printName } from '../../wire/name.ts';
+
+/** From a worker: it holds an answer, or no longer does. Empty: it is there. */
+export interface HeldAnswer {
+  readonly name: string;
+  readonly type: string;
+  /** Milliseconds since 1970; 0: it is over. */
+  readonly since: number;
+  readonly rcode: string;
+}
+
+/** To all workers: let go of this name; empty: of all. */
+export interface Release {
+  readonly release: string;
+}
+
+/** What one block says to `lkg/list`. */
+export interface HeldReport {
+  /** The addresses of the server block. */
+  readonly servers: readonly string[];
+  readonly zones: readonly string[];
+  readonly view: string;
+  readonly held: readonly {
+    readonly name: string;
+    readonly type: string;
+    /** When the upstream denied it first, and when it is let go (ISO 8601). */
+    readonly since: string;
+    readonly until: string;
+    /** What the upstream says. */
+    readonly rcode: string;
+  }[];
+}
+
+/** Answers in the list. */
+const LISTED_MAX = 10_000;
+
+/**
+ * One answer, and how many hold it: workers, and in each the answers with signatures and without.
+ */
+interface ListedAnswer {
+  readonly held: HeldAnswer;
+  /** When that was heard, by the monotonic clock, milliseconds. */
+  readonly at: number;
+  holders: number;
+}
+
+/** Offers the commands `lkg/list` (what is held) and `lkg/release` (of a name, or of all). */
+export class HeldAnswers {
+  readonly #context: ControlContext;
+  readonly #holdMs: number;
+  readonly #held = new Map<string, ListedAnswer>();
+
+  constructor(context: ControlContext, holdMs: number) {
+    this.#context = context;
+    this.#holdMs = holdMs;
+    context.onMessage((message) => this.#note(message as HeldAnswer));
+    context.offerCommand('lkg/list', () => Promise.resolve(this.#list()));
+    context.offerCommand('lkg/release', async (words) => this.#release(words.get('name') ?? ''));
+  }
+
+  #note(held: HeldAnswer): void {
+    const key = `${held.name} ${held.type}`;
+    const known = this.#held.get(key);
+    if (held.since === 0) {
+      if (known !== undefined && --known.holders === 0) this.#held.delete(key);
+    } else if (known !== undefined) known.holders++;
+    else {
+      if (this.#held.size >= LISTED_MAX) this.#expire();
+      if (this.#held.size < LISTED_MAX)
+        this.#held.set(key, { held, at: this.#context.clock.now(), holders: 1 });
+    }
+  }
+
+  /** Removes answers whose time is over: a worker that has ended reports no releases. */
+  #expire(): void {
+    const before = this.#context.clock.now() - this.#holdMs;
+    for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);
+  }
+
+  #list(): HeldReport {
+    this.#expire();
+    const { servers, zones, view } = this.#context;
+    const held = [...this.#held.values()].map(({ held: { name, type, since, rcode } }) => ({
+      name,
+      type,
+      since: new Date(since).toISOString(),
+      until: new Date(since + this.#holdMs).toISOString(),
+      rcode,
+    }));
+    const byName = held.toSorted((a, b) =>
+      `${a.name} ${a.type}` < `${b.name} ${b.type}` ? -1 : 1,
+    );
+    return { servers, zones, view, held: byName };
+  }
+
+  #release(text: string): { readonly released: string } {
+    const name = nameOf(text);
+    for (const [key, { held }] of this.#held)
+      if (name === '' || held.name === name) this.#held.delete(key);
+    this.#context.publish({ release: name } satisfies Release);
+    this.#context.log.info(`released by the operator: ${name === '' ? 'all names' : name}`);
+    return { released: name === '' ? '*' : name };
+  }
+}
+
+/** Absolute and in lower case; empty for `*`. @throws Problem `admin-wrong` */
+function nameOf(text: string): string {
+  if (text === '*') return '';
+  let why = 'which name?';
+  try {
+    if (text !== '') return printName(parseName(text)).toLowerCase();
+  } catch (error) {
+    if (!(error instanceof NameError)) throw error;
+    why = `${JSON.stringify(text)} is no name: ${error.message}`;
+  }
+  throw new Problem({
+    code: 'admin-wrong',
+    text: why,
+    remedy: 'Send name=NAME, or name=* for all names.',
+  });
+}

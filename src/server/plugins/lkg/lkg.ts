@@ -1,0 +1,312 @@
+/**
+ * `lkg`: the last known good answer of a popular name outlives the upstream's sudden "there is
+ * nothing".
+ */
+import { every } from '../../base/clock.ts';
+import { limit } from '../../base/limits.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import { zones } from '../../corefile/positions.ts';
+import { setting, zoneList } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { byteSize, duration, integer } from '../../corefile/values.ts';
+import type { Counter, Gauge } from '../../metrics/registry.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { classify, hasExpiredSignature } from '../../wire/classify.ts';
+import { EDE, FLAG, RCODE, rcodeName, TYPE, typeName } from '../../wire/iana.ts';
+import { readMessage, writeRecord } from '../../wire/message.ts';
+import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
+import { KnownGood, type GoodAnswer } from './known-good.ts';
+
+/** A name takes about 300 bytes, and its answers. */
+const namesLimit = limit({ default: 2000, min: 16, max: 100_000 });
+const askedLimit = limit({ default: 3, min: 1, max: 1000 });
+const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30 });
+
+const syntax = directive({
+  name: 'lkg',
+  summary:
+    'keeps the last known good answers of popular names when upstreams suddenly say there is nothing',
+  repeat: 'once',
+  args: {
+    zones: zones({ help: 'names that are looked after', noNumbers: 'Write: lkg { hold 1h }' }),
+  },
+  properties: {
+    holdMs: setting('hold', duration('DURATION', { minMs: 1000, maxMs: 24 * 3600_000 }), {
+      default: 900_000,
+      help: 'how long an answer is kept against the word of the upstream, at most',
+    }),
+    asked: setting('asked', integer('COUNT', askedLimit), {
+      default: askedLimit.default,
+      help: 'how often a name has to have been answered by upstreams to be popular',
+    }),
+    names: setting('names', integer('COUNT', namesLimit), {
+      default: namesLimit.default,
+      help: 'names that are counted, the most popular ones',
+    }),
+    bytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
+      default: bytesLimit.default,
+      help: 'memory for their answers',
+    }),
+    except: zoneList('except', {
+      isStrict: true,
+      help: 'names that are not looked after, besides cluster.local',
+    }),
+  },
+  retired: {
+    admin:
+      'write `admin` in the server block, which takes the commands lkg/list and lkg/release; delete the line',
+  },
+});
+
+/** Seconds that a held answer may be remembered (RFC 8767 section 4). */
+const TTL_SECONDS = 30;
+const AGE_MS = 6 * 3600_000;
+const LOG_MS = 60_000;
+
+const kept: readonly ExtendedError[] = [
+  {
+    code: EDE.STALE_ANSWER,
+    text: 'last known good answer: the upstream says that there is nothing',
+  },
+];
+
+/**
+ * Watches what upstreams answer, and keeps popular names for a while when they are suddenly gone.
+ */
+export const lkg: Plugin = definePlugin({
+  syntax,
+  control: ({ holdMs }, context) => void new HeldAnswers(context, holdMs),
+  setup: (options, context, next) => new Guard(options, context, next).link,
+});
+
+class Guard {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #here: ZoneMatch;
+  readonly #except: ZoneMatch;
+  readonly #good: KnownGood;
+  readonly #replies: Counter;
+  readonly #held: Gauge;
+  readonly #names: Gauge;
+  readonly #top: TopKeys;
+  readonly #turned: Digest;
+  readonly #returned: Digest;
+  readonly #expired: Digest;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    const { metrics, clock } = context;
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    this.#here = new ZoneMatch(options.zones);
+    this.#except = new ZoneMatch(['cluster.local.', ...(options.except ?? [])]);
+    this.#good = new KnownGood(options);
+    this.#replies = metrics
+      .counter(
+        'ndots_lkg_held_replies_total',
+        'Replies of upstreams that said there is nothing, in whose place the last good answer was given.',
+        [],
+      )
+      .with();
+    this.#held = metrics
+      .gauge('ndots_lkg_held_answers', 'Answers that are kept against the word of upstreams.', [])
+      .with();
+    this.#names = metrics
+      .gauge('ndots_lkg_names', 'Names whose answers by upstreams are counted.', [])
+      .with();
+    this.#top = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_lkg_top_names',
+      help: 'Held replies of late, for the ten names that have most of them.',
+      label: 'name',
+      width: NAME_MAX,
+      print: printName,
+    });
+    const aging = every(clock, AGE_MS, () => this.#good.age());
+    const { log } = context;
+    this.#turned = new Digest((count, example) =>
+      log.warning(
+        `upstreams say that there is nothing where there was: ${count} answers of popular names are kept, such as ${example}`,
+      ),
+    );
+    this.#returned = new Digest((count, example) =>
+      log.info(`${count} answers that were kept are there again, such as ${example}`),
+    );
+    this.#expired = new Digest((count, example) =>
+      log.warning(
+        `${count} answers are let go, after upstreams have denied them for all of "hold", such as ${example}`,
+      ),
+    );
+    const digests = [this.#turned, this.#returned, this.#expired];
+    const telling = every(clock, LOG_MS, () => {
+      for (const digest of digests) digest.tell(clock.now());
+    });
+    context.onMessage((message) => this.#release((message as Release).release));
+    context.onStop(() => {
+      aging.cancel();
+      telling.cancel();
+      this.#top.close();
+    });
+  }
+
+  readonly link: Next = (query) => {
+    if (!query.isStandard || !this.#here.holds(query) || this.#except.holds(query))
+      return this.#next(query);
+    const reply = this.#next(query);
+    return isLater(reply) ? andThen(reply, this.#judge, query.keep()) : this.#judge(reply, query);
+  };
+
+  readonly #judge = (reply: Reply, query: Query): Reply => {
+    switch (classify(reply, query.type)) {
+      case 'answer':
+        return this.#took(reply, query);
+      case 'nxdomain':
+      case 'nodata':
+      case 'empty':
+        return this.#denied(reply, query);
+      default:
+        // Behind an alias, or without SOA, it is no less believed by clients.
+        return reply.rcode === RCODE.NXDOMAIN ? this.#denied(reply, query) : reply;
+    }
+  };
+
+  #took(reply: Reply, query: Query): Reply {
+    const good = this.#good;
+    const before = good.held > 0 ? KnownGood.among(good.answers(query), query) : null;
+    good.took(query, reply);
+    this.#names.set(good.size);
+    this.#held.set(good.held);
+    if (before !== null && before.since >= 0) {
+      this.#returned.note(`${query.name} ${typeName(query.type)}`, this.#context.clock.now());
+      this.#post(query, before, 0, reply.rcode);
+      this.#held.set(good.held);
+    }
+    return reply;
+  }
+
+  #denied(reply: Reply, query: Query): Reply {
+    const answers = this.#good.answers(query);
+    if (answers.length === 0) return reply;
+    const now = this.#context.clock.now();
+    const answer = KnownGood.fitting(answers, query);
+    if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
+      return reply;
+    // NXDOMAIN denies all types: the time of all begins with it, and ends, whichever are asked for.
+    const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
+    const held = denied.filter((each) => this.#holds(each, query, reply, now));
+    if (held.length === 0) return reply;
+    // There may be no data of this type, but as long as another type is held the name exists.
+    return answer === null || !held.includes(answer)
+      ? this.#count(noData(reply), query)
+      : this.#count(this.#kept(answer, query), query);
+  }
+
+  /** The answer as it is given. Who does not want signatures has the records alone. */
+  #kept(answer: GoodAnswer, query: Query): Reply {
+    const { reply } = answer;
+    if (query.dnssecOk || !KnownGood.isSigned(answer))
+      return reply.with({ ttl: TTL_SECONDS, errors: kept });
+    const { writer } = this.#context;
+    const { answer: records } = readMessage(reply.bytes.subarray(reply.start, reply.end));
+    writer.reply(query, reply.flags & (FLAG.AA | FLAG.RA));
+    for (const record of records)
+      if (record.type !== TYPE.RRSIG)
+        writeRecord(writer, SECTION.answer, { ...record, ttl: TTL_SECONDS });
+    return writer.finish(RCODE.NOERROR, reply.plugin).with({ errors: kept });
+  }
+
+  /**
+   * Whether the answer is still kept; the first time it begins, and when its time is over it goes.
+   */
+  #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
+    const good = this.#good;
+    if (answer.since < 0) {
+      good.hold(answer, now);
+      this.#held.set(good.held);
+      this.#post(query, answer, this.#context.clock.wall(), reply.rcode);
+      this.#turned.note(`${query.name} ${typeName(answer.type)} (${rcodeName(reply.rcode)})`, now);
+      return true;
+    }
+    if (now - answer.since < this.#options.holdMs) return true;
+    good.release(query.folded.subarray(0, query.nameLength), (each) => each === answer);
+    this.#held.set(good.held);
+    this.#post(query, answer, 0, reply.rcode);
+    this.#expired.note(`${query.name} ${typeName(answer.type)}`, now);
+    return false;
+  }
+
+  #count(reply: Reply, query: Query): Reply {
+    this.#replies.add(1);
+    this.#top.add(query.folded, 0, query.nameLength);
+    return reply;
+  }
+
+  #release(name: string): void {
+    this.#good.release(name === '' ? null : foldName(parseName(name)), ({ since }) => since >= 0);
+    this.#held.set(this.#good.held);
+  }
+
+  #post(query: Query, { type }: GoodAnswer, since: number, rcode: number): void {
+    this.#context.post({
+      name: query.name,
+      type: typeName(type),
+      since,
+      rcode: rcodeName(rcode),
+    } satisfies HeldAnswer);
+  }
+
+  #wallSeconds(): number {
+    return Math.floor(this.#context.clock.wall() / 1000);
+  }
+}
+
+/** Events of one kind for the log: the first at once, then one line a minute with their number. */
+class Digest {
+  readonly #print: (count: number, example: string) => void;
+  #count = 0;
+  #example = '';
+  #toldAt = -LOG_MS;
+
+  constructor(print: (count: number, example: string) => void) {
+    this.#print = print;
+  }
+
+  note(example: string, now: number): void {
+    this.#count++;
+    this.#example = example;
+    if (now - this.#toldAt >= LOG_MS) this.tell(now);
+  }
+
+  tell(now: number): void {
+    if (this.#count === 0) return;
+    this.#print(this.#count, this.#example);
+    this.#count = 0;
+    this.#toldAt = now;
+  }
+}
+
+/** The same denial, of the type alone. */
+function noData(reply: Reply): Reply {
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[3] = bytes[3]! & ~FLAG.RCODE;
+  return reply.with({
+    bytes,
+    start: 0,
+    end: bytes.length,
+    rcode: RCODE.NOERROR,
+    errors: kept,
+  });
+}

@@ -1,0 +1,115 @@
+/** `loadbalance`: how the plugin is put together in both planes. */
+import { whyFailed } from '../../base/why-failed.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { every, type Timer } from '../../base/clock.ts';
+import { printDuration } from '../../base/duration.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import { Problem } from '../../base/problem.ts';
+import { seededRandom } from '../../base/random.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { MESSAGE_MAX } from '../../wire/iana.ts';
+import { Arranger } from './arranger.ts';
+import { syntax, type LoadbalanceOptions } from './options.ts';
+import { readWeights, Weights, type NameWeights } from './weights.ts';
+
+const RELOAD_MS = 30_000;
+
+/** Changes the order of addresses in replies (reference: 2.1; see loadbalance.md). */
+export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
+
+/** Reads the weight file, and again when it changes. */
+function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {
+  if (policy.kind !== 'weighted') return;
+  const file = policy.file;
+  const path = context.path(file);
+  const period = reloadMs ?? RELOAD_MS;
+  let text: string | null = null;
+  let weights: readonly NameWeights[] = [];
+  context.onJoin(() => [weights]);
+  /** @throws Problem for a file that cannot be read or understood */
+  const load = (): boolean => {
+    const found = readText(path, file);
+    if (found === null) {
+      if (period === 0) throw missing(file, path);
+      context.log.warning(
+        `Failed to open weight file:${path}. Will try again in ${printDuration(period)}`,
+      );
+      return false;
+    }
+    if (found === text) return false;
+    text = found;
+    weights = readWeights(found, file);
+    return true;
+  };
+  load();
+  if (period === 0) return;
+  let timer: Timer | null = null;
+  context.onStart(() => {
+    timer = every(context.clock, period, () => {
+      try {
+        if (!load()) return;
+        context.log.info(`Successfully reloaded weight file ${path}`);
+        context.publish(weights);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        context.log.error(
+          `${error.message.replace('plugin/loadbalance: ', '')}; the weights before stay in use`,
+        );
+      }
+    });
+  });
+  context.onStop(() => timer?.cancel());
+}
+
+function readText(path: string, file: string): string | null {
+  try {
+    return readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `plugin/loadbalance: weight file ${file} cannot be read: ${whyFailed(error)}`,
+      remedy: `Make ${path} readable for the user that the server runs as.`,
+      cause: error,
+    });
+  }
+}
+
+function missing(file: string, path: string): Problem {
+  return new Problem({
+    code: 'file-missing',
+    text: `plugin/loadbalance: weight file ${file} does not exist`,
+    hint: 'With `reload 0` it would never be looked at again.',
+    remedy: `Create ${path}, or take \`reload 0\` away.`,
+  });
+}
+
+function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, next: Next): Next {
+  // Predicting an order gains nothing, so a fast, well-seeded generator is enough.
+  const random = seededRandom(context.random.integer(0x7fffffff) + 1);
+  const weights = policy.kind === 'weighted' ? new Weights(random) : null;
+  if (weights !== null)
+    context.onMessage((message) => weights.replace(message as readonly NameWeights[]));
+  const arranger = new Arranger({ random, prefer, weights });
+  const arrangeLater = (reply: Reply, wanted: number): Reply =>
+    arranger.arrange(reply, wanted % TYPES, false, Math.floor(wanted / TYPES));
+  return (query) => {
+    const { type, owned } = query;
+    // A query that still belongs to the listener is answered before the next one is read. The reply
+    // to any other query may be kept, so it stays whole.
+    const limit = owned ? MESSAGE_MAX : query.limit;
+    const reply = next(query);
+    if (isLater(reply)) return andThen(reply, arrangeLater, limit * TYPES + type);
+    return arranger.arrange(reply, type, !owned, limit);
+  };
+}
+
+/** Types of records are numbers below. */
+const TYPES = 0x1_0000;

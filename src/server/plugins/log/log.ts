@@ -1,0 +1,98 @@
+/** `log`: a line for each query. */
+import { andThen, isLater } from '../../base/maybe.ts';
+import { position } from '../../corefile/positions.ts';
+import { list } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { value, wrong } from '../../corefile/values.ts';
+import { absoluteName, isDomainName } from '../../corefile/zones.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { isInZone } from '../../engine/contract/zone-match.ts';
+import { foldName, parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { classOf, typeOf } from './classes.ts';
+import { commonFormat, compileFormat, queryFields } from '../../wire/placeholders.ts';
+
+const classNames = ['all', 'success', 'denial', 'error'] as const;
+
+const logClass = value('all|success|denial|error', ({ text }) => {
+  const found = classNames.find((name) => name === text);
+  return found ?? wrong(`invalid Class: ${text}`, `Known are ${classNames.join(', ')}.`);
+});
+
+/** One argument is always a name; of several the last one is a format if it holds a brace. */
+const scope = position(
+  '[NAMES…] [FORMAT]',
+  'which names (default all), and how a line looks (default `{common}`)',
+  (line) => {
+    const words = line.takeAll();
+    const last = words.at(-1)?.text ?? '';
+    const hasFormat = words.length > 1 && last.includes('{');
+    const names = (hasFormat ? words.slice(0, -1) : words).map(({ text, place }) =>
+      text === '' || isDomainName(text)
+        ? absoluteName(text).toLowerCase()
+        : line.refuse(`not a valid domain name: ${text}`, place, {
+            hint: text.includes('{') ? 'A format needs a name before it: log . FORMAT' : null,
+          }),
+    );
+    return { names: names.length === 0 ? ['.'] : names, format: hasFormat ? last : commonFormat };
+  },
+);
+
+const syntax = directive({
+  name: 'log',
+  summary: 'logs every query',
+  repeat: 'gather',
+  args: { scope },
+  properties: {
+    classes: list('class', logClass, { help: 'only replies of these classes (default all)' }),
+  },
+});
+
+interface LogRule {
+  readonly zone: WireName;
+  readonly print: ReturnType<typeof compileFormat>;
+  /** Empty: all. */
+  readonly classes: ReadonlySet<string>;
+}
+
+/**
+ * Writes a line for each reply that leaves; the first rule whose name covers the question's
+ * decides.
+ */
+export const log: Plugin = definePlugin({
+  syntax,
+  setup(options, context, next) {
+    const rules = options.flatMap(({ scope: { names, format }, classes }): LogRule[] => {
+      const print = compileFormat(format);
+      const wanted = new Set<string>(classes.includes('all') ? [] : classes);
+      return names.map((name) => ({ print, zone: foldName(parseName(name)), classes: wanted }));
+    });
+    const { clock, log: lines } = context;
+    const write = (rule: LogRule, query: Query, reply: Reply, begun: number): Reply => {
+      const { classes, print } = rule;
+      if (classes.size > 0 || query.notes !== null) {
+        const type = typeOf(query, reply, clock.wall());
+        query.notes?.set('log/type', type).set('log/class', classOf[type]);
+        if (classes.size > 0 && !classes.has(classOf[type])) return reply;
+      }
+      const elapsed = clock.now() - begun;
+      const fields = lines.structured ? queryFields(query, reply, elapsed) : undefined;
+      lines.raw(`[INFO] ${print(query, reply, elapsed)}`, fields);
+      return reply;
+    };
+    const ruleFor = (query: Query): LogRule | null => {
+      for (const rule of rules) if (isInZone(query, rule.zone)) return rule;
+      return null;
+    };
+    return (query) => {
+      const rule = ruleFor(query);
+      if (rule === null) return next(query);
+      const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
+      const reply = next(query);
+      if (!isLater(reply)) return write(rule, query, reply, begun);
+      const kept = query.keep();
+      return andThen(reply, (later) => write(rule, kept, later, begun));
+    };
+  },
+});

@@ -1,0 +1,46 @@
+/** `metadata`: what plugins know about a query, collected before it is answered. */
+import { zones } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import {
+  metadataCollector,
+  metadataProviders,
+  type MetadataProvider,
+} from '../../engine/contract/ports.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import type { Query } from '../../wire/query.ts';
+
+const syntax = directive({
+  name: 'metadata',
+  summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
+  repeat: 'once',
+  unread: ['braces'],
+  args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
+});
+
+/**
+ * Gives every query a map of notes, and lets the plugins of the block write into it before any of
+ * them answers.
+ */
+export const metadata: Plugin = definePlugin({
+  syntax,
+  setup(options, context, next) {
+    const here = new ZoneMatch(options.zones);
+    let providers: readonly MetadataProvider[] | null = null;
+    const collect = (query: Query): void => {
+      providers ??= context.find(metadataProviders);
+      const notes = new Map<string, string>();
+      query.notes = notes;
+      if (here.holds(query)) for (const provide of providers) provide(query, notes);
+    };
+    if (context.has('view')) {
+      // The view decides by the notes whether this block takes the query: it has them collected.
+      context.offer(metadataCollector, collect);
+      return next;
+    }
+    return (query) => {
+      collect(query);
+      return next(query);
+    };
+  },
+});

@@ -1,0 +1,52 @@
+/** `minimal`: replies without what their question does not need. */
+import { andThen } from '../../base/maybe.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { classify } from '../../wire/classify.ts';
+import { HEADER } from '../../wire/iana.ts';
+import { Records } from '../../wire/records.ts';
+import { Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+
+const syntax = directive({
+  name: 'minimal',
+  summary: 'leaves out what positive answers do not need',
+  repeat: 'first',
+});
+
+/**
+ * Clears authority and additional section of positive answers; denials, delegations and errors stay
+ * whole.
+ */
+export const minimal: Plugin = definePlugin({
+  syntax,
+  setup(_options, _context, next) {
+    return (query) => {
+      const { type } = query;
+      return andThen(next(query), minimize, type);
+    };
+  },
+});
+
+const records = new Records();
+
+/**
+ * A copy that ends with the answer section. Names point only backwards, so nothing points at what
+ * is cut off.
+ */
+function minimize(reply: Reply, type: number): Reply {
+  if (reply.bare || reply.authority + reply.additional === 0) return reply;
+  const kind = classify(reply, type);
+  if (kind !== 'answer' && kind !== 'unfinished' && kind !== 'empty') return reply;
+  let end = -1;
+  for (records.of(reply); records.next();) {
+    if (records.section === SECTION.answer) continue;
+    end = records.ownerAt;
+    break;
+  }
+  if (end < 0) return reply;
+  const bytes = reply.bytes.slice(reply.start, end);
+  bytes.fill(0, HEADER.NSCOUNT, HEADER.SIZE);
+  const ttlAt = reply.ttlAt?.filter((at) => at < bytes.length) ?? null;
+  return reply.with({ bytes, start: 0, end: bytes.length, ttlAt });
+}

@@ -1,0 +1,39 @@
+/** `multisocket`: how many sockets, and so workers, an address has. */
+import { processorCount } from '../../base/processor-count.ts';
+import { optional } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+
+/** CoreDNS's bound of sockets, each of which is a thread here. */
+const SOCKETS_MAX = 1024;
+const whole = integer('NUM_SOCKETS');
+
+const sockets = value('NUM_SOCKETS', (word) => {
+  const count = whole.read(word);
+  if (count instanceof Wrong)
+    return new Wrong(`invalid num sockets: ${count.text}`, count.hint, count.form);
+  if (count < 1) return wrong(`num sockets can not be zero or negative: ${count}`);
+  return count > SOCKETS_MAX
+    ? wrong(`num sockets exceeds maximum (${SOCKETS_MAX}): ${count}`)
+    : count;
+});
+
+const syntax = directive({
+  name: 'multisocket',
+  summary: 'opens several sockets per address',
+  repeat: 'once',
+  args: {
+    sockets: optional(sockets, {
+      help: 'how many, 1 to 1024 (default: as many as the process may use processors)',
+    }),
+  },
+});
+
+/** Configures only. The first block of a shared address decides. */
+export const multisocket: Plugin = definePlugin({
+  syntax,
+  plan(options, plan) {
+    plan.sockets = options.sockets ?? processorCount();
+  },
+});

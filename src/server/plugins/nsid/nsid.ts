@@ -1,0 +1,63 @@
+/** `nsid`: which server has answered (RFC 5001). */
+import { andThen } from '../../base/maybe.ts';
+import { hostname } from 'node:os';
+import { rest } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
+import { OPTION } from '../../wire/iana.ts';
+import { findOption, isEchoed } from '../../wire/options.ts';
+import type { Query } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+
+const syntax = directive({
+  name: 'nsid',
+  summary: 'tells clients that ask which server answered (RFC 5001)',
+  repeat: 'once',
+  args: {
+    data: rest(word('DATA'), {
+      help: "the identifier, words joined by blanks (default the machine's host name)",
+    }),
+  },
+});
+
+/** Adds the identifier to replies for queries with an NSID option; others pass untouched. */
+export const nsid: Plugin = definePlugin({
+  syntax,
+  setup(options, _context, next) {
+    const data = Buffer.from(
+      options.data.length === 0 ? hostname() || 'localhost' : options.data.join(' '),
+    );
+    const option: EdnsOption = { code: OPTION.NSID, data };
+    return (query) => {
+      if (
+        !query.edns ||
+        findOption(query.bytes, query.optionsStart, query.optionsEnd, OPTION.NSID) === null
+      ) {
+        return next(query);
+      }
+      const echo = echoed(query);
+      return andThen(next(query), (reply) => withOption(reply, echo, option));
+    };
+  },
+});
+
+/**
+ * The options that would have been echoed without NSID: copied now, because the query's bytes may
+ * be overwritten.
+ */
+function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
+  return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
+    isEchoed(code, data.length),
+  );
+}
+
+/** A reply may be shared: the option goes into a new one on the same bytes. */
+function withOption(reply: Reply, echo: readonly EdnsOption[], option: EdnsOption): Reply {
+  if (reply === silence) return reply;
+  const { options } = reply;
+  const all = options === null ? echo : optionsIn(options, 0, options.length);
+  const others = all.filter(({ code }) => code !== option.code);
+  return reply.with({ options: optionBytes([...others, option]) });
+}

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { plugins } from '../../../../test/kit/plugins.ts';
+import { makeWorld } from '../../../../test/kit/world.ts';
+import { Problem } from '../../base/problem.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../engine/contract/plugin.ts';
+
+/** What a configuration finds taken when it is about to serve, as a DNS port can be. */
+const taken = definePlugin({
+  syntax: directive({ name: 'taken', summary: 'for tests', repeat: 'once' }),
+  operational: true,
+  control(_options, context) {
+    context.onStart(async () => {
+      await Promise.resolve();
+      throw new Problem({ code: 'test-taken', text: 'address already in use' });
+    });
+  },
+});
+
+const fingerprintLine = /^\[INFO\] plugin\/reload: Running configuration SHA512 = [0-9a-f]{128}$/;
+
+describe('reload', () => {
+  test('a changed Corefile is taken at the next look', async () => {
+    const world = await makeWorld('.:53 {\n reload 10s 0s\n whoami\n}');
+    assert.equal(world.log.length, 1);
+    assert.match(world.log[0]!, fingerprintLine);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 0$/m);
+    world.setCorefile('.:53 {\n reload 10s 0s\n any\n}');
+    await world.clock.advance(9999);
+    assert.equal((await world.ask('example.org.')).rcode, 0);
+    await world.clock.advance(1);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    assert.deepEqual(
+      world.log.slice(1).map((line) => line.replace(/[0-9a-f]{128}/, 'SUM')),
+      [
+        '[INFO] Reloading',
+        '[INFO] plugin/reload: Running configuration SHA512 = SUM',
+        '[INFO] Reloading complete',
+      ],
+    );
+    assert.match(
+      world.metrics(),
+      /^coredns_reload_version_info\{hash="sha512",value="[0-9a-f]{128}"\} 1$/m,
+    );
+    await world.close();
+  });
+
+  test('comments and blanks change nothing', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('# hello\n.:53 {\n\n  reload 2s 0s # often\n  whoami\n}');
+    await world.clock.advance(10_000);
+    assert.equal(world.log.length, 1);
+    await world.close();
+  });
+
+  test('an imported file counts', async () => {
+    const files: Record<string, string> = { 'more.conf': 'whoami\n' };
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n import more.conf\n}', { files });
+    files['more.conf'] = 'any\n';
+    await world.clock.advance(2000);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('a file that cannot be parsed is told about once, and taken when it is right again', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n');
+    await world.clock.advance(6000);
+    const warnings = world.log.filter((line) => line.startsWith('[WARNING]'));
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0]!, /plugin\/reload: Corefile parse failed: .*Syntax error/);
+    assert.match(world.log.join('\n'), /The \{ at Corefile:1 is never closed/);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 0$/m);
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('an unknown directive is a failed reload: counted once, and taken when it is right again', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n nonsense\n}');
+    await world.clock.advance(20_000);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 1$/m);
+    assert.match(world.log.join('\n'), /Restart failed: .*Unknown directive 'nonsense'/);
+    assert.equal(
+      world.log.at(-1),
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+    );
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n}');
+    await world.clock.advance(2000);
+    assert.equal(world.log.length, 5, 'the file before is no change');
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('a configuration that cannot serve is tried once, until it changes again', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n bufsize 1\n}');
+    await world.clock.advance(20_000);
+    const tries = (): number => world.log.filter((line) => line === '[INFO] Reloading').length;
+    assert.equal(tries(), 1);
+    assert.equal(
+      world.log.at(-1),
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+    );
+    assert.match(world.metrics(), /^coredns_reload_failed_total 1$/m);
+    assert.equal((await world.ask('example.org.')).rcode, 0);
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.equal(tries(), 2);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('a configuration that could not serve is never told as the running one', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}', {
+      plugins: [...plugins, taken],
+    });
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n taken\n}');
+    await world.clock.advance(2000);
+    assert.deepEqual(world.log.slice(1), [
+      '[INFO] Reloading',
+      '[ERROR] Restart failed: address already in use',
+      '[ERROR] The configuration before is still in use.',
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+    ]);
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.match(world.log.at(-2)!, fingerprintLine);
+    assert.equal(world.log.at(-1), '[INFO] Reloading complete');
+    await world.close();
+  });
+
+  test('several blocks with it tell the running configuration once', async () => {
+    const world = await makeWorld(
+      'a.test:53 {\n reload 2s 0s\n whoami\n}\nb.test:53 {\n reload 2s 0s\n whoami\n}',
+    );
+    assert.equal(world.log.length, 1);
+    assert.match(world.log[0]!, fingerprintLine);
+    await world.close();
+  });
+
+  test('the way back to the file before is a change too', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n bufsize 1\n}');
+    await world.clock.advance(2000);
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n}');
+    await world.clock.advance(2000);
+    assert.equal(world.log.at(-1), '[INFO] Reloading complete');
+    await world.close();
+  });
+
+  test('without reload in the new file nobody looks any more', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n any\n}');
+    await world.clock.advance(2000);
+    world.setCorefile('.:53 {\n whoami\n}');
+    await world.clock.advance(60_000);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    assert.equal(world.clock.pending, 0);
+    await world.close();
+  });
+
+  test('jitter moves the interval by at most half of it, at most a quarter of the interval', async () => {
+    for (let seed = 1; seed < 20; seed++) {
+      const world = await makeWorld('.:53 {\n reload 10s 1h\n whoami\n}', { seed });
+      world.setCorefile('.:53 {\n any\n}');
+      await world.clock.advance(7499);
+      assert.equal((await world.ask('example.org.')).rcode, 0);
+      await world.clock.advance(5002);
+      assert.equal((await world.ask('example.org.')).rcode, 2);
+      await world.close();
+    }
+  });
+
+  test("mistakes are told in CoreDNS's words", async () => {
+    await assert.rejects(
+      makeWorld('.:53 {\n reload 1s\n}'),
+      /interval value must be greater or equal to 2s/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n reload 10s 500ms\n}'),
+      /jitter value must be 0 or greater or equal to 1s/,
+    );
+    await assert.rejects(makeWorld('.:53 {\n reload 10\n}'), /time: missing unit in duration "10"/);
+    await assert.rejects(makeWorld('.:53 {\n reload 10s 1s 1s\n}'), /Wrong argument count/);
+  });
+});

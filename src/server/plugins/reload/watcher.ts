@@ -1,0 +1,109 @@
+/** Looking whether the Corefile has changed. */
+import { Problem } from '../../base/problem.ts';
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type {
+  KeptAcrossReloads,
+  RunningConfiguration,
+} from '../../engine/contract/control-context.ts';
+
+/** One use of `reload`. */
+export interface ReloadWatch {
+  readonly intervalMs: number;
+  readonly configuration: RunningConfiguration;
+  readonly log: Log;
+}
+
+/**
+ * Looks at the Corefile again and again, and has it loaded when it says something else. There is
+ * one for the whole server, whichever block asks for it; it outlives reloads, and so remembers a
+ * file that could not be taken.
+ */
+export class Watcher implements KeptAcrossReloads {
+  readonly #clock: Clock;
+  readonly #watches: ReloadWatch[] = [];
+  #timer: Timer | null = null;
+  /** The content that was loaded last, or that could not be loaded. */
+  #seen = '';
+  /** The running configuration, as the log has it. */
+  #told = '';
+  #complaint = '';
+  #busy = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on this one counts; the interval begins anew. */
+  begin(watch: ReloadWatch): void {
+    this.#watches.push(watch);
+    this.#seen = watch.configuration.fingerprint;
+    this.#restart();
+  }
+
+  /** Its configuration is the running one, which is told once, however many blocks ask for it. */
+  tell({ configuration: { fingerprint }, log }: ReloadWatch): void {
+    if (fingerprint === this.#told) return;
+    this.#told = fingerprint;
+    log.info(`Running configuration SHA512 = ${fingerprint}`);
+  }
+
+  end(watch: ReloadWatch): void {
+    const index = this.#watches.indexOf(watch);
+    if (index < 0) return;
+    this.#watches.splice(index, 1);
+    this.#restart();
+  }
+
+  close(): void {
+    this.#watches.length = 0;
+    this.#restart();
+  }
+
+  #restart(): void {
+    this.#timer?.cancel();
+    const watch = this.#watches.at(-1);
+    this.#timer =
+      watch === undefined ? null : every(this.#clock, watch.intervalMs, () => this.#look(watch));
+  }
+
+  #look(watch: ReloadWatch): void {
+    if (this.#busy) return;
+    const { log, configuration } = watch;
+    const found = configuration.reread();
+    if ('problem' in found) {
+      const { problem } = found;
+      if (problem.message === this.#complaint) return;
+      this.#complaint = problem.message;
+      // A file that can be read, but not taken: the try says so and counts, as for any other
+      // mistake in a directive.
+      if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
+      else {
+        const text = problem instanceof Problem ? problem.print() : problem.message;
+        log.warning(`Corefile parse failed: ${text}`);
+      }
+      return;
+    }
+    this.#complaint = '';
+    if (found.fingerprint === this.#seen) return;
+    // The same file is not tried again, even though it is wrong.
+    this.#seen = found.fingerprint;
+    this.#take(watch);
+  }
+
+  #take(watch: ReloadWatch): void {
+    const { log, configuration } = watch;
+    this.#busy = true;
+    void configuration
+      .reload()
+      .then((taken) => {
+        const ending = !this.#watches.includes(watch);
+        if (!taken && !ending) {
+          log.error('Corefile changed but reload failed: the configuration before is still in use');
+        }
+      })
+      .finally(() => {
+        this.#busy = false;
+      });
+  }
+}

@@ -1,0 +1,41 @@
+/** `root`: the folder that relative paths of a server block begin at. */
+import { statSync } from 'node:fs';
+import { Problem } from '../../base/problem.ts';
+import { required } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+
+const syntax = directive({
+  name: 'root',
+  summary: 'says where relative files are',
+  repeat: 'last',
+  args: { path: required(word('PATH'), { help: 'a folder; relative to that of the Corefile' }) },
+});
+
+/** Configures only: files that the block's other plugins name are looked for below. */
+export const root: Plugin = definePlugin({
+  syntax,
+  plan({ path }, plan) {
+    plan.root = path;
+  },
+  control(_options, context) {
+    const folder = context.path('.');
+    try {
+      statSync(folder);
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') {
+        throw new Problem({
+          code: 'root-unreadable',
+          text: `unable to access root path '${folder}': ${whyFailed(error)}`,
+          remedy: `Check the path and who may enter it: ls -ld ${folder}`,
+          cause: error,
+        });
+      }
+      // It may appear later.
+      context.log.warning(`Root path does not exist: ${folder}`);
+    }
+  },
+});

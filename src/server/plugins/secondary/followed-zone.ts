@@ -1,0 +1,392 @@
+/** A zone that is kept as its primaries have it. */
+import { Backoff } from '../../base/backoff.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { printHostPort } from '../../base/ip.ts';
+import { printBytes } from '../../base/limits.ts';
+import type { Random } from '../../base/random.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import type { RemoteServer } from '../../transport/one-exchange.ts';
+import type { TsigSigningKey } from '../../transport/tsig.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { parseName, type WireName } from '../../wire/name.ts';
+import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
+import { isNewer } from '../../zone/serial.ts';
+import type { Transferred } from '../../zone/incoming-zone.ts';
+import { primarySerial, transferIn } from '../../zone/transfer-in.ts';
+import { tellProgress } from '../../zone/zone-progress.ts';
+import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
+import type { ZonePublisher } from '../../zone/zone-publisher.ts';
+import { ZoneData } from '../../zone/zone-data.ts';
+import type { PrimaryTurns } from './primary-turns.ts';
+import type { FailureLog } from './failure-lines.ts';
+import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
+
+/** The longest pause between tries to get a zone for the first time. */
+const FIRST_RETRY_MAX_MS = 10_000;
+/**
+ * Chance that is added to refresh and retry, so that not all secondaries of a primary come at once.
+ */
+const REFRESH_JITTER_MS = 5000;
+const RETRY_JITTER_MS = 2000;
+const IDLE_MS = 10_000;
+const TOTAL_MS = 10 * 60_000;
+/**
+ * How long after the start a primary that cannot be reached is no error yet, milliseconds: servers
+ * that are started together, or one that is its own primary, need as long.
+ */
+const STARTING_MS = 10_000;
+
+/** How zones are fetched: over the network, or as a test says. */
+export interface Fetching {
+  serial: typeof primarySerial;
+  transfer: typeof transferIn;
+}
+
+const network: Fetching = { serial: primarySerial, transfer: transferIn };
+
+/** The metrics of a followed zone: those of any zone, and failed incremental transfers. */
+export interface FollowedMetrics extends ZoneMetrics {
+  readonly fallbacks: { with(zone: string): Counter };
+}
+
+/** What a followed zone is made of. */
+export interface FollowedZoneParts {
+  /** Absolute, lower case. */
+  readonly zone: string;
+  readonly primaries: readonly RemoteServer[];
+  /** What queries and their replies are signed with; null: nothing. */
+  readonly key: TsigSigningKey | null;
+  /** The most bytes that the records of the zone may take. */
+  readonly maxBytes: number;
+  /** The memory that it shares with others. */
+  readonly memory: ZoneMemory;
+  /** Says when a primary may be asked. */
+  readonly turns: PrimaryTurns;
+  readonly publisher: ZonePublisher;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Where failed transfers are logged. */
+  readonly failures: FailureLog;
+  readonly metrics: FollowedMetrics;
+  /**
+   * Looks at a version before it is taken.
+   * @returns runs once it has been
+   * @throws Error in words for the log: it is not taken
+   */
+  readonly accept?: (packed: PackedZone) => () => void;
+  readonly fetching?: Fetching;
+}
+
+/**
+ * Keeps a copy of a zone (RFC 1034 section 4.3.5): transfers it, asks for the serial of its
+ * primaries every refresh interval and after a NOTIFY, transfers changes, tries again every retry
+ * interval, and stops serving it if no primary could be reached for the expire interval. The three
+ * intervals are those of its SOA record.
+ */
+export class FollowedZone {
+  readonly #parts: FollowedZoneParts;
+  readonly #origin: WireName;
+  readonly #abort = new AbortController();
+  #timer: Timer | null = null;
+  #expiry: Timer | null = null;
+  /** The waits between tries while there is no zone to serve. */
+  readonly #backoff: Backoff;
+  #startedAt = -Infinity;
+  #busy = false;
+  /** A primary said that something has changed while the zone was being fetched. */
+  #again = false;
+  /** A primary has a newer version, which could not be had. */
+  #isBehind = false;
+  /** Memory of the version that is served. */
+  #held = 0;
+  /** By primary: its older serial that was reported last. */
+  readonly #olderTold = new Map<string, number>();
+
+  constructor(parts: FollowedZoneParts) {
+    this.#parts = parts;
+    this.#origin = parseName(parts.zone);
+    this.#backoff = new Backoff(parts.clock, parts.random, { mostMs: FIRST_RETRY_MAX_MS });
+  }
+
+  start(): void {
+    this.#startedAt = this.#parts.clock.now();
+    // A zone of the configuration before expires when it would have done without a reload.
+    const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
+    if (confirmedAt !== null) this.#expireAfter(confirmedAt);
+    // The present version was accepted earlier.
+    const packed = this.#packed;
+    if (packed !== null) this.#parts.accept?.(packed)();
+    this.#hold(packed);
+    void this.#look();
+  }
+
+  /** A primary says that the zone has changed (RFC 1996). */
+  notified(from: string): void {
+    const { log, zone } = this.#parts;
+    log.info(`Notify from ${from} for ${zone}: checking transfer`);
+    if (this.#busy) this.#again = true;
+    else void this.#look();
+  }
+
+  stop(): void {
+    this.#abort.abort();
+    this.#timer?.cancel();
+    this.#expiry?.cancel();
+    this.#hold(null);
+  }
+
+  /** This is the version that takes memory from now on. */
+  #hold(packed: PackedZone | null): void {
+    const bytes = bytesOf(packed);
+    this.#parts.memory.serve(bytes - this.#held);
+    this.#held = bytes;
+  }
+
+  /** So early a primary may be one that is started together with this server. */
+  get #isStarting(): boolean {
+    return this.#parts.clock.now() - this.#startedAt < STARTING_MS;
+  }
+
+  get #packed(): PackedZone | null {
+    return this.#parts.publisher.packed(this.#parts.zone);
+  }
+
+  /**
+   * Looks at the primaries, one after the other until one has a newer version, and sets the time
+   * for the next look.
+   */
+  async #look(): Promise<void> {
+    if (this.#abort.signal.aborted) return;
+    this.#timer?.cancel();
+    this.#busy = true;
+    this.#again = false;
+    const failure = await this.#ask();
+    this.#busy = false;
+    if (this.#abort.signal.aborted) return;
+    if (failure === null) this.#wasGood();
+    if (this.#again) return void this.#look();
+    this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
+  }
+
+  /** @returns why no primary was reached; null: none of those that were gives a newer version */
+  async #ask(): Promise<string | null> {
+    const { failures, zone, primaries, metrics, turns } = this.#parts;
+    let failure = 'there is none';
+    let isReached = false;
+    this.#isBehind = false;
+    for (const server of primaries) {
+      const where = printHostPort(server.host, server.port);
+      try {
+        if (await turns.run(server, () => this.#follow(server, where))) return null;
+        isReached = true;
+      } catch (error) {
+        failure = (error as Error).message;
+        if (this.#abort.signal.aborted) return failure;
+        const text = `Failed to transfer \`${zone}' from "${where}": ${failure}`;
+        if (this.#isStarting) failures.info(text);
+        else failures.error(text);
+      }
+    }
+    if (!isReached || this.#isBehind) metrics.failures.with(zone).add(1);
+    return isReached ? null : failure;
+  }
+
+  /** @returns whether the primary had a newer version, which is served now @throws Error */
+  async #follow(server: RemoteServer, where: string): Promise<boolean> {
+    const { memory } = this.#parts;
+    const arrival = memory.arrive();
+    try {
+      return await this.#followInto(arrival, server, where);
+    } catch (error) {
+      arrival.check();
+      throw error;
+    } finally {
+      memory.leave(arrival);
+    }
+  }
+
+  async #followInto(arrival: ArrivingZone, server: RemoteServer, where: string): Promise<boolean> {
+    const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
+    if (this.#abort.signal.aborted) return false;
+    const old = this.#packed;
+    let said = 0;
+    if (old !== null) {
+      const serial = await fetching.serial(this.#origin, server, this.#terms(arrival));
+      if (serial !== old.serial && !isNewer(serial, old.serial)) this.#wentBack(serial, old, where);
+      else this.#olderTold.delete(where);
+      if (!isNewer(serial, old.serial)) return false;
+      said = serial;
+      this.#isBehind = true;
+    }
+    const telling = this.#tellProgress(arrival, where);
+    let found: Transferred;
+    try {
+      found = await this.#fetch(arrival, server, old);
+    } finally {
+      telling.cancel();
+    }
+    if (this.#abort.signal.aborted) return false;
+    if (old !== null && !isNewer(found.serial, old.serial))
+      throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
+    if (found.packed === null) return false;
+    const differences = found.differences ?? (await publisher.differences(zone, found.packed));
+    if (this.#abort.signal.aborted) return false;
+    const accepted = accept?.(found.packed);
+    publisher.put(zone, found.packed, differences);
+    this.#hold(found.packed);
+    metrics.records.with(zone).set(found.packed.records);
+    metrics.serial.with(zone).set(found.packed.serial);
+    if (old !== null) metrics.reloads.with(zone).add(1);
+    log.info(
+      `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
+    );
+    accepted?.();
+    this.#isBehind = false;
+    return true;
+  }
+
+  #tellProgress(arrival: ArrivingZone, where: string): Timer {
+    const { zone, metrics } = this.#parts;
+    return tellProgress(
+      { ...this.#parts, gauge: metrics.loading.with(zone) },
+      () => arrival.records,
+      () =>
+        `Transferring ${zone} from ${where}: ${arrival.records} records so far, ${printBytes(arrival.bytes)}`,
+    );
+  }
+
+  /** Reports once that the primary has an older version. The present one is still served. */
+  #wentBack(serial: number, old: PackedZone, where: string): void {
+    const { log, zone, metrics } = this.#parts;
+    metrics.failures.with(zone).add(1);
+    if (this.#olderTold.get(where) === serial) return;
+    this.#olderTold.set(where, serial);
+    log.warning(
+      `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which is served and stays`,
+    );
+  }
+
+  /** Transfers the differences, or the whole zone if there are none to be had. */
+  async #fetch(
+    arrival: ArrivingZone,
+    server: RemoteServer,
+    old: PackedZone | null,
+  ): Promise<Transferred> {
+    const { log, zone, memory, metrics } = this.#parts;
+    if (old !== null) {
+      try {
+        return this.#checked(await this.#transfer(arrival, server, old), old);
+      } catch (error) {
+        if (this.#abort.signal.aborted || arrival.signal.aborted || error instanceof NoRoom)
+          throw error;
+        metrics.fallbacks.with(zone).add(1);
+        log.info(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
+        memory.restart(arrival);
+      }
+    }
+    return this.#checked(await this.#transfer(arrival, server, null), old);
+  }
+
+  #transfer(
+    arrival: ArrivingZone,
+    server: RemoteServer,
+    base: PackedZone | null,
+  ): Promise<Transferred> {
+    const { fetching = network } = this.#parts;
+    return fetching.transfer(this.#origin, base, server, this.#terms(arrival));
+  }
+
+  /**
+   * A zone that no longer says who serves it has been mutilated on its way, or by mistake: the one
+   * before stays. One that has never said it is taken, as CoreDNS takes it.
+   * @throws Error
+   */
+  #checked(found: Transferred, old: PackedZone | null): Transferred {
+    if (found.packed === null || hasNs(found.packed)) return found;
+    const { log, zone } = this.#parts;
+    if (old === null) log.warning(`${zone} has no NS record of its own name`);
+    else if (hasNs(old))
+      throw new Error(
+        `the version with serial ${found.serial} has no NS record of the zone's name any more`,
+      );
+    return found;
+  }
+
+  #terms(arrival: ArrivingZone): Parameters<typeof transferIn>[3] {
+    const { random, clock, key, maxBytes } = this.#parts;
+    return {
+      idleMs: IDLE_MS,
+      totalMs: TOTAL_MS,
+      maxBytes,
+      claim: (bytes) => arrival.take(bytes),
+      reserve: (bytes) => arrival.reserve(bytes),
+      signal: AbortSignal.any([this.#abort.signal, arrival.signal]),
+      id: random.integer(65_536),
+      key,
+      seconds: () => Math.floor(clock.wall() / 1000),
+      clock,
+    };
+  }
+
+  #wasGood(): void {
+    const { clock, publisher, zone } = this.#parts;
+    this.#backoff.succeed();
+    publisher.confirm(zone, clock.now());
+    this.#expireAfter(clock.now());
+  }
+
+  /** The zone is good for its expire interval from this time of the clock on. */
+  #expireAfter(confirmedAt: number): void {
+    const { clock, log, publisher, zone } = this.#parts;
+    const left = confirmedAt + 1000 * this.#times().expire - clock.now();
+    this.#expiry?.cancel();
+    this.#expiry = clock.after(Math.max(0, left), () => {
+      log.error(
+        `Zone ${zone} is expired: no primary could be reached for ${this.#times().expire} s`,
+      );
+      publisher.expire(zone);
+    });
+  }
+
+  /** @param failure why no primary was reached; null: one was */
+  #pause(failure: string | null): number {
+    const { failures, random, zone } = this.#parts;
+    if (this.#packed === null) {
+      const pause = Math.round(this.#backoff.fail());
+      if (!this.#isStarting)
+        failures.warning(
+          `All '${zone}' masters failed to transfer, retrying in ${pause}ms: ${failure ?? 'there is none'}`,
+        );
+      return pause;
+    }
+    const { refresh, retry } = this.#times();
+    return failure === null && !this.#isBehind
+      ? 1000 * refresh + random.integer(REFRESH_JITTER_MS)
+      : 1000 * retry + random.integer(RETRY_JITTER_MS);
+  }
+
+  /**
+   * The timers of the SOA record in seconds, at least 1, because a timer of 0 would cause an
+   * endless loop.
+   */
+  #times(): { readonly refresh: number; readonly retry: number; readonly expire: number } {
+    const packed = this.#packed;
+    if (packed === null) return { refresh: 1, retry: 1, expire: 1 };
+    const zone = new ZoneData(packed);
+    const at = zone.soa();
+    const end = at + zone.value;
+    const view = new DataView(zone.data.buffer, zone.data.byteOffset);
+    const time = (back: number): number => Math.max(1, view.getUint32(end - back));
+    const [refresh, retry] = [time(16), time(12)];
+    // Else a zone would expire before its primary is asked.
+    const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;
+    return { refresh, retry, expire: Math.max(time(8), least) };
+  }
+}
+
+/** Whether the zone says which servers it has. */
+function hasNs(packed: PackedZone): boolean {
+  return new ZoneData(packed).find(0, TYPE.NS);
+}

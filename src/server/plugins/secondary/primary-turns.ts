@@ -1,0 +1,86 @@
+/** How many zones each primary is asked for at a time. */
+import type { Clock } from '../../base/clock.ts';
+import { printSpan } from '../../base/elapsed.ts';
+import { printHostPort } from '../../base/ip.ts';
+import type { Gauge } from '../../metrics/registry.ts';
+import type { RemoteServer } from '../../transport/one-exchange.ts';
+
+/** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
+const SLOW_AFTER_MS = 5000;
+/**
+ * How long a primary that did not answer is skipped, in milliseconds: zones whose turn comes ask
+ * their next primary at once.
+ */
+const ALONE_FOR_MS = 5000;
+
+interface Primary {
+  running: number;
+  readonly waiting: (() => void)[];
+  aloneUntil: number;
+  /** Why. */
+  failure: string;
+}
+
+/**
+ * Lets zones ask their primaries in turn, in the order in which they come. Thousands of zones that
+ * are due at once, after a start or an outage, then do not cause a flood of connections, and a zone
+ * whose primary is silent or endless does not delay others for long.
+ */
+export class PrimaryTurns {
+  readonly #clock: Clock;
+  readonly #most: number;
+  readonly #queued: Gauge;
+  readonly #primaries = new Map<string, Primary>();
+
+  /** @param queued gauge of the zones that wait for their turn */
+  constructor(clock: Clock, most: number, queued: Gauge) {
+    this.#clock = clock;
+    this.#most = most;
+    this.#queued = queued;
+  }
+
+  /**
+   * Runs the task when the primary has a turn.
+   * @throws Error if it has failed slowly a moment ago, and what the task throws
+   */
+  async run<T>({ host, port }: RemoteServer, task: () => Promise<T>): Promise<T> {
+    const where = printHostPort(host, port);
+    let primary = this.#primaries.get(where);
+    if (primary === undefined)
+      this.#primaries.set(
+        where,
+        (primary = { running: 0, waiting: [], aloneUntil: -Infinity, failure: '' }),
+      );
+    await this.#turn(primary);
+    const begun = this.#clock.now();
+    try {
+      if (begun < primary.aloneUntil)
+        throw new Error(
+          `${where} is left alone for ${printSpan(ALONE_FOR_MS)}: ${primary.failure}`,
+        );
+      return await task();
+    } catch (error) {
+      const now = this.#clock.now();
+      if (now - begun >= SLOW_AFTER_MS) {
+        primary.aloneUntil = now + ALONE_FOR_MS;
+        primary.failure = (error as Error).message;
+      }
+      throw error;
+    } finally {
+      // The transfer that has waited longest takes the place.
+      const next = primary.waiting.shift();
+      if (next === undefined) primary.running--;
+      else next();
+    }
+  }
+
+  async #turn(primary: Primary): Promise<void> {
+    if (primary.running < this.#most) {
+      primary.running++;
+      return;
+    }
+    this.#queued.add(1);
+    await new Promise<void>((resolve) => primary.waiting.push(resolve));
+    this.#queued.add(-1);
+  }
+}

@@ -1,0 +1,360 @@
+/** `secondary`: answers from zones that other servers have. */
+import { printAddress } from '../../base/ip.ts';
+import { limit } from '../../base/limits.ts';
+import { Problem } from '../../base/problem.ts';
+import { zones } from '../../corefile/positions.ts';
+import { custom, fallthrough, setting, type PropertySchema } from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import type { Token } from '../../corefile/tree.ts';
+import type { Refuse } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { byteSize, integer } from '../../corefile/values.ts';
+import { expandZone } from '../../corefile/zones.ts';
+import type { RemoteServer } from '../../transport/one-exchange.ts';
+import type { TsigSigningKey } from '../../transport/tsig.ts';
+import type { NamedFiles } from '../../engine/contract/named-files.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
+import { printName } from '../../wire/name.ts';
+import { failure } from '../../wire/reply.ts';
+import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
+import { isServer, parseServer } from '../../zone/server-address.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
+import type { PackedZone } from '../../zone/packed-zone.ts';
+import { zoneLink } from '../../zone/zone-link.ts';
+import { zoneTransfers } from '../../zone/zone-records.ts';
+import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { ZONE_MEMORY, zoneShare } from '../../zone/zone-share.ts';
+import type { FollowedZone } from './followed-zone.ts';
+import { NotifyGate } from './notify-gate.ts';
+
+const sizeLimit = { min: 1024, max: 2 ** 32 };
+/** Each of them is followed, which takes some 3 KiB besides its records. */
+const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
+/** BIND asks for ten transfers, and 20 serials a second, at a time. */
+const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
+
+const syntax = directive({
+  name: 'secondary',
+  summary: 'answers from zones that other servers have',
+  repeat: 'gather',
+  args: { zones: zones({ help: 'the zones to fetch' }) },
+  properties: {
+    primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
+      help: 'where to fetch them, one after the other until one has a newer version',
+    }),
+    catalog: addingUp(
+      custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
+        help: 'the zones are catalogs (RFC 9432): the zones that they name are fetched from the same servers; with zones only these and those below them',
+      }),
+    ),
+    key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
+      help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
+    }),
+    maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
+      help: 'the largest zone that is taken; one that has more is refused, and the version before stays; by default a quarter of what the container may take above 95 MiB (18 MiB, some 600 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
+    }),
+    maxMembers: setting('max_members', integer('COUNT', membersLimit), {
+      default: membersLimit.default,
+      help: 'zones that one catalog may name; one that names more is not taken',
+    }),
+    maxConcurrent: setting('max_concurrent', integer('COUNT', concurrentLimit), {
+      default: concurrentLimit.default,
+      help: 'zones that one primary is asked for at a time; the others wait for their turn',
+    }),
+    fallthrough: fallthrough({
+      help: 'hand names that own no records to the next plugin; with zones only names in these zones',
+    }),
+  },
+  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  check: ([first], at) =>
+    first!.primaries === null
+      ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
+      : [],
+  // CoreDNS asks for primaries until some have been named.
+  warn: (all) =>
+    all
+      .filter(({ primaries }) => primaries === null)
+      .map(({ at, zones: names }) =>
+        pluginRemark('secondary', at, `left out, as nobody has it: ${names.join(' ')}`, {
+          code: 'directive-warning',
+          remedy: 'Write in braces: transfer from ADDRESS',
+        }),
+      ),
+});
+
+/** Answers from zones that are fetched from other servers. */
+export const secondary: Plugin = definePlugin({
+  syntax,
+  async control(all, context) {
+    const options = withPrimaries(all);
+    // Workers never need them.
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
+    const { zoneMetrics } = await import('../../zone/zone-reloader.ts');
+    const own = await import('./followed-zone.ts');
+    const { MemberZones } = await import('./member-zones.ts');
+    const { clock, random, log } = context;
+    const { PrimaryTurns } = await import('./primary-turns.ts');
+    const { FailureLines } = await import('./failure-lines.ts');
+    const failures = new FailureLines(clock, log);
+    const metrics = {
+      ...zoneMetrics(context.metrics),
+      fallbacks: context.metrics.counter(
+        'ndots_secondary_ixfr_fallbacks_total',
+        'Differences (IXFR) that could not be had or taken, so that the whole zone was asked for.',
+        ['zone'],
+      ),
+    };
+    const queued = context.metrics.gauge(
+      'ndots_secondary_waiting_zones',
+      'Zones that wait until one of their primaries may be asked (max_concurrent).',
+      [],
+    );
+    const most = Math.min(...options.map((one) => one.maxConcurrent));
+    const turns = new PrimaryTurns(clock, most, queued.with());
+    const sources = sourcesOf(options);
+    const usual = zoneShare();
+    const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
+    const { ZoneMemory } = await import('./zone-memory.ts');
+    // One for all server blocks.
+    const memory = context.keep('secondary/memory', () => {
+      const bytes = context.metrics.gauge(
+        'ndots_secondary_memory_bytes',
+        'Memory of zones that are served or coming in: at most four times the largest max_size.',
+        [],
+      );
+      return new ZoneMemory(bytes.with());
+    });
+    memory.allow(ZONE_MEMORY.times * largest);
+    const publisher = context.replicated(
+      keyOf(sources),
+      (open) => new ZonePublisher(open, context.clock),
+    );
+    const allowed = new Map<string, readonly string[]>();
+    for (const { zones: names, catalog } of options) {
+      if (catalog === null) continue;
+      for (const zone of names) allowed.set(zone, merged(allowed.get(zone), catalog));
+    }
+    const followed = new Map<string, FollowedZone>();
+    const terms = new Map<string, Terms>();
+    for (const { zones: names, key, maxSize } of options) {
+      const found = signingKey(key, context);
+      for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize ?? usual });
+    }
+    const follow = (zone: string, like: string): FollowedZone => {
+      const primaries = sources.find((source) => source.zone === like)?.primaries ?? [];
+      const accept = (packed: PackedZone): (() => void) => {
+        const named = zone === like ? members.read(zone, packed) : null;
+        return () => named !== null && members.apply(zone, named);
+      };
+      const parts = {
+        zone,
+        primaries,
+        turns,
+        memory,
+        publisher,
+        clock,
+        random,
+        log,
+        failures,
+        metrics,
+        accept,
+      };
+      return new own.FollowedZone({ ...parts, ...terms.get(like)! });
+    };
+    const fixed = new Set(sources.map(({ zone }) => zone));
+    const mostMembers = Math.min(...options.map((one) => one.maxMembers));
+    const members = new MemberZones({
+      publisher,
+      clock,
+      log,
+      fixed,
+      allowed,
+      most: mostMembers,
+      follow,
+    });
+    for (const { zone } of sources) {
+      if (!publisher.has(zone)) publisher.put(zone, null);
+      followed.set(zone, follow(zone, zone));
+    }
+    context.onMessage((message) => {
+      const { zone, from } = message as { zone: string; from: string };
+      (followed.get(zone) ?? members.get(zone))?.notified(from);
+    });
+    context.onStart(() => {
+      for (const zone of followed.values()) zone.start();
+      // What a catalog named before a reload that took the catalog away.
+      for (const zone of publisher.names)
+        if (!followed.has(zone) && members.get(zone) === undefined) publisher.remove(zone);
+    });
+    context.onStop(() => {
+      for (const zone of followed.values()) zone.stop();
+      members.stop();
+      failures.stop();
+    });
+  },
+
+  setup(all, context, next) {
+    const options = withPrimaries(all);
+    const sources = sourcesOf(options);
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
+    context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
+    const through = options.flatMap((one) => one.fallthrough ?? []);
+    const refused = failure(RCODE.REFUSED, 'secondary');
+    // Zones that catalogs name have the primaries of these.
+    const catalogs = new Set(options.flatMap((one) => (one.catalog === null ? [] : one.zones)));
+    const ofCatalogs = {
+      primaries: sources.filter(({ zone }) => catalogs.has(zone)).flatMap((one) => one.primaries),
+    };
+    const { writer, ask, last, log, clock } = context;
+    const gate = new NotifyGate({
+      clock,
+      pass: (zone, from) => context.post({ zone, from }),
+      log: (line) => log.info(line),
+    });
+    context.onStop(() => gate.close());
+    return zoneLink({
+      plugin: 'secondary',
+      zones: replica.zones,
+      fallthrough: through.length === 0 ? null : through,
+      writer,
+      ask,
+      last,
+      next,
+      notified(query, { origin }) {
+        const zone = printName(origin);
+        const { primaries } = sources.find((source) => source.zone === zone) ?? ofCatalogs;
+        const { peer, peerAt, family } = query;
+        const from = printAddress(peer.subarray(peerAt, peerAt + (family === 4 ? 4 : 16)));
+        if (
+          query.nameLength !== origin.length ||
+          !primaries.some((server) => isServer(server, peer, peerAt, family))
+        ) {
+          gate.dropped(zone, from);
+          return refused;
+        }
+        gate.notified(zone, from);
+        writer.reply(query, FLAG.AA);
+        return writer.finish(RCODE.NOERROR, 'secondary');
+      },
+    });
+  },
+});
+
+function readPrimaries(words: readonly Token[], refuse: Refuse): readonly RemoteServer[] {
+  const [from, ...addresses] = words;
+  if (from?.text !== 'from' || addresses.length === 0)
+    return refuse('Wrong argument count or unexpected line ending', from?.place, {
+      hint: 'Write: transfer from ADDRESS…',
+    });
+  return addresses.map(
+    ({ text, place }) =>
+      parseServer(text) ??
+      refuse(`not an IP address: "${text}"`, place, {
+        hint: 'Write an address, perhaps with its port: 192.0.2.10, [2001:db8::1]:5300.',
+      }),
+  );
+}
+
+type MemberNames = readonly string[];
+
+function readMemberZones(words: readonly Token[], refuse: Refuse): MemberNames {
+  return words.flatMap(({ text, place }) => {
+    const zones = text.includes(':') ? null : expandZone(text);
+    return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
+  });
+}
+
+/** Several lines are one list. */
+function addingUp(
+  property: PropertySchema<MemberNames | null>,
+): PropertySchema<MemberNames | null> {
+  return {
+    ...property,
+    take(line, before, bind) {
+      return merged(before, property.take(line, before, bind)!);
+    },
+  };
+}
+
+/** A file with a key, or a key. */
+type KeyOption = { readonly file: string } | TsigSigningKey;
+
+function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
+  const [first, secret, named] = words;
+  if (first === undefined || words.length > 3)
+    return refuse('Wrong argument count or unexpected line ending', undefined, {
+      hint: 'Write: key FILE, or key NAME SECRET [ALGORITHM]',
+    });
+  if (secret === undefined) return { file: first.text };
+  const key = makeKey(first.text, secret.text);
+  if (typeof key === 'string') return refuse(key, secret.place);
+  const algorithm = algorithmOrWhy(named?.text ?? DEFAULT_ALGORITHM);
+  if (typeof algorithm === 'string') return refuse(algorithm, named?.place);
+  return { ...key, algorithm };
+}
+
+const DEFAULT_ALGORITHM = 'hmac-sha256';
+
+/** @throws Problem */
+function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
+  if (option === null || !('file' in option)) return option;
+  const [key, ...more] = readKeyFile(option.file, 'plugin/secondary: ', files);
+  if (key === undefined || more.length > 0)
+    throw new Problem({
+      code: 'tsig-key',
+      text: `plugin/secondary: ${files.path(option.file)} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
+      remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
+    });
+  const algorithm =
+    key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as TsigSigningKey['algorithm']);
+  return { ...key, algorithm };
+}
+
+/** On which terms a zone is taken. */
+interface Terms {
+  readonly key: TsigSigningKey | null;
+  readonly maxBytes: number;
+}
+
+/** A zone and where it comes from. */
+interface SecondaryZone {
+  readonly zone: string;
+  readonly primaries: readonly RemoteServer[];
+}
+
+function withPrimaries<T extends { readonly primaries: readonly RemoteServer[] | null }>(
+  all: readonly T[],
+): readonly (T & { readonly primaries: readonly RemoteServer[] })[] {
+  return all.flatMap((one) =>
+    one.primaries === null ? [] : [{ ...one, primaries: one.primaries }],
+  );
+}
+
+function sourcesOf(
+  options: readonly {
+    readonly zones: readonly string[];
+    readonly primaries: readonly RemoteServer[];
+  }[],
+): readonly SecondaryZone[] {
+  const byZone = new Map<string, SecondaryZone>();
+  for (const { zones: names, primaries } of options)
+    for (const zone of names) byZone.set(zone, { zone, primaries });
+  return [...byZone.values()];
+}
+
+/** Several lists for one catalog; one that is empty holds any zone. */
+function merged(
+  before: readonly string[] | null | undefined,
+  more: readonly string[],
+): readonly string[] {
+  if (before === null || before === undefined) return more;
+  return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
+}
+
+/** Both planes give the data set the same name. */
+function keyOf(sources: readonly SecondaryZone[]): string {
+  return `secondary/${JSON.stringify(sources)}`;
+}

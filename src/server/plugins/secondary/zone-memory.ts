@@ -1,0 +1,145 @@
+/** Memory that all zones which are fetched have together. */
+import type { Gauge } from '../../metrics/registry.ts';
+import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
+
+/** Memory is asked for in steps of so many bytes that have come. */
+const STEP = 64 * 1024;
+/** What comes is there as it came, as it grows, and as it will be served. */
+const TIMES = 3;
+
+/** The zone does not fit into memory beside the others. */
+export class NoRoom extends Error {}
+
+/**
+ * The memory of all zones that are fetched: those that are served, and those that are coming in.
+ * Where there is not enough, the largest of those that are coming in has to go: one that has no end
+ * keeps out none that has.
+ */
+export class ZoneMemory implements KeptAcrossReloads {
+  #most = 0;
+  readonly #gauge: Pick<Gauge, 'set'>;
+  readonly #arrivals = new Set<ArrivingZone>();
+  #used = 0;
+
+  constructor(gauge: Pick<Gauge, 'set'>) {
+    this.#gauge = gauge;
+  }
+
+  /** Raises the limit of all zones together to `most` bytes, if it is lower. */
+  allow(most: number): this {
+    this.#most = Math.max(this.#most, most);
+    return this;
+  }
+
+  /**
+   * Zones that are served take so many bytes more, or fewer. They are there, whether there is room
+   * or not.
+   */
+  serve(bytes: number): void {
+    this.#used += bytes;
+    this.#gauge.set(this.#used);
+  }
+
+  /** A zone begins to come in. */
+  arrive(): ArrivingZone {
+    const arrival = new ArrivingZone((bytes) => this.#claim(arrival, bytes));
+    this.#arrivals.add(arrival);
+    return arrival;
+  }
+
+  /** It has come in, or will not any more. */
+  leave(arrival: ArrivingZone): void {
+    if (!this.#arrivals.delete(arrival)) return;
+    this.serve(-arrival.claimed);
+  }
+
+  /** What has come of it is thrown away: it comes anew. */
+  restart(arrival: ArrivingZone): void {
+    if (!this.#arrivals.has(arrival)) return;
+    this.serve(-arrival.claimed);
+    arrival.forget();
+  }
+
+  close(): void {
+    // The memory is released by the transfer that reserved it.
+  }
+
+  #claim(by: ArrivingZone, bytes: number): void {
+    while (this.#used + bytes > this.#most) {
+      const largest = this.#largest(by);
+      this.leave(largest);
+      largest.giveUp(
+        new NoRoom(
+          `there is no room for it: all zones together have ${this.#most} bytes (max_size)`,
+        ),
+      );
+      if (largest === by) return;
+    }
+    by.claimed += bytes;
+    this.serve(bytes);
+  }
+
+  #largest(by: ArrivingZone): ArrivingZone {
+    let largest = by;
+    for (const one of this.#arrivals) if (one.claimed > largest.claimed) largest = one;
+    return largest;
+  }
+}
+
+/** A zone that is coming in. */
+export class ArrivingZone {
+  /** Memory that it has been given. */
+  claimed = 0;
+  /** What has come of it so far. */
+  records = 0;
+  bytes = 0;
+  readonly #claim: (bytes: number) => void;
+  readonly #ending = new AbortController();
+  #left = 0;
+
+  constructor(claim: (bytes: number) => void) {
+    this.#claim = claim;
+  }
+
+  /** Aborted when it has to go. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Counts a record of so many bytes and reserves memory for it. @throws NoRoom */
+  take(bytes: number): void {
+    this.check();
+    this.records++;
+    this.bytes += bytes;
+    this.#left -= bytes;
+    if (this.#left >= 0) return;
+    const steps = Math.ceil(-this.#left / STEP);
+    this.#left += steps * STEP;
+    this.#claim(TIMES * steps * STEP);
+    this.check();
+  }
+
+  /** Reserves memory for what is no record that comes. @throws NoRoom */
+  reserve(bytes: number): void {
+    this.check();
+    this.#claim(bytes);
+    this.check();
+  }
+
+  /** Nothing of it is there any more. */
+  forget(): void {
+    this.claimed = 0;
+    this.records = 0;
+    this.bytes = 0;
+    this.#left = 0;
+  }
+
+  /** @throws NoRoom if it had to go */
+  check(): void {
+    if (this.signal.aborted) throw this.signal.reason;
+  }
+
+  giveUp(why: NoRoom): void {
+    this.#ending.abort(why);
+  }
+}

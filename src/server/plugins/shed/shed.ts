@@ -1,0 +1,35 @@
+/**
+ * `shed`: counts what is lost at a UDP socket that cannot keep up. That nothing piles up there
+ * needs no directive here.
+ */
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+
+const syntax = directive({
+  name: 'shed',
+  summary:
+    'counts datagrams that are lost because the server cannot keep up; they are shed with and without it',
+  repeat: 'once',
+  unread: ['braces'],
+});
+
+/**
+ * Counts under CoreDNS's name what the listeners of UDP count anyway. It changes no answer, but is
+ * among the plugins that are enabled.
+ */
+export const shed: Plugin = definePlugin({
+  syntax,
+  setup(_options, { servers, metrics, counters, onStop }, next) {
+    const family = metrics.counter(
+      'coredns_shed_dropped_total',
+      'Counter of queries and responses dropped, per server, by reason.',
+      ['server', 'reason'],
+    );
+    for (const server of servers.filter((each) => each.startsWith('dns://'))) {
+      const { lost, dropped } = counters(server)('udp');
+      onStop(lost.countAlso(family.with(server, 'query')));
+      onStop(dropped.countAlso(family.with(server, 'response')));
+    }
+    return next;
+  },
+});

@@ -1,0 +1,170 @@
+/** `sign`: signs zone files, and writes what `file` and `auto` serve. */
+import { whyFailed } from '../../base/why-failed.ts';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { every } from '../../base/clock.ts';
+import { Problem, Problems, type Place } from '../../base/problem.ts';
+import { required, zones } from '../../corefile/positions.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { lines, setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import type { Token } from '../../corefile/tree.ts';
+import { word } from '../../corefile/values.ts';
+import { readKeyPair } from '../../dnssec/key-file.ts';
+import { isKeySigning, type KeyPair } from '../../dnssec/key-pair.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { signMetrics } from './sign-metrics.ts';
+import { ZoneSigner } from './zone-signer.ts';
+
+/** How often to look whether a file has changed or signatures are old, milliseconds. */
+const LOOK_MS = 60_000;
+
+/** Where keys are. */
+interface KeySource {
+  readonly kind: 'file' | 'directory';
+  readonly names: readonly Token[];
+}
+
+const syntax = directive({
+  name: 'sign',
+  summary: 'signs zone files',
+  repeat: 'gather',
+  args: {
+    file: required(word('DBFILE'), { help: 'the zone file that is signed' }),
+    zones: zones({ help: 'the zones that it holds, each signed on its own' }),
+  },
+  properties: {
+    keys: lines(
+      ['key'],
+      'file|directory NAME…',
+      (name, words, refuse): KeySource => {
+        const [kind, ...names] = words;
+        if (kind === undefined || names.length === 0)
+          return refuse(
+            'Wrong argument count or unexpected line ending',
+            kind?.place ?? name.place,
+          );
+        if (kind.text !== 'file' && kind.text !== 'directory')
+          return refuse(`unknown source of keys '${kind.text}'`, kind.place, {
+            hint: 'Write: key file KEY, or key directory DIR.',
+          });
+        return { kind: kind.text, names };
+      },
+      {
+        help: 'the pairs of key signing keys that sign; of a directory, those named `K<zone>+<algorithm>+<id>`',
+      },
+    ),
+    directory: setting('directory', word('DIR'), {
+      default: '/var/lib/coredns',
+      help: 'where `db.<zone>.signed` is written',
+    }),
+  },
+  warn(all, at) {
+    if (all.every(({ keys }) => keys.length > 0)) return [];
+    return [
+      pluginRemark('sign', at, 'nothing is signed: there is no key to sign with', {
+        code: 'directive-warning',
+        remedy:
+          'Write: key file KEY, with what dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE has made.',
+      }),
+    ];
+  },
+});
+
+/**
+ * Signs zone files on the main thread, which answers no queries; the signatures themselves are made
+ * in other threads.
+ */
+export const sign: Plugin = definePlugin({
+  syntax,
+  async control(options, context) {
+    const { clock, random, log } = context;
+    const metrics = signMetrics(context.metrics);
+    const problems: Problem[] = [];
+    const signers: ZoneSigner[] = [];
+    for (const { file, zones: names, keys, directory } of options) {
+      if (file.includes('\uFFFD')) problems.push(unreadableName(file));
+      for (const zone of keys.length === 0 ? [] : names) {
+        const pairs = keys.flatMap((source) => readKeys(source, zone, context, problems));
+        const source = context.path(file);
+        const target = join(context.path(directory), `db.${zone}signed`);
+        signers.push(new ZoneSigner({ zone, source, target, pairs, clock, random, log, metrics }));
+      }
+    }
+    if (problems.length > 0) throw new Problems(problems);
+    // `file` reads what is there behind this: a zone that could not be served yet is waited for.
+    for (const signer of signers) {
+      signer.tell();
+      if (!signer.isUsable) await signer.refresh();
+    }
+    context.onStart(() => {
+      const look = (): void => {
+        for (const signer of signers) void signer.refresh();
+      };
+      look();
+      const ticks = every(clock, LOOK_MS, look);
+      context.onStop(() => ticks.cancel());
+    });
+  },
+});
+
+/**
+ * Bytes of a Corefile that are no UTF-8 have become something else: there is no such file, even
+ * without a key that would have it read.
+ */
+function unreadableName(file: string): Problem {
+  return new Problem({
+    code: 'directive-value',
+    text: `plugin/sign: dbfile ${JSON.stringify(file)} contains invalid characters`,
+    hint: 'The Corefile is not UTF-8 there.',
+    remedy: 'Save it as UTF-8, or give the file a name in ASCII.',
+  });
+}
+
+function readKeys(
+  { kind, names }: KeySource,
+  zone: string,
+  context: ControlContext,
+  problems: Problem[],
+): readonly KeyPair[] {
+  return names.flatMap((name) => {
+    try {
+      const path = context.path(name.text);
+      if (kind === 'file') return [keySigning(readKeyPair(path), name.place)];
+      return readFolder(path, zone, name.place);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      problems.push(error);
+      return [];
+    }
+  });
+}
+
+/** The key signing keys of a zone in a directory. */
+function readFolder(folder: string, zone: string, place: Place): readonly KeyPair[] {
+  let files: readonly string[];
+  try {
+    files = readdirSync(folder);
+  } catch (error) {
+    throw pluginProblem('sign', place, `open ${folder}: ${whyFailed(error)}`);
+  }
+  const prefix = `k${zone}+`;
+  const own = files
+    .filter((file) => file.toLowerCase().startsWith(prefix) && file.endsWith('.key'))
+    .toSorted();
+  const pairs = own.map((file) => readKeyPair(join(folder, file))).filter(isKeySigning);
+  if (pairs.length > 0) return pairs;
+  throw pluginProblem('sign', place, `there is no key signing key of ${zone} in ${folder}`, {
+    hint: `Its files are named K${zone}+<algorithm>+<id>.key and .private.`,
+    remedy: `dnssec-keygen -K ${folder} -a ECDSAP256SHA256 -f KSK ${zone}`,
+  });
+}
+
+function keySigning(pair: KeyPair, place: Place): KeyPair {
+  if (isKeySigning(pair)) return pair;
+  throw pluginProblem('sign', place, `DNSKEY in "${pair.file}.key" is not a CSK/KSK`, {
+    hint: 'Its flags are 256; one key with flags 257 signs the whole zone.',
+    remedy: 'dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE',
+  });
+}

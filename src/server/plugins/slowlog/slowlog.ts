@@ -1,0 +1,159 @@
+/** `slowlog`: a line for each query whose reply took long, with where the time went. */
+import { limit } from '../../base/limits.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import { optional } from '../../corefile/positions.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { duration, integer } from '../../corefile/values.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { exchangeTaps } from '../../engine/contract/ports.ts';
+import { EDE } from '../../wire/iana.ts';
+import { commonFormat, compileFormat } from '../../wire/placeholders.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { SlowRecorder } from './slow-recorder.ts';
+
+/** When an upstream is dead every query is slow, and the first lines say it all. */
+const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
+
+const syntax = directive({
+  name: 'slowlog',
+  summary: 'logs queries whose replies took long, with where the time went',
+  repeat: 'once',
+  args: {
+    thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {
+      default: 1000,
+      help: 'from when on a reply is slow',
+    }),
+  },
+  properties: {
+    rate: setting('rate', integer('LINES', rateLimit), {
+      default: rateLimit.default,
+      help: 'lines per second and worker; further ones are only counted',
+    }),
+  },
+});
+
+/**
+ * Follows every query of its block from link to link, which needs no reading of the clock unless a
+ * query waits.
+ */
+export const slowlog: Plugin = definePlugin({
+  syntax,
+  operational: true,
+  plan(_, plan) {
+    plan.recorded = true;
+  },
+  setup: (options, context, next) => new SlowLog(options, context, next).link,
+});
+
+class SlowLog {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #slow: (query: Query) => Counter;
+  readonly #suppressed: Counter;
+  readonly #print = compileFormat(commonFormat);
+  /** For the next query; one that waits takes it along. */
+  #recorder: SlowRecorder;
+  /**
+   * Lines that may be written now, when they were counted last, and how many have not been written
+   * since the last one.
+   */
+  #tokens: number;
+  #countedAt: number;
+  #left = 0;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    const { clock, metrics } = context;
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    this.#recorder = new SlowRecorder(clock);
+    this.#tokens = options.rate;
+    this.#countedAt = clock.now();
+    const slow = metrics.counter(
+      'ndots_slowlog_queries_total',
+      'Queries whose replies took longer than the threshold.',
+      ['server', 'view'],
+    );
+    const slowOf = perRoute(({ server, view }) => slow.with(server, view));
+    this.#slow = ({ route }) => slowOf(route);
+    this.#suppressed = metrics
+      .counter(
+        'ndots_slowlog_suppressed_total',
+        'Slow queries without a line, because there were more than the rate allows.',
+        [],
+      )
+      .with();
+    context.offer(exchangeTaps, {
+      exchanged({ query: { recorder }, host, port, proto, sentAt, reply, start, end }) {
+        if (!(recorder instanceof SlowRecorder)) return;
+        const rcode = reply === null || end - start < 4 ? -1 : reply[start + 3]! & 0xf;
+        recorder.exchanged(host, port, proto, sentAt, rcode);
+      },
+    });
+  }
+
+  readonly link: Next = (query) => {
+    // An internal lookup is part of the client's query.
+    if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
+    const recorder = this.#recorder;
+    const other = query.recorder;
+    recorder.begin(query.arrived, other);
+    query.recorder = recorder;
+    const reply = this.#next(query);
+    if (isLater(reply)) {
+      recorder.wait();
+      this.#recorder = new SlowRecorder(this.#context.clock);
+      return andThen(reply, this.#over, { query: query.keep(), recorder });
+    }
+    query.recorder = other;
+    return this.#judge(reply, query, recorder);
+  };
+
+  readonly #over = (reply: Reply, { query, recorder }: FollowedQuery): Reply =>
+    this.#judge(reply, query, recorder);
+
+  #judge(reply: Reply, query: Query, recorder: SlowRecorder): Reply {
+    const now = this.#context.clock.now();
+    if (now - query.arrived >= this.#options.thresholdMs) this.#tell(reply, query, recorder, now);
+    return reply;
+  }
+
+  #tell(reply: Reply, query: Query, recorder: SlowRecorder, now: number): void {
+    this.#slow(query).add(1);
+    const { rate } = this.#options;
+    this.#tokens = Math.min(rate, this.#tokens + ((now - this.#countedAt) / 1000) * rate);
+    this.#countedAt = now;
+    if (this.#tokens < 1) {
+      this.#left++;
+      this.#suppressed.add(1);
+      return;
+    }
+    this.#tokens--;
+    const more = this.#left === 0 ? '' : ` suppressed=${this.#left}`;
+    this.#left = 0;
+    const stale = reply.errors?.some(({ code }) => isStale(code)) === true;
+    const line = this.#print(query, reply, now - query.arrived);
+    this.#context.log.warning(
+      `${line} plugin=${reply.plugin || '-'} cache=${stale ? 'stale' : recorder.cache} upstreams=${recorder.upstreams} spent=${recorder.spent(now)}${more}`,
+    );
+  }
+}
+
+interface FollowedQuery {
+  readonly query: Query;
+  readonly recorder: SlowRecorder;
+}
+
+function isStale(code: number): boolean {
+  return code === EDE.STALE_ANSWER || code === EDE.STALE_NXDOMAIN;
+}

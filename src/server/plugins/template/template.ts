@@ -1,0 +1,15 @@
+/** `template`: answers that are made of the query. */
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { TemplateLink } from './link.ts';
+import { syntax } from './syntax.ts';
+
+/**
+ * Answers queries that a template fits; the first one whose zones, class, type and expressions do.
+ */
+export const template: Plugin = definePlugin({
+  syntax,
+  setup(uses, context, next) {
+    const link = new TemplateLink(uses, context, next);
+    return (query) => link.answer(query);
+  },
+});

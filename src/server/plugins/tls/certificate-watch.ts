@@ -1,0 +1,66 @@
+/**
+ * When the certificates end that are served: as a metric, and in the log once one has. Main thread.
+ */
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import { endOf, outOfTime } from '../../engine/contract/server-certificate.ts';
+
+/** How often it is looked whether one has ended. */
+const LOOK_MS = 3600_000;
+
+/** What a watch uses of the world. */
+interface CertificateWatchParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+}
+
+/** One certificate file, for as long as a configuration serves it. */
+export class CertificateWatch implements KeptAcrossReloads {
+  readonly #path: string;
+  readonly #parts: CertificateWatchParts;
+  readonly #ends;
+  #looking: Timer | null = null;
+
+  /** @param path the label of the metric */
+  constructor(path: string, parts: CertificateWatchParts) {
+    this.#path = path;
+    this.#parts = parts;
+    this.#ends = parts.metrics.gauge(
+      'ndots_tls_certificate_expiration_timestamp_seconds',
+      'When a certificate that is served ends, seconds since 1970.',
+      ['certificate'],
+      'last',
+    );
+  }
+
+  /**
+   * Watches the certificate that the file has now. One that has expired already is reported by the
+   * code that read it.
+   */
+  follow(pem: Buffer): void {
+    this.#looking?.cancel();
+    this.#looking = null;
+    const end = endOf(pem);
+    if (end === null) return this.#ends.remove(this.#path);
+    this.#ends.with(this.#path).set(Math.floor(end / 1000));
+    const { clock, log } = this.#parts;
+    if (end < clock.wall()) return;
+    const looking = every(clock, LOOK_MS, () => {
+      const why = outOfTime(pem, clock.wall());
+      if (why === null) return;
+      looking.cancel();
+      log.error(
+        `the certificate ${this.#path} ${why}: clients that look at it go away; put the renewed one in its place and reload`,
+      );
+    });
+    this.#looking = looking;
+  }
+
+  close(): void {
+    this.#looking?.cancel();
+    this.#ends.remove(this.#path);
+  }
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { problemsIn } from '../../base/problem.ts';
+import { testCertificate, testKey } from '../../../../test/kit/certificate.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { makeWorld, type World } from '../../../../test/kit/world.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
+before(() => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(join(folder, 'a.crt'), testCertificate);
+  writeFileSync(join(folder, 'a.key'), testKey);
+  writeFileSync(join(folder, 'b.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(join(folder, 'text'), 'no PEM\n');
+});
+after(() => rmSync(folder, { recursive: true }));
+
+const worldWith = (line: string): Promise<World> =>
+  makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
+
+/** What the server says instead of starting. */
+const refusal = (line: string): Promise<string> =>
+  worldWith(line).then(
+    () => 'it started',
+    (error: unknown) => (problemsIn(error) ?? []).map((one) => one.print()).join('\n'),
+  );
+
+describe('tls', () => {
+  test('certificate, key and client authentication reach the listener', async () => {
+    const world = await worldWith('tls a.crt a.key a.crt {\n client_auth require_and_verify\n }');
+    assert.deepEqual(world.server.endpoints[0]!.tls, {
+      certificate: join(folder, 'a.crt'),
+      key: join(folder, 'a.key'),
+      authority: join(folder, 'a.crt'),
+      clientAuth: 'require_and_verify',
+      keyLog: '',
+    });
+    await world.close();
+  });
+
+  test('no client is asked for a certificate unless said so', async () => {
+    const world = await worldWith('tls a.crt a.key');
+    assert.equal(world.server.endpoints[0]!.tls!.clientAuth, 'nocert');
+    await world.close();
+  });
+
+  test('a log of keys is planned below the root, with a warning, and made by nobody who does not serve', async () => {
+    const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
+    assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(folder, 'secrets'));
+    assert.match(
+      world.log.join('\n'),
+      /\[WARNING\] plugin\/tls: Writing TLS Key Log to ".*\/secrets"/,
+    );
+    assert.equal(existsSync(join(folder, 'secrets')), false);
+    await world.close();
+  });
+
+  test('a log of keys that is there already, and that others may read, is warned of', async () => {
+    const file = join(folder, 'open-secrets');
+    writeFileSync(file, '');
+    const warned = async (mode: number): Promise<boolean> => {
+      chmodSync(file, mode);
+      const world = await worldWith('tls a.crt a.key {\n keylog open-secrets\n }');
+      await world.close();
+      return /open-secrets" may be read by others: chmod 600 /.test(world.log.join('\n'));
+    };
+    assert.equal(await warned(0o644), true);
+    assert.equal(await warned(0o640), true);
+    assert.equal(await warned(0o600), false);
+  });
+
+  test('a log of keys that cannot be written is found out at the start', async () => {
+    for (const [file, why] of [
+      ['none/secrets', 'no such file or directory'],
+      ['.', 'is a directory'],
+    ])
+      assert.match(
+        await refusal(`tls a.crt a.key {\n keylog ${file}\n }`),
+        new RegExp(`unable to write TLS Key Log to ".*": .*${why}`),
+      );
+    await assert.rejects(worldWith('tls a.crt a.key {\n keylog\n }'), /Wrong argument count/);
+  });
+
+  test('a key of another certificate, files without PEM and missing files are found out at the start', async () => {
+    await assert.rejects(
+      worldWith('tls a.crt b.key'),
+      /plugin\/tls: could not load TLS cert: the key does not belong to the certificate/,
+    );
+    await assert.rejects(worldWith('tls text a.key'), /plugin\/tls: could not load TLS cert/);
+    await assert.rejects(
+      worldWith('tls a.crt none.key'),
+      /plugin\/tls: could not load TLS cert: no such file/,
+    );
+  });
+
+  test('authorities without a certificate are found out at the start, as is a key with a passphrase', async () => {
+    writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
+    writeFileSync(join(folder, 'empty'), '');
+    for (const [authority, why] of [
+      ['empty', 'there is no PEM text in it'],
+      ['text', 'there is no PEM text in it'],
+      ['half.crt', 'the PEM text is cut off'],
+    ])
+      assert.match(
+        await refusal(`tls a.crt a.key ${authority}`),
+        new RegExp(`could not read root certs: ${why}`),
+      );
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const secret = {
+      type: 'pkcs8',
+      format: 'pem',
+      cipher: 'aes-128-cbc',
+      passphrase: 'x',
+    } as const;
+    writeFileSync(join(folder, 'encrypted.key'), privateKey.export(secret));
+    assert.match(await refusal('tls a.crt encrypted.key'), /the key is encrypted/);
+  });
+
+  for (const [what, year, told] of [
+    ['is over', 2200, /the certificate a\.crt expired on \w{3} /],
+    ['has not come yet', 2000, /the certificate a\.crt is good from \w{3} .* on: clients/],
+  ] as const)
+    test(`a certificate whose time ${what} is warned of`, async () => {
+      const clock = new VirtualClock(Date.UTC(year, 0, 1));
+      const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+      const world = await makeWorld(corefile, { clock });
+      assert.match(world.log.join('\n'), told);
+      await world.close();
+    });
+
+  test('when the certificate ends is a metric, and once it has ended, while it is served, a line in the log', async () => {
+    const ends = new X509Certificate(testCertificate).validToDate.getTime();
+    const clock = new VirtualClock(ends - 5 * 3600_000);
+    const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+    const world = await makeWorld(corefile, { clock });
+    const metric = (): string | undefined =>
+      /^ndots_tls_certificate_expiration_timestamp_seconds\{certificate=".*\/a\.crt"\} (.*)$/m.exec(
+        world.metrics(),
+      )?.[1];
+    const told = (): readonly string[] => world.log.filter((line) => line.includes('expired on'));
+    assert.equal(Number(metric()), ends / 1000);
+    await clock.advance(4 * 3600_000);
+    assert.deepEqual(told(), []);
+    await clock.advance(30 * 3600_000);
+    assert.equal(told().length, 1, told().join('\n'));
+    assert.match(told()[0]!, /^\[ERROR\] plugin\/tls: the certificate .*a\.crt expired on Oct 28/);
+    assert.equal(Number(metric()), ends / 1000);
+    await world.close();
+  });
+
+  test('a reload with a renewed certificate has its metric, and that of one that is no longer served goes', async () => {
+    const world = await worldWith('tls a.crt a.key');
+    const count = (): number =>
+      world.metrics().match(/^ndots_tls_certificate_expiration_timestamp_seconds\{/gm)?.length ?? 0;
+    assert.equal(count(), 1);
+    assert.ok(await world.server.reload());
+    assert.equal(count(), 1);
+    writeFileSync(join(folder, 'c.crt'), testCertificate);
+    world.setCorefile(`tls://.:853 {\n root ${folder}\n tls c.crt a.key\n whoami\n}`);
+    assert.ok(await world.server.reload());
+    assert.equal(count(), 1);
+    assert.match(world.metrics(), /certificate=".*c\.crt"/);
+    await world.close();
+  });
+
+  test('a key in the place of the certificate is told of', async () => {
+    assert.match(
+      await refusal('tls a.key a.crt'),
+      /a\.key holds a private key: the certificate comes first/,
+    );
+  });
+
+  test('where the line with the certificate has a mistake, no second one is told of', async () => {
+    const told = await refusal('tls a.crt');
+    assert.match(told, /Wrong argument count/);
+    assert.doesNotMatch(told, /needs a certificate/);
+  });
+
+  test('mistakes are told; ACME is refused rather than ignored', async () => {
+    await assert.rejects(worldWith('tls a.crt'), /Wrong argument count/);
+    await assert.rejects(worldWith('tls a b c d'), /Wrong argument count/);
+    await assert.rejects(
+      worldWith('tls a b {\n client_auth maybe\n }'),
+      /unknown authentication type 'maybe'/,
+    );
+    await assert.rejects(
+      worldWith('tls {\n acme dns.example.org\n }'),
+      /certificates by ACME are not available/,
+    );
+  });
+});

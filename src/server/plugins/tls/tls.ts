@@ -1,0 +1,118 @@
+/** `tls`: the certificate of encrypted listeners. */
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Problem } from '../../base/problem.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+import { position } from '../../corefile/positions.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { choice, word, worded } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  outOfTime,
+  readCertificateFile,
+} from '../../engine/contract/server-certificate.ts';
+import { CertificateWatch } from './certificate-watch.ts';
+
+const files = position(
+  'CERT KEY [CA]',
+  'PEM files: the certificate with its chain, its key, whom clients are signed by',
+  (line) => {
+    if (line.left === 0) {
+      return line.refuse('certificates by ACME are not available', undefined, {
+        hint: 'Only certificates in files are: tls CERT KEY [CA].',
+        remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
+      });
+    }
+    if (line.left === 1 || line.left > 3) line.refuseCount();
+    const [certificate, key, authority] = line.takeAll().map(({ text }) => text);
+    return { certificate: certificate!, key: key!, authority: authority ?? '' };
+  },
+);
+
+const syntax = directive({
+  name: 'tls',
+  summary: 'certificate and key of tls and https listeners',
+  repeat: 'last',
+  args: { files },
+  properties: {
+    clientAuth: setting(
+      'client_auth',
+      worded(
+        choice('nocert', 'request', 'require', 'verify_if_given', 'require_and_verify'),
+        (word) => `unknown authentication type '${word}'`,
+      ),
+      {
+        default: 'nocert',
+        help: 'whether clients show a certificate, and whether it must be signed by CA',
+      },
+    ),
+    keyLog: setting('keylog', word('FILE'), {
+      help: 'where the secrets of connections are written to, so that captures of them can be read: for debugging',
+    }),
+  },
+});
+
+/**
+ * Configures only. Files are read when the configuration is taken: a renewed certificate needs a
+ * reload.
+ */
+export const tls: Plugin = definePlugin({
+  syntax,
+  plan({ files: { certificate, key, authority }, clientAuth, keyLog }, plan) {
+    const below = (file: string): string =>
+      file === '' || file.startsWith('/') ? file : join(plan.root, file);
+    plan.tls = {
+      certificate: below(certificate),
+      key: below(key),
+      authority: below(authority),
+      clientAuth,
+      keyLog: below(keyLog ?? ''),
+    };
+  },
+  control({ files: { certificate, key, authority }, keyLog }, context) {
+    const read = (file: string): Buffer => readCertificateFile(file, context, true);
+    const parts = { cert: read(certificate), key: read(key) };
+    checkCertificate(parts, { certificate, key });
+    if (authority !== '') checkAuthority(read(authority), authority);
+    const why = outOfTime(parts.cert, context.clock.wall());
+    if (why !== null)
+      context.log.warning(`the certificate ${certificate} ${why}: clients that look at it go away`);
+    const at = context.path(certificate);
+    const watch = context.keep(`tls/${at}`, () => new CertificateWatch(at, context));
+    context.onStart(() => watch.follow(parts.cert));
+    if (keyLog === null || keyLog === '') return;
+    const path = context.path(keyLog);
+    checkWritable(path);
+    context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
+    if (existsSync(path) && (statSync(path).mode & OTHERS_READ) !== 0)
+      context.log.warning(
+        `${JSON.stringify(path)} may be read by others: chmod 600 ${path}, for it has the secrets of all connections`,
+      );
+  },
+});
+
+/** The right to read, of the group and of everybody. */
+const OTHERS_READ = 0o044;
+
+/**
+ * Looks whether a file can be written, and makes none: not everybody who reads a configuration
+ * serves it.
+ * @throws Problem
+ */
+function checkWritable(path: string): void {
+  try {
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK);
+    if (existsSync(path) && statSync(path).isDirectory())
+      throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
+  } catch (error) {
+    throw new Problem({
+      code: 'keylog-unwritable',
+      text: `unable to write TLS Key Log to ${JSON.stringify(path)}: ${whyFailed(error)}`,
+      remedy: `Check the folder and who may write there: ls -ld ${dirname(path)}`,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,159 @@
+/** `top`: the clients that ask most, what they ask for, and how much of it fails. */
+import { limit } from '../../base/limits.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import { optional } from '../../corefile/positions.ts';
+import { setting, zoneList } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { integer } from '../../corefile/values.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { ClientPrefix, clientPrefixSettings } from '../../engine/contract/client-prefix.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { RCODE } from '../../wire/iana.ts';
+import { NAME_MAX, printName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+
+/** Series of each family and worker; everything behind them is bounded by it. */
+const shownLimit = limit({ default: 10, min: 1, max: 100 });
+/**
+ * Slots of each sketch: every key with a larger share than one in so many is found. 300 bytes for a
+ * name, 60 for a client.
+ */
+const countedLimit = limit({ default: 512, min: 32, max: 4096 });
+
+const syntax = directive({
+  name: 'top',
+  summary: 'metrics that name who asks most, for what, and what of it is in vain',
+  repeat: 'once',
+  args: {
+    shown: optional(integer('COUNT', shownLimit), {
+      default: shownLimit.default,
+      help: 'clients or names that each metric tells of',
+    }),
+  },
+  properties: {
+    counted: setting('track', integer('COUNT', countedLimit), {
+      default: countedLimit.default,
+      help: 'clients and names that are counted: who has less than this part of all queries may be missed',
+    }),
+    search: zoneList('search', {
+      isStrict: true,
+      help: 'search domains of clients: what does not exist below them was asked for in vain on the way through a search path (default cluster.local)',
+    }),
+    ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
+  },
+});
+
+/**
+ * Counts every query of its block that came from outside; a client is a pod where `kubernetes`
+ * knows the address.
+ */
+export const top: Plugin = definePlugin({
+  syntax,
+  operational: true,
+  setup: (options, context, next) => new Top(options, context, next).link,
+});
+
+class Top {
+  readonly #next: Next;
+  readonly #client: ClientPrefix;
+  readonly #search: ZoneMatch;
+  readonly #families: {
+    readonly clients: TopKeys;
+    readonly deniedClients: TopKeys;
+    readonly searchClients: TopKeys;
+    readonly names: TopKeys;
+    readonly deniedNames: TopKeys;
+    readonly failedNames: TopKeys;
+  };
+  #pods: ClientNamespaces | null = null;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    const { bits4, bits6, search, shown, counted } = options;
+    const { metrics, clock } = context;
+    this.#next = next;
+    this.#client = new ClientPrefix(bits4, bits6);
+    this.#search = new ZoneMatch(search === null || search.length === 0 ? usual : search);
+    const about = { labels: ['namespace', 'pod'], of: this.#podOf };
+    const { print } = this.#client;
+    const parts = { metrics, clock, shown, counted };
+    const clients = (name: string, help: string): TopKeys =>
+      new TopKeys({ ...parts, name, help, label: 'client', width: 16, print, about });
+    const names = (name: string, help: string): TopKeys =>
+      new TopKeys({ ...parts, name, help, label: 'name', width: NAME_MAX, print: printName });
+    this.#families = {
+      clients: clients(
+        'ndots_top_clients',
+        'Queries of late, for the clients that have asked most.',
+      ),
+      deniedClients: clients(
+        'ndots_top_nxdomain_clients',
+        'Queries of late for names that do not exist, for the clients that have asked most of them.',
+      ),
+      searchClients: clients(
+        'ndots_top_search_clients',
+        'Queries of late for names that do not exist below a search domain, for the clients that have asked most of them.',
+      ),
+      names: names('ndots_top_names', 'Queries of late, for the names that were asked for most.'),
+      deniedNames: names(
+        'ndots_top_nxdomain_names',
+        'Queries of late for names that do not exist, for those that were asked for most.',
+      ),
+      failedNames: names(
+        'ndots_top_failed_names',
+        'Queries of late that got SERVFAIL or another failure, for the names that had most of them.',
+      ),
+    };
+    context.onStart(() => {
+      // A network is no pod.
+      if (bits4 === 32 && bits6 === 128) this.#pods = context.find(clientNamespaces)[0] ?? null;
+    });
+    context.onStop(() => {
+      for (const family of Object.values(this.#families)) family.close();
+    });
+  }
+
+  readonly link: Next = (query) => {
+    // An internal lookup is no client's query.
+    if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
+    const { clients, names } = this.#families;
+    const { bytes, length, hash } = this.#client.read(query);
+    clients.addHashed(hash, bytes, 0, length);
+    names.addHashed(query.hash, query.folded, 0, query.nameLength);
+    const reply = this.#next(query);
+    if (isLater(reply)) return andThen(reply, this.#judge, query.keep());
+    return reply.rcode === RCODE.NOERROR ? reply : this.#judge(reply, query);
+  };
+
+  readonly #judge = (reply: Reply, query: Query): Reply => {
+    const { rcode } = reply;
+    if (rcode === RCODE.NOERROR || reply === silence) return reply;
+    const { deniedClients, searchClients, deniedNames, failedNames } = this.#families;
+    const { folded, nameLength } = query;
+    if (rcode !== RCODE.NXDOMAIN) {
+      failedNames.addHashed(query.hash, folded, 0, nameLength);
+      return reply;
+    }
+    const { bytes, length, hash } = this.#client.read(query);
+    deniedNames.addHashed(query.hash, folded, 0, nameLength);
+    deniedClients.addHashed(hash, bytes, 0, length);
+    if (this.#search.holds(query)) searchClients.addHashed(hash, bytes, 0, length);
+    return reply;
+  };
+
+  readonly #podOf = (address: Uint8Array): readonly string[] => {
+    if (this.#pods === null) return unknown;
+    const { namespace, name } = this.#pods.pod(address);
+    return [namespace, name];
+  };
+}
+
+const usual = ['cluster.local.'];
+const unknown = ['', ''];

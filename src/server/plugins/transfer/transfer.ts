@@ -1,0 +1,213 @@
+/** `transfer`: gives zones to other servers. */
+import { printAddress } from '../../base/ip.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import { zones } from '../../corefile/positions.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { ip } from '../../corefile/values.ts';
+import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
+import { ZoneMatch } from '../../engine/contract/zone-match.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+import { isServer } from '../../zone/server-address.ts';
+import { isNewer } from '../../zone/serial.ts';
+import { changesSince, onlySoa, transferReply, wholeZone } from '../../zone/transfer-reply.ts';
+import { transferSources, type Transferable } from '../../zone/transfer-source.ts';
+import type { Listeners } from './notifier.ts';
+import { receiver } from './receiver.ts';
+import { isWithin } from '../../wire/within-zone.ts';
+
+/** A setting whose second line is a mistake. */
+function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
+  return {
+    ...property,
+    take(line, before, bind) {
+      if (before !== null) line.refuse(`${property.words[0]} already specified`);
+      return property.take(line, before, bind);
+    },
+  };
+}
+
+const syntax = directive({
+  name: 'transfer',
+  summary: 'gives zones to other servers',
+  repeat: 'gather',
+  args: { zones: zones({ help: 'zones that may be transferred, and those below them' }) },
+  properties: {
+    to: list('to', receiver, {
+      help: 'who may transfer, and is told of changes; `*` is everybody, and is not told',
+    }),
+    source: once(
+      setting('source', ip('ADDRESS'), {
+        help: 'local address that notifications are sent from',
+      }),
+    ),
+  },
+  check: (options, at) =>
+    options.some(({ to }) => to.length === 0)
+      ? [pluginProblem('transfer', at, "'to' is required")]
+      : [],
+});
+
+type TransferOptions = Options<typeof syntax>;
+
+/** From a worker: it answers with this version of a zone. */
+interface ZoneSeen {
+  readonly zone: string;
+  readonly serial: number;
+}
+
+const notAllowed = failure(RCODE.REFUSED, 'transfer');
+const malformed = failure(RCODE.FORMERR, 'transfer');
+
+/** Transfers zones to other servers, and notifies them of changes. */
+export const transfer: Plugin = definePlugin({
+  syntax,
+  async control(options, context) {
+    // Workers never need it.
+    const { Notifier } = await import('./notifier.ts');
+    const { clock, random, log, metrics } = context;
+    const sent = metrics.counter(
+      'ndots_transfer_notifies_total',
+      'Notifications of changed zones that were sent to other servers.',
+      ['result'],
+    );
+    const notifier = new Notifier({ clock, random, log, sent });
+    const longest = chooser(options);
+    context.onMessage((message) => {
+      const { zone, serial } = message as ZoneSeen;
+      const chosen = longest(zone);
+      if (chosen !== null) notifier.changed(zone, serial, listenersOf(chosen));
+    });
+    context.onStop(() => notifier.stop());
+  },
+
+  setup(options, context, next): Next {
+    const { writer, log } = context;
+    const transfers = context.metrics.counter(
+      'ndots_transfers_total',
+      'Transfers of zones to other servers that were begun, by kind: full, incremental, or current (nothing has changed).',
+      ['kind'],
+    );
+    const refusals = context.metrics
+      .counter('ndots_transfer_refusals_total', 'Transfers that were refused.', [])
+      .with();
+    const choices = options.map((one) => ({ one, match: new ZoneMatch(one.zones) }));
+
+    const find = (query: Query): Transferable | null => {
+      for (const source of context.find(transferSources)) {
+        const zone = source.find(query.folded, query.nameLength);
+        if (zone !== null) return zone;
+      }
+      return null;
+    };
+
+    const give = (query: Query, zone: Transferable): Reply => {
+      const incremental = query.type === TYPE.IXFR;
+      const serial = incremental ? askedSerial(query) : 0;
+      if (serial === null) return malformed;
+      const current = incremental && !isNewer(zone.serial, serial);
+      const changes = incremental && !current ? changesSince(zone, serial) : null;
+      // A datagram has room for the SOA record: the client comes back over TCP (RFC 1995 section
+      // 2).
+      const stream =
+        current || query.proto === 'udp' ? onlySoa(zone) : (changes ?? wholeZone(zone));
+      const kind = current ? 'current' : changes === null ? 'full' : 'incremental';
+      if (query.proto !== 'udp' || current) transfers.with(kind).add(1);
+      const to = printAddress(
+        query.peer.subarray(query.peerAt, query.peerAt + (query.family === 4 ? 4 : 16)),
+      );
+      return transferReply(query, 'transfer', writer, stream, (records) => {
+        const what = current
+          ? `Outgoing noop, incremental transfer for up to date zone "${zone.zone}"`
+          : `Outgoing ${changes === null ? '' : 'incremental '}transfer of ${records} records of zone "${zone.zone}"`;
+        if (query.proto !== 'udp' || current)
+          log.info(`${what} to ${to} for ${zone.serial} SOA serial`);
+      });
+    };
+
+    context.onStart(() => {
+      for (const source of context.find(transferSources)) {
+        const end = source.watch(({ zone, serial }) =>
+          context.post({ zone, serial } satisfies ZoneSeen),
+        );
+        context.onStop(end);
+      }
+    });
+
+    return (query): Maybe<Reply> => {
+      const { type, proto } = query;
+      if ((type !== TYPE.AXFR && type !== TYPE.IXFR) || !query.isStandard) return next(query);
+      const stream = proto === 'tcp' || proto === 'tls' || proto === 'internal';
+      if (!stream && (type === TYPE.AXFR || proto !== 'udp')) return refuse();
+      let chosen: TransferOptions[number] | null = null;
+      let zoneLength = -1;
+      for (const { one, match } of choices) {
+        const zone = match.find(query);
+        if (zone === null || zone.length <= zoneLength) continue;
+        chosen = one;
+        zoneLength = zone.length;
+      }
+      if (chosen === null) return next(query);
+      if (!allows(chosen, query)) return refuse();
+      const zone = find(query);
+      return zone === null ? next(query) : give(query, zone);
+    };
+
+    function refuse(): Reply {
+      refusals.add(1);
+      return notAllowed;
+    }
+  },
+});
+
+function allows({ to }: TransferOptions[number], query: Query): boolean {
+  return to.some((one) => one === '*' || isServer(one, query.peer, query.peerAt, query.family));
+}
+
+/**
+ * The serial that the client has: that of the one SOA record in the authority section; null: there
+ * is none.
+ */
+function askedSerial(query: Query): number | null {
+  let found: number | null = null;
+  let count = 0;
+  for (records.over(query.bytes, query.start, query.end); records.next();) {
+    if (records.section !== SECTION.authority) continue;
+    if (++count > 1) return null;
+    const { bytes, dataAt, dataLength } = records;
+    // Behind its two names an SOA has five numbers of four bytes; the serial is the first.
+    if (records.type === TYPE.SOA && dataLength > SERIAL_BEFORE_END)
+      found = new DataView(bytes.buffer, bytes.byteOffset).getUint32(
+        dataAt + dataLength - SERIAL_BEFORE_END,
+      );
+  }
+  return found;
+}
+
+const records = new Records();
+const SERIAL_BEFORE_END = 20;
+
+/** Gives the options whose zone is the longest one that holds a name. */
+function chooser(options: TransferOptions): (zone: string) => TransferOptions[number] | null {
+  return (zone) => {
+    let found: TransferOptions[number] | null = null;
+    let length = -1;
+    for (const one of options) {
+      for (const own of one.zones) {
+        if (!isWithin(zone, own) || own.length <= length) continue;
+        found = one;
+        length = own.length;
+      }
+    }
+    return found;
+  };
+}
+
+function listenersOf({ to, source }: TransferOptions[number]): Listeners {
+  return { to: to.filter((one) => one !== '*'), source: source ?? '' };
+}

@@ -1,0 +1,51 @@
+/** Directives of CoreDNS for transports over QUIC. */
+import { setting } from '../../corefile/properties.ts';
+import { integer, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
+import type { Plugin } from '../../engine/contract/plugin.ts';
+import { refusing } from './unserved.ts';
+
+/** A whole number in CoreDNS's words for these directives. */
+function limit(property: string, least: 0 | 1): Value<number> {
+  const kind = least === 0 ? 'a non-negative integer' : 'a positive integer';
+  return value('N', (token) => {
+    const found = integer('N').read(token);
+    if (found instanceof Wrong)
+      return wrong(`invalid ${property} value '${token.text}': ${found.text}`);
+    return found >= least ? found : wrong(`${property} must be ${kind}: ${found}`);
+  });
+}
+
+const why =
+  'there is no QUIC in the runtime, and none on npm that runs on every machine this server runs on.';
+const instead =
+  'Serve `tls://` (DNS over TLS) or `https://` (DNS over HTTPS): clients that speak QUIC speak one of them too.';
+
+/** Limits of `quic://` listeners. */
+export const quic: Plugin = refusing({
+  shape: {
+    name: 'quic',
+    summary: 'limits of DNS over QUIC',
+    args: {},
+    properties: {
+      maxStreams: setting('max_streams', limit('max_streams', 1)),
+      workers: setting('worker_pool_size', limit('worker_pool_size', 1)),
+    },
+  },
+  why,
+  instead,
+});
+
+/** Limits of `https3://` listeners. */
+export const https3: Plugin = refusing({
+  shape: {
+    name: 'https3',
+    summary: 'limits of DNS over HTTP/3',
+    args: {},
+    properties: {
+      maxStreams: setting('max_streams', limit('max_streams', 0)),
+      maxConnections: setting('max_connections', limit('max_connections', 0)),
+    },
+  },
+  why,
+  instead,
+});

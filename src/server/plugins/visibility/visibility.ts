@@ -1,0 +1,282 @@
+/** `visibility`: which namespaces may resolve the names of which. */
+import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
+import { zones } from '../../corefile/positions.ts';
+import { flag, lines, setting } from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, integer } from '../../corefile/values.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { perRoute } from '../../engine/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../engine/contract/plugin.ts';
+import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import { renamed, type Query } from '../../wire/query.ts';
+import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { withQuestion } from '../../wire/requestion.ts';
+import { SECTION } from '../../wire/writer.ts';
+import { NamespaceNames } from './names.ts';
+import { ClientRules, readRule, UNKNOWN } from './rules.ts';
+
+const syntax = directive({
+  name: 'visibility',
+  summary: 'decides which namespaces may resolve the names of which',
+  repeat: 'once',
+  args: { zones: zones({ help: 'zones of the cluster' }) },
+  properties: {
+    rules: lines(['allow', 'deny'], 'from NAMESPACE… to NAMESPACE…', readRule, {
+      help: `the first line that fits the client's namespace and the name's decides; \`team-*\` are all that begin so, \`*\` all, \`${UNKNOWN}\` clients that are no pods`,
+    }),
+    answer: setting('answer', choice('nxdomain', 'refused'), {
+      default: 'nxdomain',
+      help: 'what is said of names that may not be seen',
+    }),
+    ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 3600 }), {
+      default: 5,
+      help: 'how long an NXDOMAIN may be remembered',
+    }),
+    reportOnly: flag('report_only', { help: 'denies nothing: only counts what would be' }),
+  },
+  check: ({ rules }, at) =>
+    rules.length > 0
+      ? []
+      : [
+          pluginProblem('visibility', at, 'no rule', {
+            remedy: 'Write, for example: deny from team-* to *',
+          }),
+        ],
+  warn: ({ zones: named }, at) =>
+    named.includes('.')
+      ? [
+          pluginRemark(
+            'visibility',
+            at,
+            'the zone is ".", so names like x.default.svc. are meant',
+            {
+              remedy: 'Name the zones of the cluster: visibility cluster.local {',
+            },
+          ),
+        ]
+      : [],
+});
+
+const UNWATCHED = 'pods are not watched';
+const nameServer = parseName('ns.dns.');
+const mailbox = parseName('hostmaster.');
+/** Types for private use (RFC 6895 section 3.1), of which there are no records. */
+const PRIVATE_TYPES = 0xff00;
+/** Namespaces of clients whose rules are remembered. */
+const CLIENTS_MAX = 10_000;
+
+const prohibited: readonly ExtendedError[] = [
+  { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
+];
+
+/**
+ * Denies names of namespaces that the client's may not see, whatever plugin or memory would answer
+ * them.
+ */
+export const visibility: Plugin = definePlugin({
+  syntax,
+
+  control(_, context) {
+    if (!context.has('kubernetes')) {
+      context.log.error(
+        `without kubernetes in this server block no client is known: all are ${UNKNOWN}`,
+      );
+    }
+    let told = false;
+    context.onMessage((message) => {
+      if (message !== UNWATCHED || told) return;
+      told = true;
+      context.log.error(
+        `clients cannot be known without "pods verified" in kubernetes: all are ${UNKNOWN}`,
+      );
+    });
+  },
+
+  setup: (options, context, next) => new Visibility(options, context, next).link,
+});
+
+class Visibility {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #zones: readonly WireName[];
+  readonly #names: NamespaceNames;
+  readonly #byClient = new Map<string, ClientRules>();
+  readonly #denied;
+  readonly #offenders: TopKeys;
+  /** By index: the routes that lead here. */
+  readonly #own: boolean[] = [];
+  #clients: ClientNamespaces | null = null;
+  #rules: ClientRules;
+  readonly #least: ClientRules;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    this.#zones = options.zones
+      .map((zone) => foldName(parseName(zone)))
+      .toSorted((a, b) => b.length - a.length);
+    this.#names = new NamespaceNames(this.#zones);
+    this.#rules = this.#rulesOf('');
+    this.#least = new ClientRules(options.rules, null);
+    const { metrics, clock } = context;
+    const denied = metrics.counter(
+      'ndots_visibility_denied_total',
+      'Queries for names of namespaces that the client may not see.',
+      ['server', 'view'],
+    );
+    this.#denied = perRoute(({ server, view }) => denied.with(server, view));
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_visibility_top_namespaces',
+      help: 'Denied queries of late, for the ten namespaces of clients that have most of them.',
+      label: 'namespace',
+      width: 63,
+      print: (key) => (key.length === 0 ? UNKNOWN : Buffer.from(key).toString('latin1')),
+    });
+    context.onStart(() => {
+      this.#clients = context.find(clientNamespaces)[0] ?? null;
+      if (this.#clients?.known === false) context.post(UNWATCHED);
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    // A part of a reply that is looked at as a whole, further up.
+    if (query.screen === this) return this.#next(query);
+    const client = this.#isForAll(query) ? null : (this.#clients?.of(query) ?? '');
+    const rules = (this.#rules = this.#rulesOf(client));
+    if (!rules.all && this.#mayNotAsk(query)) {
+      this.#count(query, client);
+      if (!this.#options.reportOnly) return this.#deny(query);
+    }
+    // A query made here may still be in use by a link that asks further queries with it.
+    const inner = query.owned ? query.copy() : query;
+    const before = inner.screen;
+    inner.screen = this;
+    const reply = this.#next(inner);
+    inner.screen = before;
+    if (rules.all) return reply;
+    if (!isLater(reply)) return this.#judge(reply, query, client);
+    return andThen(reply, this.#judgeLater, { query: query.keep(), client });
+  };
+
+  #mayNotAsk(query: Query): boolean {
+    return this.#names.hides(query.folded, query.nameLength, this.#sees) || this.#isTransfer(query);
+  }
+
+  /**
+   * Whether it is an internal lookup for the reply of another server block, which may cache it for
+   * all clients: the result must then not depend on the client. Links of this block after a cache
+   * are also after this link, so names are not checked a second time, unless they were rewritten
+   * since.
+   */
+  #isForAll({ depth, route, via, screen }: Query): boolean {
+    this.#own[route.index] = true;
+    if (screen === renamed) return true;
+    return depth > 0 && this.#own[via.index] !== true;
+  }
+
+  readonly #judgeLater = (reply: Reply, { query, client }: ClientQuery): Maybe<Reply> =>
+    this.#judge(reply, query, client);
+
+  #judge(reply: Reply, query: Query, client: string | null): Maybe<Reply> {
+    if (reply.bare) return reply;
+    this.#rules = this.#rulesOf(client);
+    if (!this.#names.hidesAny(reply, this.#sees)) return reply;
+    this.#count(query, client);
+    if (this.#options.reportOnly) return reply;
+    return this.#names.covers(query.folded, query.nameLength)
+      ? this.#withoutData(query)
+      : this.#deny(query);
+  }
+
+  readonly #sees = (bytes: Uint8Array, at: number, length: number): boolean =>
+    this.#rules.sees(bytes, at, length);
+
+  /** A transfer shows everything at once. */
+  #isTransfer({ type, folded, nameLength }: Query): boolean {
+    return (type === TYPE.AXFR || type === TYPE.IXFR) && this.#names.covers(folded, nameLength);
+  }
+
+  #rulesOf(client: string | null): ClientRules {
+    if (client === null) return this.#least;
+    let rules = this.#byClient.get(client);
+    if (rules === undefined) {
+      if (this.#byClient.size >= CLIENTS_MAX) this.#byClient.clear();
+      this.#byClient.set(client, (rules = new ClientRules(this.#options.rules, client)));
+    }
+    return rules;
+  }
+
+  #count(query: Query, client: string | null): void {
+    this.#denied(query.route).add(1);
+    const key = Buffer.from(client ?? '', 'latin1');
+    this.#offenders.add(key, 0, key.length);
+  }
+
+  #deny(query: Query): Reply {
+    const { writer } = this.#context;
+    const { answer, ttlSeconds } = this.#options;
+    if (answer === 'refused') {
+      writer.reply(query, 0);
+      return writer.finish(RCODE.REFUSED, 'visibility').with({ errors: prohibited });
+    }
+    writer.reply(query, FLAG.AA);
+    this.#writeSoa(query, ttlSeconds);
+    return writer.finish(RCODE.NXDOMAIN, 'visibility').with({ errors: prohibited });
+  }
+
+  /**
+   * The reply for a name that is visible, but is an alias of one that is not: the same as without
+   * data, serial and TTL included. With any other reply a client that can create aliases could find
+   * out whether their targets exist.
+   */
+  #withoutData(query: Query): Maybe<Reply> {
+    // A type of its own for each type that is asked for, so that each has an age of its own in a
+    // memory.
+    const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
+    asked.screen = this;
+    const found = this.#next(asked);
+    if (!isLater(found)) return this.#unlessData(found, query);
+    return andThen(found, this.#unlessData, query.keep());
+  }
+
+  readonly #unlessData = (found: Reply, query: Query): Reply => {
+    if (!found.bare && found.rcode === RCODE.NOERROR && found.answers === 0)
+      return withQuestion(found, query);
+    const { writer } = this.#context;
+    writer.reply(query, FLAG.AA);
+    this.#writeSoa(query, this.#options.ttlSeconds);
+    return writer.finish(RCODE.NOERROR, 'visibility');
+  };
+
+  /** As the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
+  #writeSoa(query: Query, ttl: number): void {
+    const { writer } = this.#context;
+    const zone =
+      this.#zones.find((each) => suffixAt(query.folded, each, query.nameLength) >= 0) ??
+      this.#zones[0]!;
+    writer.open(SECTION.authority, zone, TYPE.SOA, ttl);
+    writer.name(joinNames(nameServer, zone) ?? zone);
+    writer.name(joinNames(mailbox, zone) ?? zone);
+    writer.u32(Math.floor(this.#context.clock.wall() / 1000));
+    for (const timer of [7200, 1800, 86_400, ttl]) writer.u32(timer);
+    writer.close();
+  }
+}
+
+interface ClientQuery {
+  readonly query: Query;
+  readonly client: string | null;
+}

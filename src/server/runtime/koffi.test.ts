@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const here = fileURLToPath(new URL('../../..', import.meta.url));
+const native = `@koromix/koffi-${process.platform}-${process.arch}`;
+const skip = process.platform === 'linux' ? false : 'needs Linux';
+
+/**
+ * Loads it as a program in this folder does: what it says of itself, and how many files of packages
+ * were loaded for it.
+ */
+function loadIn(folder: string): string {
+  for (const file of ['runtime/koffi.ts', 'base/error-code.ts']) {
+    mkdirSync(dirname(join(folder, 'src', file)), { recursive: true });
+    cpSync(join(here, 'src', file), join(folder, 'src', file));
+  }
+  const script = `
+    const { loadKoffi } = await import(${JSON.stringify(pathToFileURL(join(folder, 'src/server/runtime/koffi.ts')))});
+    const koffi = loadKoffi();
+    const { createRequire } = process.getBuiltinModule('node:module');
+    const files = Object.keys(createRequire(import.meta.url).cache).length;
+    console.log(koffi === null ? 'none' : typeof koffi.load(null).func('getpid', 'int', []), files);`;
+  const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+  assert.equal(stderr, '');
+  return stdout.trim();
+}
+
+describe('the foreign function interface is loaded without the package around it', { skip }, () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'ndots-koffi-test-')));
+  after(() => rmSync(folder, { recursive: true }));
+  const whole = (name: string): string => realpathSync(join(here, 'node_modules', name));
+  const put = (name: string, ...path: readonly string[]): void => {
+    const target = join(folder, ...path, name);
+    mkdirSync(dirname(target), { recursive: true });
+    cpSync(whole(name), target, { recursive: true });
+  };
+
+  test('where both parts lie side by side', () => {
+    put('koffi', 'flat/node_modules');
+    put(native, 'flat/node_modules');
+    assert.equal(loadIn(join(folder, 'flat/program')), 'function 0');
+  });
+
+  test('where the native part lies in the package', () => {
+    put('koffi', 'nested/node_modules');
+    put(native, 'nested/node_modules/koffi/node_modules');
+    assert.equal(loadIn(join(folder, 'nested')), 'function 0');
+  });
+
+  test('where packages are links into a store', () => {
+    put('koffi', 'store/koffi@3/node_modules');
+    put(native, 'store/koffi@3/node_modules');
+    mkdirSync(join(folder, 'linked/node_modules'), { recursive: true });
+    symlinkSync(
+      join(folder, 'store/koffi@3/node_modules/koffi'),
+      join(folder, 'linked/node_modules/koffi'),
+    );
+    assert.equal(loadIn(join(folder, 'linked')), 'function 0');
+  });
+
+  test('and there may be none', () => {
+    assert.equal(loadIn(join(folder, 'bare')), 'none 0');
+  });
+});

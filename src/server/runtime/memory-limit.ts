@@ -1,0 +1,29 @@
+/** Finds how much memory this process may use. */
+import { join } from 'node:path';
+import {
+  CONTROL_GROUPS,
+  groupFolders,
+  groupLines,
+  type ControlGroupFiles,
+} from '../base/control-groups.ts';
+
+/** More than any machine has: version 1 shows such a number if there is no limit. */
+const NO_LIMIT = 2 ** 48;
+/** Version 2: the limits at which a process is throttled and killed; version 1: its limit. */
+const FILES = ['memory.high', 'memory.max', 'memory.limit_in_bytes'];
+
+/**
+ * Bytes that the process may use (`resources.limits.memory` of a container); Infinity without a
+ * limit. Of nested control groups the tightest counts, which `process.constrainedMemory` does not
+ * consider. A file with anything but a number of bytes is ignored.
+ */
+export function memoryLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
+  let limit = Infinity;
+  for (const folder of groupFolders(files, 'memory'))
+    for (const file of FILES) {
+      const [text = ''] = groupLines(join(folder, file));
+      const bytes = /^\d+$/.test(text) ? Number(text) : 0;
+      if (bytes > 0 && bytes < NO_LIMIT) limit = Math.min(limit, bytes);
+    }
+  return limit;
+}

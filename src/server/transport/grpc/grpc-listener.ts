@@ -1,0 +1,17 @@
+import { Http2Connection } from '../http2/http2-connection.ts';
+import type { ListenerParts } from '../listener.ts';
+import { StreamListener } from '../stream/stream-listener.ts';
+import { GrpcService } from './grpc-service.ts';
+
+/**
+ * DNS over gRPC at one address: HTTP/2 over TLS with a certificate, HTTP/2 without beginning
+ * otherwise (RFC 9113 section 3.3).
+ */
+export function grpcListener(parts: ListenerParts): StreamListener {
+  const service = new GrpcService();
+  return new StreamListener(parts, {
+    proto: 'grpc',
+    alpn: ['h2'],
+    connect: (socket, host) => new Http2Connection(socket, host, service),
+  });
+}

@@ -1,0 +1,333 @@
+/** Upstreams over gRPC. */
+import { connect as connectTcp, type Socket } from 'node:net';
+import { builtins } from '../../base/builtins.ts';
+import type { Clock } from '../../base/clock.ts';
+import { printHostPort } from '../../base/ip.ts';
+import { MESSAGE_MAX } from '../../wire/iana.ts';
+import { DialTime } from '../upstream/dial-time.ts';
+import { Dialling } from '../upstream/dialling.ts';
+import { endError, exchangeError, failLater } from '../upstream/exchange-failure.ts';
+import { matchReply } from '../upstream/match-reply.ts';
+import type { Upstream, UpstreamParts } from '../network.ts';
+import type { TimerWheel } from '../timer-wheel.ts';
+import {
+  ExchangeError,
+  type Carrier,
+  type UpstreamExchange,
+} from '../upstream/upstream-exchange.ts';
+import { tlsOptions } from '../upstream/upstream-tls.ts';
+import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
+import { DnsPacketReader, PACKET_PREFIX_MAX, QUERY_PATH, writePacketPrefix } from './dns-packet.ts';
+import { GrpcConnection } from './grpc-connection.ts';
+import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
+import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
+
+/** Of a reply that is the whole of a `DnsPacket`. */
+const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
+const UNIX = 'unix:';
+
+/** What an upstream over gRPC is made of. */
+export interface GrpcUpstreamParts {
+  readonly upstream: UpstreamParts;
+  readonly wheel: TimerWheel;
+  readonly clock: Clock;
+}
+
+/**
+ * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection that carries all
+ * queries, with TLS where `tls` is given. Queries beyond what the server takes at a time wait for
+ * their turn. Errors are told as gRPC's client for Go tells them.
+ */
+export class GrpcUpstream implements Upstream, Carrier {
+  readonly parts: UpstreamParts;
+  readonly #wheel: TimerWheel;
+  readonly #clock: Clock;
+  readonly #authority: string;
+  readonly #dialTime = new DialTime();
+  readonly #calls = new Set<DnsCall>();
+  #connection: GrpcConnection | null = null;
+  #bornAt = 0;
+  /** Whether the present connection has brought a reply. */
+  #answered = false;
+  /** The header block of every call on the connection. */
+  #block: Buffer = Buffer.alloc(0);
+  #dialling: Dialling | null = null;
+  /** Exchanges that wait for a connection, or for room on it. */
+  #waiting: UpstreamExchange[] = [];
+  #session: Buffer | null = null;
+  #closed = false;
+
+  constructor({ upstream, wheel, clock }: GrpcUpstreamParts) {
+    this.parts = upstream;
+    this.#wheel = wheel;
+    this.#clock = clock;
+    const { host, port, serverName } = upstream.address;
+    this.#authority =
+      serverName !== '' ? serverName : this.#isLocal ? 'localhost' : printHostPort(host, port);
+  }
+
+  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
+    exchange.timeoutMs = timeoutMs;
+    // Those that wait until the server takes more are under way, too.
+    const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
+    if (this.#closed || crowded) {
+      if (crowded) this.parts.counters.rejects.add(1);
+      const why = crowded ? 'too many queries in flight' : 'closed';
+      const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
+      return failLater(exchange, error, () => this.#clock.now());
+    }
+    // Whether it has been sent before, over a connection that was then closed.
+    exchange.mark = 0;
+    this.#wheel.set(exchange, timeoutMs, now);
+    this.#place(exchange, now);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#dialling?.give(endError());
+    this.#connection?.close(new GrpcFailure('unavailable', 'the connection is closing'));
+  }
+
+  /** It waited for the connection, or for room on it. */
+  timeOut(exchange: UpstreamExchange): void {
+    this.parts.counters.timeouts.add(1);
+    exchange.carrier = null;
+    this.#waiting.splice(this.#waiting.indexOf(exchange), 1);
+    exchange.failed(late(), this.#clock.now());
+  }
+
+  /**
+   * A call has taken too long. A connection on which nothing has come since it began is given up:
+   * it may be only half there.
+   */
+  late(call: DnsCall): void {
+    const { exchange, began } = call;
+    this.parts.counters.timeouts.add(1);
+    this.#over(call);
+    const connection = this.#connection;
+    exchange.failed(late(), this.#clock.now());
+    if (connection !== null && connection === this.#connection && connection.heardAt < began)
+      connection.close(new GrpcFailure('silent', 'keepalive ping failed to receive ACK'));
+    this.#goOn();
+  }
+
+  /** A call has ended: with a reply, or with a failure. */
+  ended(call: DnsCall, failure: GrpcFailure | null): void {
+    const { exchange, packet } = call;
+    this.#over(call);
+    const now = this.#clock.now();
+    // A server may close a connection just when it is used: one that had brought replies is no sign
+    // of a bad one.
+    const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
+    if (gone && call.reused && exchange.mark === 0) {
+      exchange.mark = 1;
+      this.#place(exchange, now);
+      return;
+    }
+    this.#wheel.cancel(exchange);
+    if (failure !== null) exchange.failed(failed(failure), now);
+    else {
+      this.#answered = true;
+      this.#deliver(exchange, packet, call.reused, now);
+    }
+    this.#goOn();
+  }
+
+  get #isLocal(): boolean {
+    return this.parts.address.host.startsWith(UNIX);
+  }
+
+  get #where(): string {
+    const { host, port } = this.parts.address;
+    return this.#isLocal ? `unix ${host.slice(UNIX.length)}` : `tcp ${printHostPort(host, port)}`;
+  }
+
+  #deliver(exchange: UpstreamExchange, packet: Buffer, reused: boolean, now: number): void {
+    const wrong = packets.read(packet, 0, packet.length);
+    const { start, end } = packets;
+    const id = end - start >= 2 ? packet.readUInt16BE(start) : 0;
+    if (wrong !== null || matchReply(exchange.query, id, packet, start, end) !== 'reply') {
+      const text = wrong ?? 'the message is no reply to the query';
+      return exchange.failed(errorOf('garbled', STATUS.INTERNAL, text), now);
+    }
+    exchange.replied(packet, start, end, false, reused, now);
+  }
+
+  /** Forgets a call; its exchange waits nowhere. */
+  #over(call: DnsCall): void {
+    this.#calls.delete(call);
+    call.exchange.carrier = null;
+  }
+
+  #place(exchange: UpstreamExchange, now: number): void {
+    const { maxAgeMs } = this.parts;
+    const connection = this.#connection;
+    if (connection !== null && connection.open) {
+      if (maxAgeMs === 0 || now - this.#bornAt < maxAgeMs || this.#calls.size > 0) {
+        if (this.#waiting.length === 0 && connection.room > 0)
+          return this.#ask(connection, exchange);
+      } else connection.close(new GrpcFailure('unavailable', 'the connection has had its time'));
+    }
+    exchange.carrier = this;
+    this.#waiting.push(exchange);
+    if (this.#connection === null || !this.#connection.open) this.#dialling ??= this.#dial(now);
+  }
+
+  /** Those that wait have their turn. */
+  #goOn(): void {
+    const connection = this.#connection;
+    if (connection === null || !connection.open) {
+      if (this.#waiting.length > 0 && !this.#closed)
+        this.#dialling ??= this.#dial(this.#clock.now());
+      return;
+    }
+    while (this.#waiting.length > 0 && connection.open && connection.room > 0)
+      this.#ask(connection, this.#waiting.shift()!);
+  }
+
+  #ask(connection: GrpcConnection, exchange: UpstreamExchange): void {
+    const { query } = exchange;
+    const call = new DnsCall(this, exchange, this.#clock.now(), this.#answered);
+    exchange.carrier = call;
+    this.#calls.add(call);
+    const size = sizeUpstream(query);
+    const bytes = Buffer.allocUnsafe(PREFIX + PACKET_PREFIX_MAX + size);
+    const at = writePacketPrefix(bytes, 0, size);
+    writeQuery(query, 0, bytes, at);
+    call.stream = connection.begin(this.#block, call);
+    call.stream.writeFramed(bytes.subarray(0, at + size), true);
+  }
+
+  #dial(now: number): Dialling {
+    const { address, source, tls } = this.parts;
+    const to = this.#isLocal
+      ? { path: address.host.slice(UNIX.length) }
+      : {
+          host: address.host,
+          port: address.port,
+          noDelay: true,
+          ...(source !== '' && { localAddress: source }),
+        };
+    const socket =
+      tls === null
+        ? connectTcp(to)
+        : builtins.tls().connect({
+            ...to,
+            ...tlsOptions(this.parts),
+            ...(this.#session !== null && { session: this.#session }),
+            ALPNProtocols: ['h2'],
+          });
+    // It keeps no process alive: who asks waits for its deadline.
+    socket.unref();
+    socket.on('session', (ticket: Buffer) => {
+      this.#session = ticket;
+    });
+    const event = tls === null ? 'connect' : 'secureConnect';
+    const dialling = new Dialling(socket, event, this.#where, (error) =>
+      this.#dialled(socket, now, error),
+    );
+    this.#wheel.set(dialling, this.#dialTime.limitMs, now);
+    return dialling;
+  }
+
+  #dialled(socket: Socket, began: number, cause: unknown): void {
+    const now = this.#clock.now();
+    this.#wheel.cancel(this.#dialling!);
+    this.#dialling = null;
+    this.#dialTime.learn(now - began);
+    if (cause !== null || this.#closed) {
+      socket.destroy();
+      const error = this.#undialled(cause ?? endError());
+      if (error.failure === 'timeout') this.parts.counters.timeouts.add(1);
+      for (const exchange of this.#waiting.splice(0)) {
+        exchange.carrier = null;
+        this.#wheel.cancel(exchange);
+        exchange.failed(error, now);
+      }
+      return;
+    }
+    const connection = new GrpcConnection({
+      socket,
+      secure: this.parts.tls !== null,
+      authority: this.#authority,
+      clock: this.#clock,
+      messageMax: PACKET_MAX,
+      onClose: () => {
+        this.parts.counters.sockets.add(-1);
+        if (this.#connection === connection) this.#connection = null;
+      },
+    });
+    this.#connection = connection;
+    this.#bornAt = now;
+    this.#answered = false;
+    this.#block = connection.fields(QUERY_PATH);
+    this.parts.counters.sockets.add(1);
+    this.#goOn();
+  }
+
+  /** The error of a connection that could not be made. */
+  #undialled(cause: unknown): ExchangeError {
+    const { failure, message } = exchangeError(cause, 'dial', this.#where);
+    const what = failure === 'tls' ? 'authentication handshake failed' : 'Error while dialing';
+    const text = `connection error: desc = "transport: ${what}: ${message}"`;
+    return errorOf(failure, STATUS.UNAVAILABLE, text, cause);
+  }
+}
+
+/** One query under way. */
+class DnsCall implements GrpcCall, Carrier {
+  readonly exchange: UpstreamExchange;
+  readonly began: number;
+  /** Whether the connection had brought a reply before. */
+  readonly reused: boolean;
+  stream: GrpcStream | null = null;
+  packet: Buffer = Buffer.alloc(0);
+  readonly #upstream: GrpcUpstream;
+
+  constructor(upstream: GrpcUpstream, exchange: UpstreamExchange, began: number, reused: boolean) {
+    this.#upstream = upstream;
+    this.exchange = exchange;
+    this.began = began;
+    this.reused = reused;
+  }
+
+  timeOut(): void {
+    this.stream?.cancel();
+    this.#upstream.late(this);
+  }
+
+  /** The status follows, so the message is copied: it is lent. */
+  onMessage(message: Buffer): void {
+    this.packet = Buffer.from(message);
+  }
+
+  onEnd(failure: GrpcFailure | null): void {
+    this.#upstream.ended(this, failure);
+  }
+}
+
+const packets = new DnsPacketReader();
+
+function late(): ExchangeError {
+  return errorOf('timeout', STATUS.DEADLINE_EXCEEDED, timeoutText);
+}
+
+const timeoutText = 'context deadline exceeded';
+
+function failed(failure: GrpcFailure): ExchangeError {
+  const kind =
+    failure.kind === 'unavailable' ? 'closed' : failure.kind === 'silent' ? 'timeout' : 'http';
+  return errorOf(kind, failure.code, failure.message, failure);
+}
+
+/** An error as gRPC's client for Go tells it: `rpc error: code = Unavailable desc = …`. */
+function errorOf(
+  failure: ExchangeError['failure'],
+  code: number,
+  text: string,
+  cause?: unknown,
+): ExchangeError {
+  const error = new ExchangeError(failure, `rpc error: code = ${statusName(code)} desc = ${text}`);
+  if (cause !== undefined) error.cause = cause;
+  return error;
+}

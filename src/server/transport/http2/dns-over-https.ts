@@ -1,0 +1,90 @@
+/** Requests and replies of DNS over HTTPS (RFC 8484), for every version of HTTP. */
+import { leastTtl } from './least-ttl.ts';
+import { MESSAGE_MAX } from '../../wire/iana.ts';
+
+/** The media type of request and response bodies (RFC 8484 section 6). */
+export const MEDIA_TYPE = 'application/dns-message';
+
+/**
+ * `message`: the query was in the request's target; `body`: it is in the request's body; a number:
+ * the HTTP status that refuses the request.
+ */
+export type DohVerdict = 'message' | 'body' | number;
+
+const PATH = Buffer.from('/dns-query');
+const PARAMETER = Buffer.from('dns=');
+const QUESTION_MARK = 0x3f;
+
+/**
+ * How requests and replies of DNS over HTTPS (RFC 8484) read, for all versions of HTTP. One object
+ * per listener.
+ */
+export class DnsOverHttps {
+  /** The query of a GET, `message[0, length)`; valid until the next request is judged. */
+  readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
+  length = 0;
+
+  /**
+   * Judges a request by its method and its target, `path[0, pathLength)`. There is one resource;
+   * GET needs exactly one parameter `dns`, POST a body.
+   */
+  judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
+    const { length } = PATH;
+    if (pathLength < length || (pathLength > length && path[length] !== QUESTION_MARK)) return 404;
+    for (let i = 0; i < length; i++) if (path[i] !== PATH[i]) return 404;
+    if (method === 'POST') return 'body';
+    if (method !== 'GET') return 400;
+    let at = length + 1;
+    for (let i = 0; i < PARAMETER.length; i++, at++) {
+      if (path[at] !== PARAMETER[i]) return this.#judgeSearch(path, length + 1, pathLength);
+    }
+    return this.#decode(path, at, pathLength)
+      ? 'message'
+      : this.#judgeSearch(path, length + 1, pathLength);
+  }
+
+  /** The value of `cache-control` for the reply `bytes[start, end)`. */
+  cacheControl(bytes: Uint8Array, start: number, end: number): string {
+    return `max-age=${leastTtl(bytes, start, end)}`;
+  }
+
+  /** Parameters in any order, percent-encoded or not. */
+  #judgeSearch(path: Uint8Array, start: number, end: number): DohVerdict {
+    if (start > end) return 400;
+    const search = Buffer.from(path.subarray(start, end)).toString('latin1');
+    const values = new URLSearchParams(search).getAll('dns');
+    if (values.length !== 1) return 400;
+    const bytes = Buffer.from(values[0]!, 'latin1');
+    return this.#decode(bytes, 0, bytes.length) ? 'message' : 400;
+  }
+
+  /**
+   * Decodes base64url without padding (RFC 4648 section 5) into `message`.
+   * @returns false if it is anything else
+   */
+  #decode(bytes: Uint8Array, start: number, end: number): boolean {
+    const count = end - start;
+    if (count <= 0 || count % 4 === 1 || (count * 3) >> 2 > MESSAGE_MAX) return false;
+    const { message } = this;
+    let length = 0;
+    let bits = 0;
+    let value = 0;
+    for (let i = start; i < end; i++) {
+      const six = sixBits[bytes[i]!]!;
+      if (six < 0) return false;
+      value = ((value << 6) | six) & 0xffff;
+      bits += 6;
+      if (bits >= 8) {
+        bits -= 8;
+        message[length++] = value >> bits;
+      }
+    }
+    this.length = length;
+    return true;
+  }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** By byte: the six bits that it stands for; -1: it is not a base64url character. */
+const sixBits = new Int8Array(256).fill(-1);
+for (const [value, letter] of Buffer.from(alphabet).entries()) sixBits[letter] = value;

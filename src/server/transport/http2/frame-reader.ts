@@ -1,0 +1,128 @@
+import { releaseBytes } from '../../runtime/release-bytes.ts';
+import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts';
+
+/**
+ * Cuts what comes into frames, and checks the preface that comes before a client's first. A frame
+ * that is whole in a chunk is not copied.
+ *
+ * ```
+ * at += reader.read(chunk, at);
+ * if (reader.whole) …reader.type, reader.bytes[reader.start, reader.end)…
+ * ```
+ */
+export class Http2FrameReader {
+  /**
+   * Whether the last `read` has completed a frame; the fields below are that frame's, until the
+   * next `read`.
+   */
+  whole = false;
+  type = 0;
+  flags = 0;
+  /** The stream; 0: the connection. */
+  id = 0;
+  bytes: Buffer = nothing;
+  start = 0;
+  end = 0;
+  /** What the client did wrong (RFC 9113 section 7); nothing more can be read. */
+  error: number | null = null;
+  /** Bytes of the preface that have come. */
+  #greeted: number;
+  /** A frame that has come in part. */
+  #piece: Buffer | null = null;
+  #filled = 0;
+  /** The memory of a frame that came in pieces and has been read. */
+  #spent: Buffer | null = null;
+
+  /** @param greeted whether a preface comes first: only clients send one */
+  constructor(greeted = true) {
+    this.#greeted = greeted ? 0 : PREFACE.length;
+  }
+
+  /** Memory kept for what is not whole. */
+  get held(): number {
+    return this.#piece?.length ?? 0;
+  }
+
+  /** Reads on from `at`, at most to the end of one frame. @returns bytes read: at least one */
+  read(chunk: Buffer, at: number): number {
+    this.whole = false;
+    if (this.#greeted < PREFACE.length) return this.#greet(chunk, at);
+    const left = chunk.length - at;
+    if (this.#piece !== null || left < FRAME_HEADER) return this.#gather(chunk, at);
+    const size = this.#sizeOf(chunk, at);
+    if (size > left || this.error !== null) return this.#gather(chunk, at);
+    this.#found(chunk, at, at + size);
+    return size;
+  }
+
+  /** Gives up what is not whole. */
+  stop(): void {
+    if (this.#piece !== null) releaseBytes(this.#piece);
+    this.#piece = null;
+    this.#filled = 0;
+  }
+
+  /** Lets go of all frames that have been read: nobody looks at their bytes any more. */
+  release(): void {
+    if (this.#spent !== null) releaseBytes(this.#spent);
+    this.#spent = null;
+    this.bytes = nothing;
+  }
+
+  #greet(chunk: Buffer, begin: number): number {
+    let at = begin;
+    while (this.#greeted < PREFACE.length && at < chunk.length && this.error === null) {
+      if (chunk[at++] !== PREFACE[this.#greeted++]) this.error = ERROR.PROTOCOL_ERROR;
+    }
+    return at - begin;
+  }
+
+  /** Adds bytes to the frame that comes in pieces. */
+  #gather(chunk: Buffer, begin: number): number {
+    let at = begin;
+    this.#piece ??= Buffer.allocUnsafeSlow(FRAME_HEADER);
+    while (at < chunk.length && this.error === null) {
+      const size = this.#filled < FRAME_HEADER ? FRAME_HEADER : this.#sizeOf(this.#piece, 0);
+      if (size > this.#piece.length) this.#grow(size);
+      const count = Math.min(size - this.#filled, chunk.length - at);
+      chunk.copy(this.#piece, this.#filled, at, at + count);
+      this.#filled += count;
+      at += count;
+      if (this.#filled >= FRAME_HEADER && this.#filled === this.#sizeOf(this.#piece, 0)) {
+        this.#found(this.#piece, 0, this.#filled);
+        this.#spent = this.#piece;
+        this.#piece = null;
+        this.#filled = 0;
+        break;
+      }
+    }
+    return at - begin;
+  }
+
+  #grow(size: number): void {
+    const bigger = Buffer.allocUnsafeSlow(size);
+    this.#piece!.copy(bigger, 0, 0, this.#filled);
+    releaseBytes(this.#piece!);
+    this.#piece = bigger;
+  }
+
+  /** Bytes of the frame at `at`, header included. */
+  #sizeOf(bytes: Buffer, at: number): number {
+    const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    if (length <= PAYLOAD_MAX) return FRAME_HEADER + length;
+    this.error = ERROR.FRAME_SIZE_ERROR;
+    return FRAME_HEADER;
+  }
+
+  #found(bytes: Buffer, at: number, end: number): void {
+    this.whole = true;
+    this.type = bytes[at + 3]!;
+    this.flags = bytes[at + 4]!;
+    this.id = readWord(bytes, at + 5);
+    this.bytes = bytes;
+    this.start = at + FRAME_HEADER;
+    this.end = end;
+  }
+}
+
+const nothing = Buffer.alloc(0);

@@ -1,0 +1,126 @@
+/** Bodies of requests over HTTP/2, and the windows that bound them. */
+import { GatheredMessage } from '../stream/gathered-message.ts';
+import type { Http2FrameReader } from './frame-reader.ts';
+import { ERROR, FLAG, WINDOW } from './frames.ts';
+import type { Http2Stream } from './http2-stream.ts';
+
+/** Bytes of bodies that all streams of a connection may have on the way to us. */
+const CONNECTION_WINDOW: number = 1024 * 1024;
+
+/**
+ * What a DATA frame leads to: the body goes on, is whole (`bytes[start, end)`), is longer than any
+ * message; its stream or the connection has to end because of `error`.
+ */
+export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
+
+/** The bodies of a connection's requests, and how much of them may come (RFC 9113 section 5.2). */
+export class RequestBodies {
+  /** Bytes of memory that bodies take which are not whole. */
+  held = 0;
+  /** The body, after `whole`. */
+  bytes: Uint8Array = nothing;
+  start = 0;
+  end = 0;
+  error: number = ERROR.NO_ERROR;
+  #window = CONNECTION_WINDOW;
+  readonly #grant: (id: number, bytes: number) => void;
+
+  readonly #max: number;
+
+  /**
+   * @param max bytes of a body at most
+   * @param grant lets the client send so many bytes more, on a stream or (0) on the connection
+   */
+  constructor(max: number, grant: (id: number, bytes: number) => void) {
+    this.#max = max;
+    this.#grant = grant;
+    grant(0, CONNECTION_WINDOW - WINDOW);
+  }
+
+  /** Counts bytes that came, for whatever stream. @returns false: more than was granted */
+  count(size: number): boolean {
+    this.#window -= size;
+    if (this.#window < 0) return false;
+    if (this.#window < CONNECTION_WINDOW >> 1) {
+      this.#grant(0, CONNECTION_WINDOW - this.#window);
+      this.#window = CONNECTION_WINDOW;
+    }
+    return true;
+  }
+
+  /** Takes a DATA frame of a stream whose body has not ended. */
+  take(stream: Http2Stream, { bytes, start, end, flags }: Http2FrameReader): BodyVerdict {
+    const size = end - start;
+    const ends = (flags & FLAG.END_STREAM) !== 0;
+    stream.receiveWindow -= size;
+    if (stream.receiveWindow < 0) return this.#wrong('reset', ERROR.FLOW_CONTROL_ERROR);
+    if ((flags & FLAG.PADDED) !== 0) {
+      const padding = size > 0 ? bytes[start]! + 1 : size + 1;
+      if (padding > size) return this.#wrong('fail', ERROR.PROTOCOL_ERROR);
+      start++;
+      end -= padding - 1;
+      stream.receiveWindow += padding;
+      if (!ends) this.#grant(stream.id, padding);
+    }
+    if (ends && stream.body === null) {
+      this.bytes = bytes;
+      this.start = start;
+      this.end = end;
+      return this.#whole(stream);
+    }
+    if (end > start && !this.#gather(stream, bytes, start, end)) return 'too-long';
+    if (ends) return this.finish(stream);
+    if (stream.receiveWindow === 0) {
+      // One byte more than a body may have, so that what is too long shows itself.
+      const more = Math.max(1, this.#max + 1 - (stream.body?.length ?? 0));
+      stream.receiveWindow = more;
+      this.#grant(stream.id, more);
+    }
+    return 'more';
+  }
+
+  /** The body is what has come of it. */
+  finish(stream: Http2Stream): BodyVerdict {
+    this.bytes = stream.body?.bytes ?? nothing;
+    this.start = 0;
+    this.end = this.bytes.length;
+    this.drop(stream);
+    return this.#whole(stream);
+  }
+
+  /** Forgets what has come of a body. */
+  drop(stream: Http2Stream): void {
+    if (stream.body === null) return;
+    this.held -= stream.body.held;
+    stream.body = null;
+  }
+
+  /** @returns false: the body is longer than any message */
+  #gather(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): boolean {
+    const body = (stream.body ??= new GatheredMessage(this.#max));
+    const before = body.held;
+    const fits = body.add(bytes, start, end);
+    this.held += body.held - before;
+    return fits;
+  }
+
+  #whole(stream: Http2Stream): BodyVerdict {
+    const { contentLength, question } = stream;
+    if (contentLength >= 0 && contentLength !== this.end - this.start) {
+      return this.#wrong('reset', ERROR.PROTOCOL_ERROR);
+    }
+    if (question !== null) {
+      this.bytes = question;
+      this.start = 0;
+      this.end = question.length;
+    }
+    return 'whole';
+  }
+
+  #wrong(verdict: 'reset' | 'fail', error: number): BodyVerdict {
+    this.error = error;
+    return verdict;
+  }
+}
+
+const nothing = new Uint8Array(0);

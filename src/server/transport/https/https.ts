@@ -1,0 +1,26 @@
+import type { TLSSocket } from 'node:tls';
+
+import { DnsOverHttps } from '../http2/dns-over-https.ts';
+import { Http1Connections } from './http1-connections.ts';
+import { Http2Connection } from '../http2/http2-connection.ts';
+import { HttpsService } from '../http2/https-service.ts';
+import type { ListenerParts } from '../listener.ts';
+import { StreamListener } from '../stream/stream-listener.ts';
+
+/**
+ * DNS over HTTPS (RFC 8484) at one address: HTTP/2 and HTTP/1.1 with a certificate, plain HTTP/1.1
+ * without (behind a proxy that ends TLS).
+ */
+export function httpsListener(parts: ListenerParts): StreamListener {
+  const service = new DnsOverHttps();
+  const http2 = new HttpsService(service);
+  let http1: Http1Connections | null = null;
+  return new StreamListener(parts, {
+    proto: 'https',
+    alpn: ['h2', 'http/1.1'],
+    connect: (socket, host) =>
+      (socket as Partial<TLSSocket>).alpnProtocol === 'h2'
+        ? new Http2Connection(socket, host, http2)
+        : (http1 ??= new Http1Connections(service)).connect(socket, host),
+  });
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Maybe } from '../base/maybe.ts';
+import type { Query } from '../wire/query.ts';
+import type { Reply } from '../wire/reply.ts';
+import type { Scheme } from '../wire/transports.ts';
+import type { ListenerLimits } from './limits/limits.ts';
+import type { CountersOf } from './listener-counters.ts';
+import type { ProxyPlan } from './proxy/proxy-policy.ts';
+
+/** Answers a query: the server. It never throws, and its promises never reject. */
+export type Serve = (query: Query) => Maybe<Reply>;
+
+/** Where a listener listens. */
+export interface ListenAddress {
+  readonly scheme: Scheme;
+  /**
+   * An IP address (IPv6 link-local with its `%zone`), or a wildcard: all addresses of both
+   * families.
+   */
+  readonly address: string;
+  /** 0 lets the system choose; `Listener.port` says which. */
+  readonly port: number;
+}
+
+/**
+ * Whether clients are asked for a certificate, must show one, and whether it must be signed by the
+ * authority.
+ */
+export type ClientAuth =
+  | 'nocert'
+  | 'request'
+  | 'require'
+  | 'verify_if_given'
+  | 'require_and_verify';
+
+/** Certificate and key as PEM texts, and what is required of clients. */
+export interface ListenerTls {
+  readonly certificate: string | Buffer;
+  readonly key: string | Buffer;
+  readonly authority: string | Buffer | null;
+  readonly clientAuth: ClientAuth;
+  /**
+   * The secret from which session ticket keys are derived, the same for all listeners at which a
+   * client may resume a session; null: sessions can be resumed at this listener only.
+   */
+  readonly ticketSecret: Uint8Array | null;
+  /** The file that connection secrets are written to; null: none. */
+  readonly keyLog: string | null;
+}
+
+/** Settings that a reload may change while sockets and connections stay open. */
+export interface ListenerTerms {
+  readonly limits: ListenerLimits;
+  readonly tls: ListenerTls | null;
+  /** Which proxies' PROXY protocol headers are trusted; null: no headers are looked for. */
+  readonly proxy: ProxyPlan | null;
+}
+
+/** What a listener of any transport is made of. */
+export interface ListenerParts {
+  readonly endpoint: ListenAddress;
+  readonly terms: ListenerTerms;
+  readonly serve: Serve;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: CountersOf;
+  /**
+   * Whether memory is so short that each new connection takes the place of an idle one; undefined:
+   * never.
+   */
+  readonly isShort?: () => boolean;
+}
+
+/** One transport at one endpoint. */
+export interface Listener {
+  readonly endpoint: ListenAddress;
+  /** The port in use, once open. */
+  readonly port: number;
+  /**
+   * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`,
+   * `listen-failed`)
+   */
+  open(): Promise<void>;
+  /**
+   * Applies changed settings: new connections use all of them, open connections keep their
+   * handshake.
+   * @throws Problem (`tls-certificate`)
+   */
+  adopt(terms: ListenerTerms): void;
+  /** Reads no new queries, lets those in flight finish for at most `graceMs`, then closes. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Makes a listener of one concrete address. */
+export type MakeListener = (parts: ListenerParts) => Listener;

@@ -1,0 +1,143 @@
+/**
+ * The header of the PROXY protocol, versions 1 and 2, which a proxy puts in front of a connection
+ * or datagram.
+ */
+import { parseAddress } from '../../base/ip.ts';
+
+/** The longest header that is read: 16 bytes, addresses, and a load balancer's own extensions. */
+export const PROXY_HEADER_MAX = 2048;
+
+/** The longest header of version 1, its line end included. */
+const TEXT_MAX = 107;
+/** What version 2 begins with. */
+const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+const TEXT = Buffer.from('PROXY ', 'latin1');
+const FIXED = 16;
+
+/**
+ * What the bytes begin with: no header, part of one, a whole one, or something that begins like a
+ * header and is malformed (or longer than is read).
+ */
+export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
+
+/**
+ * Reads headers. Reusable: the fields are those of the last header. Version 2 allocates nothing.
+ */
+export class ProxyHeader {
+  /** Bytes of the header. */
+  length = 0;
+  version: 1 | 2 = 1;
+  /** Whether it is a header for datagrams. */
+  isDatagram = false;
+  /**
+   * Whether it names a client. Health checks of a proxy, and proxied connections without IP
+   * addresses, name none.
+   */
+  isNamed = false;
+  family: 4 | 6 = 4;
+  destinationFamily: 4 | 6 = 4;
+  /** The client's address, `source[0, 4 or 16)`. */
+  readonly source: Uint8Array = new Uint8Array(16);
+  sourcePort = 0;
+  /** The address that the client connected to. */
+  readonly destination: Uint8Array = new Uint8Array(16);
+  destinationPort = 0;
+
+  /** Parses the header at the beginning of `bytes[start, end)`. */
+  read(bytes: Uint8Array, start: number, end: number): ProxyVerdict {
+    const size = end - start;
+    if (size === 0) return 'partial';
+    const signature = bytes[start] === SIGNATURE[0] ? SIGNATURE : TEXT;
+    const compared = Math.min(size, signature.length);
+    for (let i = 0; i < compared; i++) if (bytes[start + i] !== signature[i]) return 'none';
+    if (size < signature.length) return 'partial';
+    this.isNamed = false;
+    this.isDatagram = false;
+    return signature === TEXT
+      ? this.#readText(bytes, start, end)
+      : this.#readBinary(bytes, start, size);
+  }
+
+  #readBinary(bytes: Uint8Array, start: number, size: number): ProxyVerdict {
+    if (size < FIXED) return 'partial';
+    this.version = 2;
+    const command = bytes[start + 12]!;
+    const kind = bytes[start + 13]!;
+    const rest = (bytes[start + 14]! << 8) | bytes[start + 15]!;
+    this.length = FIXED + rest;
+    if (command >> 4 !== 2 || (command & 0x0f) > 1) return 'wrong';
+    if (this.length > PROXY_HEADER_MAX) return 'wrong';
+    const family = kind >> 4;
+    const transport = kind & 0x0f;
+    if (family > 3 || transport > 2) return 'wrong';
+    const needed = family === 1 ? 12 : family === 2 ? 36 : family === 3 ? 216 : 0;
+    const isLocal = (command & 0x0f) === 0;
+    if (!isLocal && rest < needed) return 'wrong';
+    if (size < this.length) return 'partial';
+    this.isDatagram = transport === 2;
+    // Unix sockets have no address that could be the client's.
+    if (isLocal || transport === 0 || family === 0 || family === 3) return 'header';
+    this.isNamed = true;
+    const width = family === 1 ? 4 : 16;
+    let at = start + FIXED;
+    for (let i = 0; i < width; i++) this.source[i] = bytes[at + i]!;
+    at += width;
+    for (let i = 0; i < width; i++) this.destination[i] = bytes[at + i]!;
+    at += width;
+    this.sourcePort = (bytes[at]! << 8) | bytes[at + 1]!;
+    this.destinationPort = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    this.#families(width);
+    return 'header';
+  }
+
+  /** Turns IPv4-mapped IPv6 addresses into IPv4, because access rules match on that. */
+  #families(width: 4 | 16): void {
+    this.family = width === 4 || unmap(this.source) ? 4 : 6;
+    this.destinationFamily = width === 4 || unmap(this.destination) ? 4 : 6;
+  }
+
+  #readText(bytes: Uint8Array, start: number, end: number): ProxyVerdict {
+    const last = Math.min(end, start + TEXT_MAX);
+    let at = start + TEXT.length;
+    while (at + 1 < last && (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a)) at++;
+    if (at + 1 >= last) return last - start === TEXT_MAX ? 'wrong' : 'partial';
+    this.version = 1;
+    this.length = at + 2 - start;
+    const words = Buffer.from(bytes.buffer, bytes.byteOffset + start, at - start)
+      .toString('latin1')
+      .split(' ');
+    const [, kind, from = '', to = '', fromPort = '', toPort = ''] = words;
+    if (kind === 'UNKNOWN') return 'header';
+    if (words.length !== 6 || (kind !== 'TCP4' && kind !== 'TCP6')) return 'wrong';
+    const width = kind === 'TCP4' ? 4 : 16;
+    const source = parseAddress(from);
+    const destination = parseAddress(to);
+    const ports = [fromPort, toPort].map(portOf);
+    if (source?.length !== width || destination?.length !== width) return 'wrong';
+    if (ports[0]! < 0 || ports[1]! < 0) return 'wrong';
+    this.isNamed = true;
+    this.source.set(source);
+    this.destination.set(destination);
+    [this.sourcePort, this.destinationPort] = ports as [number, number];
+    this.#families(width);
+    return 'header';
+  }
+}
+
+/** A decimal port without leading zeros; -1 if it is not a port. */
+function portOf(text: string): number {
+  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return -1;
+  const port = Number(text);
+  return port <= 65_535 ? port : -1;
+}
+
+/**
+ * Moves the IPv4 address of an IPv4-mapped one to its first four bytes.
+ * @returns whether it was IPv4-mapped
+ */
+function unmap(bytes: Uint8Array): boolean {
+  for (let i = 0; i < 10; i++) if (bytes[i] !== 0) return false;
+  if (bytes[10] !== 0xff || bytes[11] !== 0xff) return false;
+  bytes.copyWithin(0, 12);
+  return true;
+}

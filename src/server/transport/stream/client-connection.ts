@@ -1,0 +1,388 @@
+/**
+ * What all client connections have in common: limits on memory, fair turns, deadlines, an orderly
+ * end.
+ */
+import type { Socket } from 'node:net';
+
+import { releaseBytes } from '../../runtime/release-bytes.ts';
+import { passedThrough } from '../../runtime/settle-memory.ts';
+import type { Query } from '../../wire/query.ts';
+import { ConnectionEnds } from '../ends.ts';
+import { haltReading } from './halted-reading.ts';
+import { OutletPending, type Outlet } from '../outlet.ts';
+import type { StreamConnection, StreamHost } from './stream-listener.ts';
+import { Timed } from '../timer-wheel.ts';
+import { turns, type TurnTaker } from './turns.ts';
+import { arena } from '../write-reply.ts';
+
+/**
+ * How many bytes are read of one connection before others have their turn, and how many queries of
+ * a turn these count for.
+ */
+const LONG_READ = 65_536;
+const LONG_READ_QUERIES = 32;
+/**
+ * Milliseconds after which others have their turn, looked at once in so many queries: one costs
+ * microseconds, unless its answer is large or has to be searched.
+ */
+const LONG_SERVE_MS = 5;
+const LOOK_EVERY = 4;
+/**
+ * Bytes of replies whose memory is freed as soon as the system has taken them. The garbage of large
+ * ones would be several times what clients leave unread.
+ */
+const LARGE = 2048;
+/** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * One client's connection. It reads while there is room for what the queries lead to, sends what is
+ * written for the client, and closes in an orderly way when its time is up or all is done. What the
+ * bytes mean is up to the subclasses.
+ */
+export abstract class ClientConnection
+  extends Timed
+  implements StreamConnection, Outlet, TurnTaker
+{
+  readonly pending: OutletPending = new OutletPending();
+  readonly out: Uint8Array = arena;
+  protected readonly host: StreamHost;
+  protected readonly socket: Socket;
+  /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
+  protected written = 0;
+  /**
+   * Whether a query has come since the deadline was last set. Bytes that are not queries do not
+   * extend it.
+   */
+  protected fresh = false;
+  /** Whether the client has read some of the replies that wait for it. */
+  protected moved = false;
+  /**
+   * No more queries are read: the client closed its side, a limit was reached, or the listener is
+   * closing.
+   */
+  protected ended = false;
+  /** Nothing is served any more; the connection closes once everything written has been sent. */
+  protected closing = false;
+  readonly #ends: ConnectionEnds;
+  /**
+   * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls
+   * it), or for room (whatever makes room calls `flush`). Nothing more is read meanwhile.
+   */
+  #rest: Buffer | null = null;
+  /** The client is not reading, so the socket's output waits. */
+  #blocked = false;
+  /** How many more queries may be served in this turn. */
+  #turn = 0;
+  /** When this turn began. */
+  #beganAt = 0;
+  /** Bytes read since the connection last had its turn. */
+  #read = 0;
+  /** Reads on after a long read that was halted; null: reading is not halted. */
+  #goOnReading: (() => void) | null = null;
+  /** The next turn is to come: `turns` knows. */
+  #queued = false;
+  /** What the current deadline limits. */
+  #waitsFor: 'query' | 'reply' | 'client' = 'query';
+  /** The number of held bytes last reported to the host. */
+  #toldHeld = 0;
+
+  constructor(socket: Socket, host: StreamHost) {
+    super();
+    this.host = host;
+    this.socket = socket;
+    this.#ends = new ConnectionEnds(socket);
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', () => this.unblock());
+    socket.on('error', () => socket.destroy());
+    socket.on('close', this.#onClose);
+    host.wheel.set(this, host.limits.readTimeoutMs);
+  }
+
+  /**
+   * Serves the whole messages in `chunk` while `stopped` is false, and keeps an incomplete one.
+   * @returns how many bytes were consumed; the rest is passed again later
+   */
+  protected abstract consume(chunk: Buffer, now: number): number;
+  /**
+   * Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds
+   * back.
+   */
+  protected abstract get heldBeside(): number;
+  /** Whether the peer's flow control holds back replies that are ready. */
+  protected abstract get stuck(): boolean;
+  /**
+   * Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may
+   * tell it to stop.
+   */
+  protected abstract stopInput(abrupt: boolean): void;
+  abstract readonly at: number;
+  abstract send(length: number, way: unknown): void;
+  abstract keepSilent(way: unknown): void;
+  abstract wayBack(): unknown;
+  abstract reserve(size: number): void;
+
+  /** Whether replies are still being made or not yet read by the client. */
+  get busy(): boolean {
+    return this.pending.size > 0 || this.stuck || this.unsent > 0;
+  }
+
+  /**
+   * Bytes held for the client: queries that wait with their replies, unread replies, an incomplete
+   * message, unconsumed input.
+   */
+  get held(): number {
+    return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
+  }
+
+  /** Bytes written to the socket that the system has not accepted yet. */
+  protected get unsent(): number {
+    return this.socket.writableLength;
+  }
+
+  get full(): boolean {
+    return this.#blocked;
+  }
+
+  identify(query: Query): void {
+    this.#ends.identify(query, this.host.intake.proto);
+  }
+
+  /** Reads no more queries; closes once the replies in flight have been sent. */
+  finish(): void {
+    if (this.closing) return;
+    this.ended = true;
+    this.#rest = null;
+    this.stopInput(false);
+    this.write();
+    this.settle();
+  }
+
+  destroy(): void {
+    this.closing = true;
+    this.host.intake.drop(this);
+    this.socket.destroy();
+    // The close event comes later. Until then the table may evict hundreds of other connections to
+    // make room, too.
+    this.stopInput(true);
+    this.#rest = null;
+  }
+
+  override expire(): void {
+    if (this.#queued) {
+      // It asked in time; that it must wait for its turn is not its fault.
+      this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
+      return;
+    }
+    this.host.counters.timedOut.add(1);
+    // A client that reads gets an orderly close; one that does not is cut off.
+    if (this.closing || this.busy) this.destroy();
+    else this.finish();
+  }
+
+  hold(): void {
+    this.#tellHeld();
+  }
+
+  /** Called when replies have been written: there may be room again for input that had to wait. */
+  flush(): void {
+    this.write();
+    this.#goOn();
+  }
+
+  /** Counts a query against this turn. */
+  protected count(): void {
+    this.#turn--;
+    turns.count();
+    if (this.#turn % LOOK_EVERY === 0 && this.host.clock.now() - this.#beganAt > LONG_SERVE_MS)
+      this.#turn = 0;
+  }
+
+  /** Whether no more input may be consumed now. */
+  protected stopped(): boolean {
+    return this.closing || this.#turn <= 0 || this.#crowded();
+  }
+
+  /** Sends the replies in the arena. */
+  protected write(): void {
+    const size = this.written;
+    if (size === 0) return;
+    this.written = 0;
+    if (this.closing || !this.socket.writable) return;
+    this.wrote(this.leave(size));
+  }
+
+  /**
+   * Sends the first `size` bytes of the arena.
+   * @returns false if the socket's buffer is full; `unblock` is called when it has drained
+   */
+  protected leave(size: number): boolean {
+    const bytes = written(size);
+    if (size < LARGE) return this.socket.write(bytes);
+    return this.socket.write(bytes, () => releaseBytes(bytes));
+  }
+
+  /**
+   * Called after bytes were written to the socket.
+   * @param taken false: its buffer is full; `unblock` is called when it has drained
+   */
+  protected wrote(taken: boolean): void {
+    if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
+    this.#tellHeld();
+  }
+
+  /** Called when the client has read on and the socket's buffer has drained. */
+  protected unblock(): void {
+    if (!this.#blocked) return;
+    this.#blocked = false;
+    this.host.intake.resume(this);
+  }
+
+  /** Sets the deadline that fits the connection's state; closes it when all is done. */
+  protected settle(): void {
+    if (this.closing) return;
+    const { wheel, limits } = this.host;
+    if (this.#blocked || this.stuck) {
+      // Only what the client reads extends this deadline, not what it sends.
+      if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
+      this.#waitsFor = 'client';
+      this.moved = false;
+    } else if (this.pending.size > 0) {
+      wheel.set(this, PATIENCE_MS);
+      this.#waitsFor = 'reply';
+    } else if (this.ended && this.#rest === null) {
+      this.end();
+    } else if (this.fresh || this.#waitsFor !== 'query') {
+      // A message that comes in pieces does not get more time with every piece.
+      wheel.set(this, limits.idleTimeoutMs);
+      this.#waitsFor = 'query';
+      this.fresh = false;
+    }
+    this.#tellHeld();
+  }
+
+  /** Closes the connection once everything written has been sent. */
+  protected end(): void {
+    this.closing = true;
+    this.socket.end();
+    // Further input is discarded: unread input would make the kernel send a reset instead of an
+    // orderly close.
+    this.socket.resume();
+    this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
+  }
+
+  #onData = (chunk: Buffer): void => {
+    if (this.closing) return;
+    this.host.touch(this);
+    this.#turn = turns.allowance;
+    // What several TLS connections sent may stand in the same memory, and some of it may not be
+    // read yet.
+    const { length } = chunk;
+    const isAlone = length === chunk.buffer.byteLength;
+    this.#take(chunk, isAlone);
+    if (!isAlone) passedThrough(length);
+    this.#read += length;
+    if (this.#read < LONG_READ || this.#goOnReading !== null || this.socket.destroyed) return;
+    this.#goOnReading = haltReading(this.socket);
+    if (this.#goOnReading !== null) this.#waitTurn();
+  };
+
+  #onEnd = (): void => {
+    // A client may close its side and still wait for replies (half-close).
+    this.ended = true;
+    this.stopInput(true);
+    if (this.#rest === null) this.settle();
+  };
+
+  #onClose = (): void => {
+    this.host.wheel.cancel(this);
+    this.host.intake.drop(this);
+    this.stopInput(true);
+    this.#rest = null;
+    this.ended = true;
+    this.closing = true;
+    this.host.forget(this);
+  };
+
+  /** @param alone whether the memory of `chunk` holds only this connection's bytes */
+  #take(chunk: Buffer, alone: boolean): void {
+    const { clock } = this.host;
+    const now = clock.now();
+    this.#beganAt = now;
+    const used = this.consume(chunk, now);
+    if (used < chunk.length && !this.closing) {
+      this.#rest = restOf(chunk, used, alone);
+      this.socket.pause();
+      if (!this.#crowded()) this.#waitTurn();
+    } else if (alone) {
+      releaseBytes(chunk);
+    }
+    this.write();
+    this.settle();
+    turns.spend(clock.now() - now);
+  }
+
+  #waitTurn(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    turns.wait(this);
+  }
+
+  takeTurn(): void {
+    this.#queued = false;
+    this.#read = 0;
+    if (this.#goOnReading !== null) {
+      turns.count(LONG_READ_QUERIES);
+      this.#goOnReading();
+      this.#goOnReading = null;
+    }
+    const rest = this.#rest;
+    // Input that waits because of unsent replies is consumed once there is room.
+    if (rest === null || this.closing || this.#crowded()) return;
+    this.#turn = turns.allowance;
+    this.#rest = null;
+    this.#take(rest, true);
+    if (this.#rest === null && !this.ended) this.socket.resume();
+  }
+
+  /** Consumes the input that waits, as far as there is room now. */
+  #goOn(): void {
+    if (!this.closing && !this.#crowded()) {
+      if (this.#rest !== null) this.#waitTurn();
+      else if (!this.ended) this.socket.resume();
+    }
+    this.settle();
+  }
+
+  /** Whether replies must be sent before more queries are read. */
+  #crowded(): boolean {
+    return this.full || this.pending.size >= this.host.limits.pipelined;
+  }
+
+  #tellHeld(): void {
+    const { held } = this;
+    if (held === this.#toldHeld) return;
+    this.#toldHeld = held;
+    this.host.held.tell(this, held);
+  }
+}
+
+/** A copy of the first `size` bytes of the arena; from `LARGE` on in memory of its own. */
+export function written(size: number): Buffer {
+  // What was made of these replies before they came here lies outside the heap, too.
+  if (size >= LARGE) passedThrough(size);
+  const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
+  arena.copy(bytes, 0, 0, size);
+  return bytes;
+}
+
+/** The unconsumed rest of a chunk, in memory of its own that is not much larger. */
+function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
+  const left = chunk.length - used;
+  if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);
+  const rest = Buffer.allocUnsafeSlow(left);
+  chunk.copy(rest, 0, used);
+  if (alone) releaseBytes(chunk);
+  return rest;
+}

@@ -1,0 +1,60 @@
+/** Puts together a message that comes in pieces. */
+import { MESSAGE_MAX } from '../../wire/iana.ts';
+
+/** The first size of the buffer: most queries fit. */
+const FIRST_SIZE = 512;
+
+/**
+ * A DNS message that comes in pieces, in one buffer that grows with what has been received. The
+ * pieces are not kept as chunks: pieces of one byte each would take a hundred times the memory.
+ */
+export class GatheredMessage {
+  #bytes = nothing;
+  #length = 0;
+  readonly #max: number;
+
+  /**
+   * @param max the most bytes it may have; larger than a message where a protocol puts something
+   * around it
+   */
+  constructor(max: number = MESSAGE_MAX) {
+    this.#max = max;
+  }
+
+  /** Bytes received so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Bytes of memory allocated. */
+  get held(): number {
+    return this.#bytes.length;
+  }
+
+  /** What has been received, as a view that is valid until `add`. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /**
+   * Adds `from[start, end)`.
+   * @returns false, and adds nothing, if the message would exceed its maximum
+   */
+  add(from: Uint8Array, start: number, end: number): boolean {
+    const length = this.#length + end - start;
+    if (length > this.#max) return false;
+    if (length > this.#bytes.length) this.#grow(length);
+    this.#bytes.set(from.subarray(start, end), this.#length);
+    this.#length = length;
+    return true;
+  }
+
+  #grow(least: number): void {
+    const size = Math.max(FIRST_SIZE, least, Math.min(this.#max, 2 * this.#bytes.length));
+    const larger = Buffer.allocUnsafeSlow(size);
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+  }
+}
+
+const nothing: Buffer = Buffer.alloc(0);

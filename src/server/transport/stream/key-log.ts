@@ -1,0 +1,45 @@
+/**
+ * Writes the secrets of TLS connections to a file in NSS's key log format, which lets Wireshark and
+ * the like decrypt captures.
+ */
+import { appendFileSync, constants } from 'node:fs';
+import type { Log } from '../../base/log.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+
+/** The file is created if necessary; a named pipe without a reader does not block. */
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
+
+/**
+ * Appends lines of secrets to a file that is created at once and readable only by its owner. It is
+ * opened for each line, so it can be moved away at any time. Several threads may write to the same
+ * file: each line is one write.
+ */
+export class KeyLog {
+  readonly #path: string;
+  readonly #log: Log;
+  #failing = false;
+
+  constructor(path: string, log: Log) {
+    this.#path = path;
+    this.#log = log;
+    this.append(Buffer.alloc(0));
+  }
+
+  /**
+   * A line that cannot be written is dropped, and the first such error is logged; the connection
+   * goes on.
+   */
+  append(line: Buffer): void {
+    try {
+      // oxlint-disable-next-line no-bitwise
+      appendFileSync(this.#path, line, { mode: 0o600, flag: FLAGS as unknown as string });
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing)
+        this.#log.error(
+          `unable to write TLS Key Log to ${JSON.stringify(this.#path)}: ${whyFailed(error)}`,
+        );
+      this.#failing = true;
+    }
+  }
+}

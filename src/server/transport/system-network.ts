@@ -1,0 +1,64 @@
+/** Upstreams over this machine's sockets. */
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import { sendingRound } from '../runtime/connected-socket.ts';
+import { batchedUdp } from '../runtime/packet-loop.ts';
+import { GrpcUpstream } from './grpc/grpc-upstream.ts';
+import { HttpsUpstream } from './https/https-upstream.ts';
+import type { Network, Upstream, UpstreamParts } from './network.ts';
+import { PortAllowance } from './udp/port-allowance.ts';
+import { StreamUpstream } from './stream/stream-upstream.ts';
+import { TimerWheel } from './timer-wheel.ts';
+import type { UdpMode } from './transports.ts';
+import { batchedUdpPort, plainUdpPort } from './udp/udp-port.ts';
+import { UdpUpstream } from './udp/udp-upstream.ts';
+
+/** Granularity of exchanges' time-outs in milliseconds. */
+const TICK_MS = 20;
+
+/** What upstreams of this machine are made with. */
+export interface SystemNetworkParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How UDP is sent and received; batched only where that works. */
+  readonly transport: UdpMode;
+  /** UDP sockets open at a time, whatever the upstreams; Infinity: no limit. */
+  readonly sourcePorts?: number;
+  /** Called once, when an upstream gets fewer source ports than configured. */
+  readonly onFewPorts?: () => void;
+}
+
+/**
+ * Upstreams over the machine's sockets. One per thread; all its time-outs share one timer of the
+ * clock.
+ */
+export function systemNetwork({
+  clock,
+  random,
+  transport,
+  sourcePorts = Infinity,
+  onFewPorts = () => undefined,
+}: SystemNetworkParts): Network {
+  const wheel = new TimerWheel(clock, TICK_MS);
+  const now = (): number => clock.now();
+  const batched = transport !== 'plain' && batchedUdp().available;
+  const allowance = new PortAllowance(sourcePorts, onFewPorts);
+  const openPort = batched ? batchedUdpPort : plainUdpPort;
+  let sent = 0;
+  const batch = batched ? sendingRound : (): number => sent++;
+  return {
+    upstream(upstream: UpstreamParts): Upstream {
+      switch (upstream.proto) {
+        case 'udp':
+          return new UdpUpstream({ upstream, clock, wheel, random, openPort, batch, allowance });
+        case 'tcp':
+        case 'tls':
+          return new StreamUpstream({ upstream, wheel, random, now });
+        case 'https':
+          return new HttpsUpstream({ upstream, wheel, now });
+        case 'grpc':
+          return new GrpcUpstream({ upstream, wheel, clock });
+      }
+    },
+  };
+}

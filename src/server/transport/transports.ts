@@ -1,0 +1,78 @@
+import type { Limit } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
+import { batchedUdp } from '../runtime/packet-loop.ts';
+import { transports, type Scheme } from '../wire/transports.ts';
+import { limits } from './limits/limits.ts';
+import type { MakeListener } from './listener.ts';
+
+/**
+ * Whether UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they
+ * do not.
+ */
+export type UdpMode = 'auto' | 'batched' | 'plain';
+
+/** How a transport is served. */
+export interface TransportService {
+  /** The default and the bounds of the number of connections per listener. */
+  readonly connections: Limit;
+  /**
+   * Makes the listeners, one for each of the transport's sockets. Their code is loaded on first
+   * use.
+   */
+  listeners(udp: UdpMode): Promise<readonly MakeListener[]>;
+}
+
+/** The transports that are served. To add one: a row here, and its protocol or listener. */
+const table: Readonly<Partial<Record<Scheme, TransportService>>> = {
+  dns: {
+    connections: limits.connections,
+    listeners: async (mode) => [await udp(mode), (await import('./stream/tcp.ts')).tcpListener],
+  },
+  tls: {
+    connections: limits.secureConnections,
+    listeners: async () => [(await import('./stream/tcp.ts')).tlsListener],
+  },
+  https: {
+    connections: limits.secureConnections,
+    listeners: async () => [(await import('./https/https.ts')).httpsListener],
+  },
+  grpc: {
+    connections: limits.secureConnections,
+    listeners: async () => [(await import('./grpc/grpc-listener.ts')).grpcListener],
+  },
+};
+
+/** The names of the transports that are served. */
+export const servedSchemes: readonly Scheme[] = (Object.keys(transports) as Scheme[]).filter(
+  (scheme) => scheme in table,
+);
+
+/** @throws Problem (`transport-not-supported`) */
+export function served(scheme: Scheme): TransportService {
+  const found = table[scheme];
+  if (found !== undefined) return found;
+  throw new Problem({
+    code: 'transport-not-supported',
+    text: `transport ${scheme}:// is not supported`,
+    remedy: `Use one of ${servedSchemes.map((name) => `${name}://`).join(', ')}.`,
+  });
+}
+
+/**
+ * The UDP listener to use.
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not
+ * work
+ */
+async function udp(mode: UdpMode): Promise<MakeListener> {
+  const plain = async (): Promise<MakeListener> =>
+    (await import('./udp/udp-plain.ts')).plainUdpListener;
+  if (mode === 'plain') return plain();
+  const found = batchedUdp();
+  if (found.available) return (await import('./udp/udp-batch.ts')).batchedUdpListener;
+  if (mode === 'auto') return plain();
+  throw new Problem({
+    code: 'batched-udp-not-available',
+    text: `batched UDP is not available here: ${found.reason}`,
+    remedy: 'Install the optional dependency koffi, or let the transport be chosen automatically.',
+  });
+}

@@ -1,0 +1,78 @@
+import type { Query } from '../../wire/query.ts';
+import type { Protocol } from '../../wire/transports.ts';
+import { Timed } from '../timer-wheel.ts';
+
+/** Why an exchange got no reply. */
+export type ExchangeFailure =
+  | 'timeout'
+  | 'refused'
+  | 'unreachable'
+  | 'closed'
+  | 'tls'
+  | 'http'
+  | 'garbled'
+  | 'local';
+
+/** The error of an exchange that got no reply; the message is worded as in Go. */
+export class ExchangeError extends Error {
+  readonly failure: ExchangeFailure;
+  constructor(failure: ExchangeFailure, text: string) {
+    super(text);
+    this.name = 'ExchangeError';
+    this.failure = failure;
+  }
+}
+
+/** Whatever an exchange is waiting on: a socket or a connection. */
+export interface Carrier {
+  timeOut(exchange: UpstreamExchange): void;
+}
+
+/**
+ * One query to one upstream, and the receiver of its result: `replied` or `failed` is called once
+ * for each start, and never before `Upstream.start` has returned. Within that call the same object
+ * may be started again. It is an object so that waiting needs no closures or promises: forwarding
+ * reuses the same objects again and again.
+ */
+export abstract class UpstreamExchange extends Timed {
+  /** Must be set before the start; it owns its bytes. */
+  query!: Query;
+
+  /** When it was started and over what, for measurements. */
+  startedAt = 0;
+  proto: Protocol = 'udp';
+
+  /**
+   * Used by the transport: the id on the wire, what the exchange waits on, and its neighbours in
+   * that list.
+   */
+  id = 0;
+  carrier: Carrier | null = null;
+  next: UpstreamExchange | null = null;
+  previous: UpstreamExchange | null = null;
+  timeoutMs = 0;
+  mark = 0;
+  reused = false;
+
+  /**
+   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid
+   * during the call only.
+   * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
+   * @param reused whether an existing socket or connection was used
+   * @param now the clock's time
+   */
+  abstract replied(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    truncated: boolean,
+    reused: boolean,
+    now: number,
+  ): void;
+
+  abstract failed(error: ExchangeError, now: number): void;
+
+  override expire(): void {
+    this.carrier?.timeOut(this);
+  }
+}

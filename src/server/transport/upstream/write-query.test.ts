@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { FLAG, TYPE } from '../../wire/iana.ts';
+import { parseName } from '../../wire/name.ts';
+import { makeQuery } from '../../wire/query.ts';
+import { writeQuery } from './write-query.ts';
+
+describe('a query on its way upstream', () => {
+  test('carries the flags that are meant for upstreams only, and another id', () => {
+    const query = makeQuery(parseName('a.example.'), TYPE.A);
+    query.flags = FLAG.RD;
+    query.upstreamFlags = FLAG.AD;
+    const out = new Uint8Array(100);
+    const length = writeQuery(query, 0x1234, out, 7);
+    assert.equal(length, query.end - query.start);
+    assert.deepEqual([...out.subarray(7, 11)], [0x12, 0x34, FLAG.RD >> 8, FLAG.AD]);
+    assert.deepEqual(
+      out.subarray(11, 7 + length),
+      query.bytes.subarray(query.start + 4, query.end),
+    );
+    assert.equal(query.flags, FLAG.RD);
+  });
+});

@@ -1,0 +1,70 @@
+/** A query as an upstream gets it. */
+import { copyBytes } from '../../base/copy-bytes.ts';
+import { FLAG, HEADER, OPCODE, TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+
+/**
+ * The UDP size in queries that are sent in a form of ours: a reply of this size passes nearly every
+ * path unfragmented (DNS flag day 2020). What is larger comes over TCP.
+ */
+const UDP_SIZE = 1232;
+/** Bytes of an OPT record without options. */
+const OPT_SIZE = 11;
+/** The flags that have a meaning in queries. */
+const QUERY_FLAGS = FLAG.OPCODE | FLAG.RD | FLAG.AD | FLAG.CD;
+
+const none = new Uint8Array(0);
+
+/**
+ * Has a client's query sent upstream in a form of ours, without the client's EDNS options: COOKIE,
+ * TCP-KEEPALIVE and PADDING concern one hop alone (RFC 7873, 7828, 7830), and with Client Subnet or
+ * an unknown one the answer would be that client's own. Other operations than queries, and those
+ * that are signed for the upstream (RFC 8945 section 5.5), stay as they are.
+ */
+export function sendAsOurs(query: Query): void {
+  if (query.upstreamOptions === null && query.opcode === OPCODE.QUERY && !query.isSigned)
+    query.upstreamOptions = none;
+}
+
+/** The flags with which a query is sent upstream. */
+export function flagsUpstream(query: Query): number {
+  const flags = query.flags | query.upstreamFlags;
+  return query.upstreamOptions === null ? flags : flags & QUERY_FLAGS;
+}
+
+/** The number of bytes that `writeQuery` writes. */
+export function sizeUpstream(query: Query): number {
+  const options = query.upstreamOptions;
+  if (options === null) return query.end - query.start;
+  return query.questionEnd + (query.edns ? OPT_SIZE + options.length : 0);
+}
+
+/**
+ * Writes the query as it is sent upstream, with another id: its bytes with its current flags and
+ * `upstreamFlags`, or, with `upstreamOptions`, its question and an OPT record of our own.
+ * @returns the length
+ */
+export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
+  const options = query.upstreamOptions;
+  const size = sizeUpstream(query);
+  copyBytes(query.bytes, query.start, out, at, options === null ? size : query.questionEnd);
+  out[at] = id >> 8;
+  out[at + 1] = id & 0xff;
+  const flags = flagsUpstream(query);
+  out[at + 2] = flags >> 8;
+  out[at + 3] = flags & 0xff;
+  if (options === null) return size;
+  for (let i = at + HEADER.ANCOUNT; i < at + HEADER.SIZE; i++) out[i] = 0;
+  if (!query.edns) return size;
+  out[at + HEADER.ARCOUNT + 1] = 1;
+  const opt = at + query.questionEnd;
+  for (let i = opt; i < opt + OPT_SIZE; i++) out[i] = 0;
+  out[opt + 2] = TYPE.OPT;
+  out[opt + 3] = UDP_SIZE >> 8;
+  out[opt + 4] = UDP_SIZE & 0xff;
+  out[opt + 7] = query.dnssecOk ? 0x80 : 0;
+  out[opt + 9] = options.length >> 8;
+  out[opt + 10] = options.length & 0xff;
+  copyBytes(options, 0, out, opt + OPT_SIZE, options.length);
+  return size;
+}

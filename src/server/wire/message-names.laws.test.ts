@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { classify } from './classify.ts';
+import { sameInMessage } from './compressed.ts';
+import { TYPE } from './iana.ts';
+import { messageNames, MessageNames } from './message-names.ts';
+import { checkName, NamePlaces, ReadError } from './reader.ts';
+import { Reply } from './reply.ts';
+import { fromUpstream } from './upstream.ts';
+import {
+  aliasChain,
+  copiedName,
+  fullMessage,
+  manyPointers,
+  pointer,
+} from '../../../test/kit/costly-messages.ts';
+
+const label = fc.constantFrom('a', 'A', 'b', 'ab', 'aB', 'c'.repeat(63));
+/** Labels, and which of the labels and pointers before it the name ends in; none: the root. */
+const name = fc.record({
+  labels: fc.array(label, { maxLength: 4 }),
+  rest: fc.option(fc.nat(), { nil: null }),
+});
+
+/** Names one after the other behind 12 bytes. @returns where they begin */
+function write(names: readonly { labels: readonly string[]; rest: number | null }[]): {
+  readonly bytes: Uint8Array;
+  readonly at: readonly number[];
+} {
+  const bytes = Array.from({ length: 12 }, () => 0);
+  const places: number[] = [];
+  const at = names.map(({ labels, rest }) => {
+    const begin = bytes.length;
+    const targets = [...places];
+    for (const text of labels) {
+      places.push(bytes.length);
+      bytes.push(text.length, ...Buffer.from(text));
+    }
+    if (rest === null || targets.length === 0) bytes.push(0);
+    else {
+      const target = targets[rest % targets.length]!;
+      places.push(bytes.length);
+      bytes.push(0xc0 | (target >> 8), target & 0xff);
+    }
+    return begin;
+  });
+  return { bytes: Uint8Array.from(bytes), at };
+}
+
+describe('the names of a message', () => {
+  test('have the same number exactly if they are the same but for case', () => {
+    const names = new MessageNames();
+    const places = new NamePlaces();
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 2, maxLength: 12 }), (all) => {
+        const { bytes, at } = write(all);
+        places.begin();
+        const good = at.filter((one) => {
+          let alone = 0;
+          let together = 0;
+          try {
+            alone = checkName(bytes, 0, one, bytes.length);
+          } catch (error) {
+            assert.ok(error instanceof ReadError);
+          }
+          try {
+            together = checkName(bytes, 0, one, bytes.length, places);
+          } catch (error) {
+            assert.ok(error instanceof ReadError);
+          }
+          assert.equal(together, alone, 'what is known of other names changes no verdict');
+          return alone > 0;
+        });
+        names.begin(bytes, 0);
+        for (const one of good)
+          for (const other of good)
+            assert.equal(names.id(one) === names.id(other), sameInMessage(bytes, 0, one, other));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('a message of 64 KiB whose names follow a hundred pointers each is refused', () => {
+    const reply = fromUpstream(manyPointers());
+    assert.ok(reply instanceof ReadError);
+    assert.match(reply.message, /too many pointers/);
+  });
+
+  test('names that are compressed as usual are not refused, however many there are', () => {
+    const usual = fullMessage((index) => {
+      const data = index % 2 === 0 ? pointer(12) : Uint8Array.of(1, 120, ...pointer(14));
+      return [pointer(12), TYPE.NS, data];
+    });
+    assert.ok(fromUpstream(usual) instanceof Reply);
+  });
+
+  test('to judge a reply, each label of it is read at most once for each place where it stands', () => {
+    for (const message of [aliasChain(), copiedName()]) {
+      const reply = fromUpstream(message);
+      assert.ok(reply instanceof Reply);
+      classify(reply, TYPE.A);
+      assert.ok(messageNames.labels > 0 && messageNames.labels <= message.length / 4);
+    }
+  });
+});

@@ -1,0 +1,41 @@
+/**
+ * The transports that DNS messages travel by: how addresses name them, the port where they are
+ * expected, what is bound there and whether it is encrypted. `transport/transports.ts` says which of them
+ * are served, and by what.
+ */
+export interface Transport {
+  /** The default port. */
+  readonly port: number;
+  /** What is bound at the port. */
+  readonly sockets: readonly SocketKind[];
+  /**
+   * Whether it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy
+   * that terminates TLS.
+   */
+  readonly tls: 'never' | 'optional' | 'always';
+}
+
+/** Kinds of sockets that can be bound to a port. */
+export type SocketKind = 'udp' | 'tcp';
+
+/** What carries one message; the values are also those of dnstap. */
+export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
+
+/** The word before `://` in a server block's key or an upstream's address. */
+export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
+
+/** All transports, also those that ndots knows of but does not serve. */
+export const transports: Readonly<Record<Scheme, Transport>> = {
+  /** RFC 1035, RFC 7766. */
+  dns: { port: 53, sockets: ['udp', 'tcp'], tls: 'never' },
+  /** RFC 7858. */
+  tls: { port: 853, sockets: ['tcp'], tls: 'always' },
+  /** RFC 8484 over HTTP/2 or HTTP/1.1. */
+  https: { port: 443, sockets: ['tcp'], tls: 'optional' },
+  /** CoreDNS's `coredns.dns.DnsService`. */
+  grpc: { port: 443, sockets: ['tcp'], tls: 'optional' },
+  /** RFC 9250. */
+  quic: { port: 853, sockets: ['udp'], tls: 'always' },
+  /** RFC 8484 over HTTP/3. */
+  https3: { port: 443, sockets: ['udp'], tls: 'always' },
+};

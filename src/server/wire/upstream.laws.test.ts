@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import * as any from '../../../test/fuzz/arbitraries.ts';
+import { LooseWriter } from '../../../test/fuzz/loose-writer.ts';
+import { lower } from '../../../test/fuzz/spelling.ts';
+import { OPTION } from './iana.ts';
+import { readMessage, writeMessage, type Message } from './message.ts';
+import { ReadError } from './reader.ts';
+import { Records } from './records.ts';
+import { Reply } from './reply.ts';
+import { fromUpstream } from './upstream.ts';
+
+const hopByHop: readonly number[] = [OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING];
+
+describe('laws of replies from upstreams', () => {
+  test('taking a reply over keeps all it says, but for OPT and the spelling of the question', () => {
+    fc.assert(
+      fc.property(any.reply, (message) => {
+        const reply = taken(writeMessage(message));
+        assert.deepEqual(
+          lower(read(reply)),
+          lower({ ...message, rcode: message.rcode & 15, edns: null }),
+        );
+        assert.equal(reply.rcode, message.rcode);
+        const passed = (message.edns?.options ?? []).filter(({ code }) => !hopByHop.includes(code));
+        const size = passed.reduce((sum, { data }) => sum + 4 + data.length, 0);
+        assert.equal(reply.options?.length ?? 0, size);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('every owner that equals the question is a pointer to it', () => {
+    fc.assert(
+      fc.property(any.reply, (message) => {
+        const reply = taken(writeMessage(message));
+        const records = new Records();
+        for (records.of(reply); records.next();) {
+          if (!records.ownedByQuestion || reply.bytes[reply.start + 12] === 0) continue;
+          assert.deepEqual(
+            [reply.bytes[records.ownerAt], reply.bytes[records.ownerAt + 1]],
+            [0xc0, 12],
+          );
+        }
+      }),
+    );
+  });
+
+  test('a message without compression is taken over like a compressed one', () => {
+    fc.assert(
+      fc.property(any.reply, (message) => {
+        const loose = taken(writeMessage(message, new LooseWriter()));
+        assert.deepEqual(
+          lower(read(loose)),
+          lower({ ...message, rcode: message.rcode & 15, edns: null }),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('what can be read as a reply with one question is taken over, and any other bytes give a ReadError', () => {
+    const damage = fc.array(fc.tuple(fc.nat(), any.byte), { maxLength: 4 });
+    fc.assert(
+      fc.property(any.reply, damage, (message, changes) => {
+        const bytes = writeMessage(message);
+        for (const [at, value] of changes) bytes[at % bytes.length] = value;
+        const readable = isReplyWithQuestion(bytes);
+        const reply = fromUpstream(bytes);
+        if (readable) assert.ok(reply instanceof Reply);
+        else assert.ok(reply instanceof Reply || reply instanceof ReadError);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function taken(bytes: Uint8Array): Reply {
+  const reply = fromUpstream(bytes);
+  if (reply instanceof ReadError) throw reply;
+  return reply;
+}
+
+function read(reply: Reply): Message {
+  return readMessage(reply.bytes, reply.start, reply.end);
+}
+
+function readable(bytes: Uint8Array): Message | null {
+  try {
+    return readMessage(bytes);
+  } catch (error) {
+    if (error instanceof ReadError) return null;
+    throw error;
+  }
+}
+
+function isReplyWithQuestion(bytes: Uint8Array): boolean {
+  const message = readable(bytes);
+  return message !== null && message.question.length === 1 && (message.flags & 0x8000) !== 0;
+}

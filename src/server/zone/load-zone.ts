@@ -1,0 +1,183 @@
+/** Zone files read by this thread or, if they are large, by one of their own. */
+import { statSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import type { Clock, Timer } from '../base/clock.ts';
+import { hashKey, type HashKey } from '../base/hash.ts';
+import { memoryLimit } from '../runtime/memory-limit.ts';
+import { Problem, type ProblemParts } from '../base/problem.ts';
+import { settleMemory } from '../runtime/settle-memory.ts';
+import { trimMemory } from '../runtime/memory.ts';
+import type { WireName } from '../wire/name.ts';
+import type { FileStamp } from './file-stamp.ts';
+import type { PackedZone } from './packed-zone.ts';
+import type { ZoneFileResult } from './zone-file.ts';
+import { ReadingProgress } from './zone-progress.ts';
+import { zoneShare } from './zone-share.ts';
+
+/**
+ * Files larger than this are read by a thread of their own, bytes: it takes longer to read them
+ * than to start one.
+ */
+const THREAD_FROM = 512 * 1024;
+/** The same of records: `$GENERATE` makes many of a line. */
+const THREAD_FROM_RECORDS = 50_000;
+
+/**
+ * The runtime holds the heap of a thread that has ended for another one that may come, until it
+ * collects memory later than this, milliseconds: some 4 MiB.
+ */
+const POOLED_MS = 10_000;
+
+/**
+ * What reading takes at the worst moment for each byte of text: the text, the records as they are
+ * collected, the zone that comes of them. Measured: 6.6 of short records, less of long ones.
+ */
+const READING_TIMES = 7;
+/** So much is read whatever is left, bytes. */
+const READ_ALWAYS = 4 * 1024 * 1024;
+
+/** Bytes of text that may be read, so that the process stays within what its container may take. */
+function readingRoom(): number {
+  const left = memoryLimit() - process.memoryUsage.rss();
+  return Math.max(READ_ALWAYS, Math.floor(left / READING_TIMES));
+}
+
+/** What the thread is to read. */
+export interface ZoneJob {
+  readonly path: string;
+  readonly origin: WireName;
+  readonly unless: number | null;
+  /** Bytes that its records may take. */
+  readonly share: number;
+  /** The most that it and what it includes may have; more is `EFBIG`. */
+  readonly bytes: number;
+  /** Where it says how far it is: the memory of a `ReadingProgress`. */
+  readonly progress: Uint32Array;
+  /** The key of the process: others look names up in what the thread packs. */
+  readonly hashKey: HashKey;
+}
+
+/** How a zone file is read. */
+export interface LoadTerms {
+  /** Runs the reading by a thread, and may let it wait for others. */
+  readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
+  /** Bytes that the records may take. */
+  readonly share?: number;
+  /** Bytes that a thread may read: a file that has more is a problem. */
+  readonly room?: () => number;
+  /** Watches a reading that may take long, from its beginning until it is cancelled. */
+  readonly watch?: (progress: ReadingProgress) => Timer;
+}
+
+/**
+ * What it has to say: the zone and its problems as plain data, or why the file could not be read.
+ */
+export type ZoneThreadResult =
+  | {
+      readonly packed: PackedZone | null;
+      readonly problems: readonly ProblemParts[];
+      readonly warnings: readonly ProblemParts[];
+      readonly digest: string;
+      readonly included: readonly FileStamp[];
+    }
+  | {
+      readonly code: string;
+      readonly message: string;
+      readonly included: readonly FileStamp[];
+    };
+
+/**
+ * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is
+ * read in a thread of its own, so that neither the time nor the memory which that takes is anybody
+ * else's.
+ * @throws Error with the system's code if the file cannot be read
+ */
+export async function loadZone(
+  path: string,
+  origin: WireName,
+  clock: Clock,
+  unless: number | null,
+  { inTurn = (run) => run(), share = zoneShare(), room = readingRoom, watch }: LoadTerms = {},
+): Promise<ZoneFileResult> {
+  const byThread = (): Promise<ZoneFileResult> =>
+    inTurn(async () => {
+      const progress = new ReadingProgress();
+      const watching = watch?.(progress);
+      const job = {
+        path,
+        origin,
+        unless,
+        share,
+        bytes: room(),
+        progress: progress.words,
+        hashKey: hashKey(),
+      };
+      try {
+        return await inThread(job, clock);
+      } finally {
+        watching?.cancel();
+      }
+    });
+  if (statSync(path).size >= THREAD_FROM) return byThread();
+  const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
+  try {
+    return await readZoneFile(path, origin, clock, unless, {
+      bytes: THREAD_FROM,
+      records: THREAD_FROM_RECORDS,
+      share,
+    });
+  } catch (error) {
+    if (error instanceof ZoneTooLarge) return byThread();
+    throw error;
+  }
+}
+
+async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
+  const own = import.meta.url;
+  const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
+  // As much as this thread may have: the runtime's own limit is far beyond what a container may
+  // take.
+  const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
+  const worker = new Worker(entry, {
+    workerData: job,
+    name: 'ndots-zone',
+    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heap / (1024 * 1024)) },
+  });
+  const result = await new Promise<ZoneThreadResult>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('the thread that read it has ended')));
+  });
+  await worker.terminate();
+  trimMemory();
+  settleMemory(clock, trimMemory, POOLED_MS);
+  if ('message' in result && result.code === 'EFBIG')
+    return {
+      packed: null,
+      problems: [tooLarge(job.path, result.message)],
+      warnings: [],
+      digest: '',
+      included: result.included,
+    };
+  if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
+  const problems = (list: readonly ProblemParts[]): Problem[] =>
+    list.map((parts) => new Problem(parts));
+  return {
+    packed: result.packed,
+    problems: problems(result.problems),
+    warnings: problems(result.warnings),
+    digest: result.digest,
+    included: result.included,
+  };
+}
+
+function tooLarge(path: string, why: string): Problem {
+  return new Problem({
+    code: 'bad-zone',
+    text: `${path}: ${why}`,
+    place: { file: path, line: 1, column: 1 },
+    hint: 'Nothing else is the matter with it: what is served besides stays as it is.',
+    remedy:
+      'Raise the memory limit of the container, or hand parts of the zone to zones of their own.',
+  });
+}

@@ -1,0 +1,22 @@
+import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
+import type { RemoteServer } from '../transport/one-exchange.ts';
+
+/** `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is named. null: it is no such address. */
+export function parseServer(text: string): RemoteServer | null {
+  const found = parseHostPort(text);
+  return found === null ? null : { host: found.host, port: found.port ?? 53 };
+}
+
+/** Whether a client's address (4 or 16 bytes) is that of the server. */
+export function isServer(
+  server: RemoteServer,
+  address: Uint8Array,
+  at: number,
+  family: 4 | 6,
+): boolean {
+  const own = parseAddress(plainAddress(server.host));
+  const size = family === 4 ? 4 : 16;
+  if (own === null || own.length !== size) return false;
+  for (let i = 0; i < size; i++) if (own[i] !== address[at + i]) return false;
+  return true;
+}

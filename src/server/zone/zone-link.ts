@@ -1,0 +1,110 @@
+/** What plugins that answer from zones do with a query. */
+import { isLater, type Maybe } from '../base/maybe.ts';
+import type { Next } from '../engine/contract/plugin.ts';
+import { ReplyCache } from '../engine/contract/reply-cache.ts';
+import { ZoneMatch } from '../engine/contract/zone-match.ts';
+import { CLASS, EDE, MESSAGE_MAX, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
+import { joinAnswers } from '../wire/join.ts';
+import type { WireName } from '../wire/name.ts';
+import type { Query } from '../wire/query.ts';
+import { failure, type Reply } from '../wire/reply.ts';
+import type { MessageWriter } from '../wire/writer.ts';
+import type { ZoneData } from './zone-data.ts';
+import type { ZoneDirectory } from './zone-directory.ts';
+import { ZoneAnswers } from './zone-answer.ts';
+import type { ServedZone } from './zone-replica.ts';
+
+/**
+ * What the link is made of. `ask` asks the whole server, for the targets of aliases; `next` is the
+ * plugin behind.
+ */
+export interface ZoneLinkParts {
+  readonly plugin: string;
+  readonly zones: ZoneDirectory<ServedZone>;
+  /** Names below these that own nothing go to the next plugin; null: none do. */
+  readonly fallthrough: readonly string[] | null;
+  readonly writer: MessageWriter;
+  readonly ask: Next;
+  readonly next: Next;
+  /** No plugin stands behind: what lies in no zone is refused. */
+  readonly last: boolean;
+  /**
+   * Answers a NOTIFY for a zone (RFC 1996); default: it is refused, since nobody else says what the
+   * zone holds.
+   */
+  readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
+}
+
+/** The link of a plugin that answers from zones. */
+export function zoneLink(parts: ZoneLinkParts): Next {
+  const { plugin, zones, next, ask } = parts;
+  const answers = new ZoneAnswers(parts.writer, plugin);
+  const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+  const replies = new ReplyCache();
+  const refused = failure(RCODE.REFUSED, plugin, null, [
+    { code: EDE.NOT_AUTHORITATIVE, text: 'the name is in no zone that is served' },
+  ]);
+  const failures = {
+    absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),
+    expired: failed(plugin, EDE.INVALID_DATA, 'the zone has expired: no primary could be reached'),
+  };
+
+  /**
+   * Writes what the client can receive. A longer reply is made as a whole when its question is asked
+   * again, and remembered until the zone changes: so `loadbalance` has all addresses to draw from.
+   */
+  const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
+    const passes = through?.holds(query) === true;
+    const first = answers.answer(query, data, passes, query.limit);
+    if (first === null || !first.truncated || query.limit === MESSAGE_MAX) return first;
+    // DNSSEC records are not part of what a reply is remembered by.
+    if (query.dnssecOk) return first;
+    const known = replies.get(query);
+    if (known !== null) return known;
+    if (!replies.wants(query)) return first;
+    const whole = answers.answer(query, data, passes);
+    if (whole === null || whole.bare || answers.onward !== null) return first;
+    return replies.offer(query, whole, {
+      get version() {
+        return zones.find(origin, origin.length)?.data === data ? 0 : 1;
+      },
+    });
+  };
+
+  return (query) => {
+    const { type } = query;
+    let zone = zones.find(query.folded, query.nameLength);
+    if (zone === null || (query.class !== CLASS.IN && query.class !== CLASS.ANY))
+      return parts.last ? refused : next(query);
+    if (query.opcode === OPCODE.NOTIFY) return parts.notified?.(query, zone) ?? refused;
+    // Transfers are the business of `transfer`, which comes before.
+    if (type === TYPE.AXFR || type === TYPE.IXFR) return refused;
+    // The parent knows of DS records (RFC 4035 section 3.1.4.1).
+    if (type === TYPE.DS && zone.origin.length === query.nameLength)
+      zone = zones.find(query.folded, query.nameLength, true) ?? zone;
+    if (zone.data === null) return failures.absent;
+    if (zone.expired) return failures.expired;
+    const reply = answer(query, zone, zone.data);
+    if (reply === null) return next(query);
+    return answers.onward === null ? reply : goOn(query, reply, answers.onward, ask);
+  };
+}
+
+function failed(plugin: string, code: number, text: string): Reply {
+  return failure(RCODE.SERVFAIL, plugin, null, [{ code, text }]);
+}
+
+/** The alias leads to another zone: the whole server is asked for its target. */
+function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Reply> {
+  const asked = query.asking(target);
+  asked.depth = query.depth + 1;
+  const rest = ask(asked);
+  return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
+}
+
+/** Somebody who may not be asked, or cannot say, leaves the alias alone. */
+function joined(first: Reply, rest: Reply): Reply {
+  const { rcode } = rest;
+  const says = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.SERVFAIL;
+  return says ? joinAnswers(first, rest) : first;
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../base/clock.ts';
+import { ReplacedMemory } from '../runtime/replaced-memory.ts';
+import type { Replica } from '../engine/contract/data-set.ts';
+import type { WireName } from '../wire/name.ts';
+import type { Difference } from './difference.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
+import { ZoneData } from './zone-data.ts';
+import { ZoneDirectory, type OfZone } from './zone-directory.ts';
+
+/**
+ * A change of the set of zones that a plugin serves. What it holds is shared memory: telling a
+ * worker costs next to nothing.
+ */
+export interface ZoneChange {
+  readonly origin: WireName;
+  /** null: the zone has not been loaded. */
+  readonly packed: PackedZone | null;
+  /** The changes that led to it, oldest first, each from the serial of the one before: for IXFR. */
+  readonly history: readonly Difference[];
+  readonly expired: boolean;
+  /** The zone is served no more. */
+  readonly gone: boolean;
+}
+
+/** A zone that is answered from. */
+export interface ServedZone extends OfZone {
+  readonly data: ZoneData | null;
+  readonly history: readonly Difference[];
+  readonly expired: boolean;
+}
+
+/** A worker's view of the zones of a plugin. */
+export class ZoneReplica implements Replica<ZoneChange> {
+  readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
+  /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
+  #unnamed: Map<string, WireName> | null = null;
+  readonly #watchers = new Set<(zone: ServedZone) => void>();
+  readonly #replaced: ReplacedMemory;
+
+  constructor(clock: Clock) {
+    this.#replaced = new ReplacedMemory(clock);
+  }
+
+  begin(): void {
+    this.#unnamed = new Map();
+    for (const { origin } of this.zones.all()) this.#unnamed.set(keyOf(origin), origin);
+  }
+
+  apply(changes: readonly ZoneChange[]): void {
+    for (const { origin, packed, history, expired, gone } of changes) {
+      this.#unnamed?.delete(keyOf(origin));
+      const old = this.#dataOf(origin);
+      if (old !== packed) this.#replaced.add(bytesOf(old));
+      if (gone) {
+        this.zones.delete(origin);
+        continue;
+      }
+      const data = packed === null ? null : new ZoneData(packed);
+      const zone = { origin, data, history, expired };
+      this.zones.put(zone);
+      for (const tell of this.#watchers) tell(zone);
+    }
+  }
+
+  #dataOf(origin: WireName): PackedZone | null {
+    const found = this.zones.find(origin, origin.length);
+    return found?.origin.length === origin.length ? (found.data?.packed ?? null) : null;
+  }
+
+  complete(): void {
+    for (const origin of this.#unnamed?.values() ?? []) {
+      this.#replaced.add(bytesOf(this.#dataOf(origin)));
+      this.zones.delete(origin);
+    }
+    this.#unnamed = null;
+  }
+
+  /** Tells of zones that have changed. @returns ends it */
+  watch(tell: (zone: ServedZone) => void): () => void {
+    this.#watchers.add(tell);
+    return () => this.#watchers.delete(tell);
+  }
+}
+
+function keyOf(origin: WireName): string {
+  return Buffer.from(origin).toString('latin1');
+}

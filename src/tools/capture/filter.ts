@@ -1,0 +1,214 @@
+/**
+ * Which exchanges are wanted, in the words of Hubble's command line: from-pod, to-ip, verdict, not
+ * …
+ */
+import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
+import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
+import { shortKind } from '../../server/kube/pods/resource-name.ts';
+import { isLost, latencyOf, type SeenExchange } from './pair/seen-exchange.ts';
+
+/** The words of filters. */
+export const filterWords = [
+  'pod',
+  'from-pod',
+  'to-pod',
+  'namespace',
+  'workload',
+  'service',
+  'ip',
+  'from-ip',
+  'to-ip',
+  'name',
+  'type',
+  'rcode',
+  'verdict',
+  'protocol',
+  'slower-than',
+] as const;
+/** One of them. */
+export type FilterWord = (typeof filterWords)[number];
+
+/** Filters that nothing but the reply decides: packets cannot be chosen by them as they pass. */
+export const afterwards: ReadonlySet<FilterWord> = new Set(['rcode', 'verdict', 'slower-than']);
+
+/** Filters that who asks alone decides. */
+export const ofClients: ReadonlySet<FilterWord> = new Set([
+  'from-pod',
+  'namespace',
+  'workload',
+  'from-ip',
+]);
+
+/** Filters that nothing passes unless it is known who has which address. */
+export const ofOwners: ReadonlySet<FilterWord> = new Set([
+  'pod',
+  'from-pod',
+  'to-pod',
+  'namespace',
+  'workload',
+  'service',
+]);
+
+/**
+ * One filter as it was given. Values of one word are alternatives; different words must all hold; a
+ * negated one must not hold.
+ */
+export interface GivenFilter {
+  readonly word: FilterWord;
+  readonly value: string;
+  readonly negated: boolean;
+}
+
+/** Whether an exchange is wanted. */
+export type Filter = (exchange: SeenExchange) => boolean;
+
+/**
+ * @param owners who has which address, for pods and services.
+ * @throws Problem with the code `usage`
+ */
+export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): Filter {
+  const wanted = new Map<FilterWord, Filter[]>();
+  const unwanted: Filter[] = [];
+  for (const { word, value, negated } of given) {
+    const test = testOf(word, value, owners);
+    if (negated) unwanted.push(test);
+    else wanted.set(word, [...(wanted.get(word) ?? []), test]);
+  }
+  // Each exchange of a capture is held against it, which mostly nobody asked for.
+  if (given.length === 0) return () => true;
+  const groups = [...wanted.values()];
+  return (exchange) =>
+    groups.every((tests) => tests.some((test) => test(exchange))) &&
+    !unwanted.some((test) => test(exchange));
+}
+
+function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter {
+  switch (word) {
+    case 'from-pod':
+      return ({ client }) => isPod(owners, client.address, value);
+    case 'to-pod':
+      return ({ server }) => isPod(owners, server.address, value);
+    case 'pod':
+      return ({ client, server }) =>
+        isPod(owners, client.address, value) || isPod(owners, server.address, value);
+    case 'namespace':
+      return ({ client }) => owners.get(client.address)?.namespace === value;
+    case 'workload': {
+      const [name = '', kind, namespace, ...more] = value.split('/').toReversed();
+      if (name === '' || kind === undefined || more.length > 0)
+        throw wrong(word, value, 'a kind and a name such as deploy/cart or shop/deploy/cart');
+      const workload = `${shortKind(kind)}/${name}`;
+      return ({ client }) => {
+        const owner = owners.get(client.address);
+        return (
+          owner?.workload === workload && (namespace === undefined || owner.namespace === namespace)
+        );
+      };
+    }
+    case 'service':
+      return ({ server }) => {
+        const owner = owners.get(server.address);
+        return (
+          owner?.kind === 'service' &&
+          (owner.name === value || `${owner.namespace}/${owner.name}` === value)
+        );
+      };
+    case 'from-ip':
+      return byNet(value, word, (exchange) => [exchange.client.address]);
+    case 'to-ip':
+      return byNet(value, word, serverAddresses);
+    case 'ip':
+      return byNet(value, word, (exchange) => [
+        exchange.client.address,
+        ...serverAddresses(exchange),
+      ]);
+    case 'name':
+      return byName(value.toLowerCase());
+    case 'type': {
+      const type = typeNumber(value.toUpperCase());
+      if (type === null) throw wrong(word, value, 'a type such as A, AAAA or SRV');
+      return (exchange) => exchange.type === type;
+    }
+    case 'rcode': {
+      const rcode = rcodeNumber(value.toUpperCase());
+      if (rcode === null) throw wrong(word, value, 'a result code such as NXDOMAIN');
+      return (exchange) => exchange.rcode === rcode;
+    }
+    case 'verdict':
+      return byVerdict(value);
+    case 'protocol':
+      if (value !== 'udp' && value !== 'tcp') throw wrong(word, value, 'udp or tcp');
+      return (exchange) => exchange.protocol === value;
+    case 'slower-than': {
+      const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s)?$/.exec(value) ?? [];
+      if (number === undefined) throw wrong(word, value, 'a time such as 100ms or 1s');
+      const least = Number(number) * (unit === 's' ? 1000 : 1);
+      return (exchange) => (latencyOf(exchange) ?? (isLost(exchange) ? Infinity : 0)) > least;
+    }
+  }
+}
+
+/**
+ * `NAMESPACE/NAME` or `NAME`: as in Hubble the beginning of the pod's name is enough, and
+ * `NAMESPACE/` is the whole namespace.
+ */
+function isPod(owners: AddressOwners, address: string, value: string): boolean {
+  const owner = owners.get(address);
+  if (owner?.kind !== 'pod') return false;
+  const slash = value.indexOf('/');
+  if (slash < 0) return owner.name.startsWith(value);
+  return owner.namespace === value.slice(0, slash) && owner.name.startsWith(value.slice(slash + 1));
+}
+
+function serverAddresses({ server, hops }: SeenExchange): readonly string[] {
+  return [server.address, ...hops.map((hop) => hop.server.address)];
+}
+
+function byNet(
+  value: string,
+  word: FilterWord,
+  addresses: (exchange: SeenExchange) => readonly string[],
+): Filter {
+  const net: Net | null = parseNet(value);
+  if (net === null) throw wrong(word, value, 'an address or a net such as 10.244.0.0/16');
+  const known = new Map<string, boolean>();
+  return (exchange) =>
+    addresses(exchange).some((address) => {
+      let holds = known.get(address);
+      if (holds === undefined) {
+        const bytes = parseAddress(address);
+        holds = bytes !== null && netHolds(net, bytes);
+        if (known.size < 100_000) known.set(address, holds);
+      }
+      return holds;
+    });
+}
+
+/** A name, or with `*` at either end a part of one. A dot at the end need not be written. */
+function byName(value: string): Filter {
+  const before = value.startsWith('*');
+  const after = value.endsWith('*') && value.length > 1;
+  const text = value.slice(before ? 1 : 0, after ? -1 : undefined);
+  if (after) return ({ name }) => (before ? name.includes(text) : name.startsWith(text));
+  const whole = text.endsWith('.') ? text : `${text}.`;
+  return ({ name }) => (before ? name.endsWith(whole) : name === whole);
+}
+
+function byVerdict(value: string): Filter {
+  const verdicts: Readonly<Record<string, Filter>> = {
+    answered: ({ ending }) => ending === 'answered',
+    forwarded: ({ ending }) => ending === 'answered',
+    lost: isLost,
+    dropped: isLost,
+    error: ({ ending, rcode }) => ending === 'answered' && rcode !== 0 && rcode !== 3,
+  };
+  const test = Object.hasOwn(verdicts, value) ? verdicts[value] : undefined;
+  if (test !== undefined) return test;
+  throw wrong('verdict', value, 'answered, lost or error');
+}
+
+function wrong(word: FilterWord, value: string, takes: string): Problem {
+  return new Problem({ code: 'usage', text: `--${word} takes ${takes}, not "${value}"` });
+}

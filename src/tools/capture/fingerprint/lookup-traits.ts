@@ -1,0 +1,368 @@
+/**
+ * What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is
+ * present, absent, or cannot be seen.
+ */
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { isCut, TYPE_CUT } from '../pair/message-head.ts';
+import {
+  haveSameName,
+  isLost,
+  type SeenExchange,
+  type SeenLookup,
+  isEmpty,
+} from '../pair/seen-exchange.ts';
+
+/** The traits that are looked for. */
+export const traitNames = [
+  'begins over TCP',
+  'pair in one go',
+  'pair to one server',
+  'pair from one port',
+  'A before AAAA',
+  'ids of a pair close together',
+  'ids of a pair of one clock',
+  'ids of a pair of one moment',
+  'one port for the whole walk',
+  'no EDNS',
+  'EDNS of 1232 without cookie',
+  'EDNS with cookie',
+  'capitals by chance',
+  'asks for AD',
+  'asks for DNSSEC',
+  'all servers at once',
+  'again after 2.5 s',
+  'again after 5 s',
+  'again from the same port',
+  'again with the same id',
+  'SERVFAIL repeated at once, twice',
+  'stops at NODATA',
+  'both families',
+  'families walk by themselves',
+  'a single label as it stands',
+  'the port of the lookup before',
+  'ids that count up',
+  'IP ids go on from port to port',
+] as const;
+/** One of them. */
+export type Trait = (typeof traitNames)[number];
+
+/** Of a query over UDP, what its packet says of the socket. */
+export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'client'>;
+
+/** Traits that a lookup shows (true) or shows the absence of (false). */
+export type Traits = ReadonlyMap<Trait, boolean>;
+
+/** The second byte of a message's flags, and AD and CD in it (RFC 4035 section 3.2). */
+const FLAGS_AT = 3;
+const AD = 0x20;
+const CD = 0x10;
+/** Where the question begins, and the byte of an OPT with DO (RFC 6891 section 6.1.3). */
+const QUESTION_AT = 12;
+const DO_AT = 7;
+const AT_ONCE_MS = 8;
+/** What leaves sooner after the other did not wait for its reply, however quick that was. */
+const NO_WAIT_MS = 0.3;
+/** How exact the timers of clients are on a busy machine. */
+const SLACK_MS = 260;
+/** musl makes both ids from the nanoseconds of one clock, one after the other. */
+const NEAR_IDS = 2500;
+/**
+ * glibc makes an id of the nanoseconds of a clock, folded so that bits which differ stay below bits
+ * which do not, and sends its bytes the other way round (include/random-bits.h). So much do those
+ * of a pair differ, which it makes one after the other: nearly always, and mostly.
+ */
+const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
+/** Ids that are nearer are counted. */
+const COUNTED_IDS = 16;
+/** Linux's clock ticks at most so often a millisecond. */
+const TICKS_A_MS = 1;
+/** Packets that a client sends to a server between two that are looked at. */
+const IP_IDS_BETWEEN = 8;
+/** After longer any identification could be the next one, milliseconds. */
+const IP_IDS_MS = 3000;
+/**
+ * Bytes of a query with an OPT that has no options, besides its name as text: header, end of the
+ * name, type and class, OPT.
+ */
+const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
+/** Bytes that an option has in front of its data: code and length (RFC 6891 section 6.1.2). */
+const OPTION_HEAD = 4;
+/**
+ * After these times clients repeat a query from a new port; at other times somebody else asks for
+ * the same name, milliseconds.
+ */
+const TIMERS_MS = [2000, 2500, 5000];
+
+/**
+ * The traits of a lookup. Those of one search step count as often as they are seen, by majority.
+ */
+export function traitsOf(lookup: SeenLookup): Traits {
+  const votes = new Map<Trait, number>();
+  const vote = (trait: Trait, present: boolean): void => {
+    votes.set(trait, (votes.get(trait) ?? 0) + (present ? 1 : -1));
+  };
+  const { exchanges } = lookup;
+  const [first] = exchanges as [SeenExchange];
+  // Whether dig or Go asked a single question with EDNS, its options would tell, which a log has
+  // not.
+  if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
+  const groups = stepsOf(exchanges);
+  // Whether it may begin so, its configuration says, and not its kind: that it does not tells
+  // nothing.
+  if (first.protocol === 'tcp') vote('begins over TCP', true);
+  const isShort = exchanges.some(lacksBytes);
+  for (const group of groups) ofPair(group, isShort, vote);
+  ofWalk(groups, isShort, vote);
+  ofRepeats(exchanges, vote);
+  for (const each of exchanges) {
+    const { capitals, query, name, logged } = each;
+    ofEdns(each, vote);
+    if (logged === undefined) ofFlags(each, vote);
+    // A few letters may be what the person typed; by chance half of them are capitals.
+    const letters = name.replaceAll(/[^a-z]/g, '').length;
+    if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
+  }
+  return new Map(
+    [...votes].filter(([, count]) => count !== 0).map(([trait, count]) => [trait, count > 0]),
+  );
+}
+
+/** Whether the capture has only the beginning of a message. */
+function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchange): boolean {
+  if (logged !== undefined) return false;
+  return query.length < queryBytes || (reply !== null && reply.length < replyBytes);
+}
+
+function ofEdns(exchange: SeenExchange, vote: Vote): void {
+  const { udpSize, cookie, query, queryBytes, name, logged } = exchange;
+  vote('no EDNS', udpSize === 0);
+  // A log has not what stands in an OPT.
+  if (udpSize > 0 && logged !== undefined) return;
+  if (udpSize === 0 || query.length === queryBytes) {
+    vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
+    vote('EDNS with cookie', cookie);
+    return;
+  }
+  // Of an OPT that is cut there is its length, if the name is there.
+  if (isCut(name) || name.includes('\\')) return;
+  const options = queryBytes - WITHOUT_OPTIONS - name.length;
+  if (options > 0) vote('EDNS of 1232 without cookie', false);
+  vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
+}
+
+/** AD, and CD or DO, which resolvers of programs leave alone. The capture may cut off the OPT. */
+function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
+  if (query.length <= FLAGS_AT) return;
+  vote('asks for AD', (query[FLAGS_AT]! & AD) !== 0);
+  if ((query[FLAGS_AT]! & CD) !== 0) return vote('asks for DNSSEC', true);
+  if (udpSize === 0) return vote('asks for DNSSEC', false);
+  let at = QUESTION_AT;
+  while (at < query.length && query[at]! > 0) at += query[at]! + 1;
+  const opt = at + 5;
+  if (opt + DO_AT >= query.length || query[opt] !== 0 || query[opt + 2] !== TYPE.OPT) return;
+  vote('asks for DNSSEC', (query[opt + DO_AT]! & 0x80) !== 0);
+}
+
+/** Whether an option of so many bytes may be a cookie (RFC 7873 section 4). */
+function isCookie(bytes: number): boolean {
+  return bytes === 8 || (bytes >= 16 && bytes <= 40);
+}
+
+/** Exchanges by the name of the search path that they ask for, in the order of the walk. */
+function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExchange[])[] {
+  const steps: SeenExchange[][] = [];
+  for (const each of exchanges) {
+    const step = steps.find(([first]) => haveSameName(first!, each));
+    if (step === undefined) steps.push([each]);
+    else step.push(each);
+  }
+  return steps;
+}
+
+/**
+ * Both questions of a pair in the order in which they left, or the one that there is. Of a question
+ * that is cut nobody knows the type; A mostly comes first. Over TCP both may stand in one segment,
+ * and only the second be cut: it is the other one.
+ */
+function pairOf(
+  group: readonly SeenExchange[],
+): readonly [a: SeenExchange | undefined, aaaa: SeenExchange | undefined] {
+  const [first] = group;
+  if (first === undefined || !isCut(first.name)) {
+    const a = group.find(({ type }) => type === TYPE.A);
+    const aaaa = group.find(({ type }) => type === TYPE.AAAA);
+    const one = a ?? aaaa;
+    if (one === undefined || (a !== undefined && aaaa !== undefined)) return [a, aaaa];
+    const other = group.find(({ type, id }) => type === TYPE_CUT && id !== one.id);
+    return [a ?? other, aaaa ?? other];
+  }
+  const second = group.find(({ id, attempt }) => id !== first.id && attempt === 1);
+  return second === undefined ? [undefined, undefined] : [first, second];
+}
+
+/**
+ * How many questions it asks: of what is cut, as many as there are ids, and of a single one it is
+ * not known.
+ */
+function familiesOf(group: readonly SeenExchange[]): number {
+  if (!group.some(({ name }) => isCut(name))) return new Set(group.map(({ type }) => type)).size;
+  return Math.min(2, new Set(group.map(({ id }) => id)).size);
+}
+
+type Vote = (trait: Trait, present: boolean) => void;
+
+/**
+ * Whether a second question may have stood behind the one that is there, in the bytes of a segment
+ * which the capture has not.
+ * @param isShort whether it has only the beginnings of messages
+ */
+function mayHideAnother(group: readonly SeenExchange[], isShort: boolean): boolean {
+  return isShort && familiesOf(group) === 1 && !group.some(isUdp);
+}
+
+function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): void {
+  const [a, aaaa] = pairOf(group);
+  if (a === undefined && aaaa === undefined) return;
+  const areBoth = a !== undefined && aaaa !== undefined;
+  if (areBoth || !mayHideAnother(group, isShort)) vote('both families', areBoth);
+  const servers = new Set(
+    group
+      .filter(
+        (each) =>
+          (each.type === TYPE_CUT
+            ? each.id === (a ?? aaaa)!.id
+            : each.type === (a ?? aaaa)!.type) && each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
+      )
+      .map(({ server }) => server.address),
+  );
+  vote('all servers at once', servers.size > 1);
+  if (a === undefined || aaaa === undefined) return;
+  const [first, second] = a.sentMs <= aaaa.sentMs ? [a, aaaa] : [aaaa, a];
+  const gapMs = second.sentMs - first.sentMs;
+  const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
+  const together = gapMs < AT_ONCE_MS && !waited;
+  vote('pair in one go', together);
+  // Who asks two servers has a socket for each, whatever he does else.
+  const toOne = a.server.address === aaaa.server.address;
+  vote('pair to one server', toOne);
+  if (toOne) vote('pair from one port', a.client.port === aaaa.client.port);
+  if (a.type !== aaaa.type)
+    vote(
+      'A before AAAA',
+      a.sentMs < aaaa.sentMs ||
+        (a.sentMs === aaaa.sentMs && group.indexOf(a) < group.indexOf(aaaa)),
+    );
+  const apart = (aaaa.id - a.id) & 0xffff;
+  vote('ids of a pair close together', apart >= COUNTED_IDS && apart < NEAR_IDS);
+  vote('ids that count up', apart > 0 && apart < COUNTED_IDS);
+  const bits = turned(a.id) ^ turned(aaaa.id);
+  vote('ids of a pair of one clock', bits < CLOCK_IDS.nearly);
+  if (bits < CLOCK_IDS.nearly) vote('ids of a pair of one moment', bits < CLOCK_IDS.mostly);
+}
+
+function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, vote: Vote): void {
+  for (let at = 1; at < groups.length; at++) {
+    const first = groups[at]!.find(isUdp) ?? groups[at]![0]!;
+    const before = groups[at - 1]!.filter(({ protocol }) => protocol === first.protocol);
+    if (before.length === 0) continue;
+    const goesOn = isUdp(first) ? goesOnInIp(before.at(-1)!, first) : null;
+    if (goesOn !== null) vote('IP ids go on from port to port', goesOn);
+    vote(
+      'one port for the whole walk',
+      before.some(({ client }) => client.port === first.client.port),
+    );
+    // What is asked for but addresses (TXT, SRV) has no other half.
+    if (![...before, ...groups[at]!].every(({ type, name }) => isAddress(type) || isCut(name)))
+      continue;
+    if (!mayHideAnother(groups[at]!, isShort))
+      vote('families walk by themselves', familiesOf(groups[at]!) === 1);
+  }
+  const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
+  if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);
+  const last = groups.at(-1);
+  const ended =
+    last !== undefined &&
+    last.length > 0 &&
+    last.every((each) => each.rcode === RCODE.NOERROR && isEmpty(each));
+  if (ended && groups.length === 1 && last.length === 2) vote('stops at NODATA', true);
+  else if (
+    groups
+      .slice(0, -1)
+      .some(
+        (group) =>
+          group.length > 0 && group.every((each) => each.rcode === RCODE.NOERROR && isEmpty(each)),
+      )
+  )
+    vote('stops at NODATA', false);
+}
+
+function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
+  const last = new Map<string, SeenExchange>();
+  const servfails = new Map<string, number>();
+  for (const each of exchanges) {
+    if (!isUdp(each)) continue;
+    // A question that is cut is told by its id: who asks again with another one is not seen to.
+    const cut = isCut(each.name);
+    const question = cut ? `${each.id}/${each.queryBytes}` : each.type;
+    const key = `${question} ${each.name} ${each.server.address}`;
+    const before = last.get(key);
+    last.set(key, each);
+    if (before === undefined) continue;
+    const afterMs = each.sentMs - before.sentMs;
+    if (before.rcode === RCODE.SERVFAIL && afterMs < 1000) {
+      servfails.set(key, (servfails.get(key) ?? 0) + 1);
+      continue;
+    }
+    if (!isLost(before) && before.ending !== 'waiting' && before.ending !== 'open') continue;
+    const sameSocket = before.client.port === each.client.port || before.id === each.id;
+    if (!sameSocket && !TIMERS_MS.some((ms) => Math.abs(afterMs - ms) < SLACK_MS)) continue;
+    vote('again after 2.5 s', Math.abs(afterMs - 2500) < SLACK_MS);
+    vote('again after 5 s', Math.abs(afterMs - 5000) < SLACK_MS);
+    vote('again from the same port', before.client.port === each.client.port);
+    if (!cut) vote('again with the same id', before.id === each.id);
+  }
+  for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
+}
+
+/** The bytes of an id the other way round. */
+function turned(id: number): number {
+  return ((id & 0xff) << 8) | (id >> 8);
+}
+
+/**
+ * Whether the later of two queries from different ports goes on with the IP identification of the
+ * earlier one; null: it cannot be seen. Linux counts those of all sockets that are not connected in
+ * one place, by at most its clock's ticks in between (net/ipv4/route.c, `ip_idents_reserve`), and
+ * gives each socket that is connected a beginning of its own: of resolvers, musl does not connect.
+ */
+export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
+  if (before.ipId === 0 || after.ipId === 0) return null;
+  if (before.server.address !== after.server.address) return null;
+  if (before.client.port === after.client.port) return null;
+  const passedMs = after.sentMs - before.sentMs;
+  if (passedMs < 0 || passedMs > IP_IDS_MS) return null;
+  const apart = (after.ipId - before.ipId) & 0xffff;
+  return apart > 0 && apart <= TICKS_A_MS * passedMs + IP_IDS_BETWEEN;
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}
+
+function isUdp({ protocol }: SeenExchange): boolean {
+  return protocol === 'udp';
+}
+
+/** Capitals among the letters of the question's name. */
+function shareOfCapitals(query: Uint8Array): number {
+  let capitals = 0;
+  let letters = 0;
+  for (let at = 12; at < query.length && query[at]! > 0; at += query[at]! + 1)
+    for (let i = at + 1; i <= at + query[at]! && i < query.length; i++) {
+      const folded = query[i]! | 0x20;
+      if (folded < 0x61 || folded > 0x7a) continue;
+      letters++;
+      if (query[i]! < 0x61) capitals++;
+    }
+  return letters === 0 ? 0 : capitals / letters;
+}

@@ -1,0 +1,449 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seededRandom } from '../../../server/base/random.ts';
+import { readMeasured } from '../../../../test/kit/measured.ts';
+import { readRecorded } from '../../../../test/kit/recorded.ts';
+import { addressRecord, back, dnsMessage, udpPacket } from '../../../../test/kit/packets.ts';
+import { recordedPackets } from '../../../../test/kit/recorded-capture.ts';
+import type { MeasuredQuery } from '../../../../test/kit/measured.ts';
+import { Reading } from '../read/reading.ts';
+import type { Kind } from './asking-classes.ts';
+import { Recognition, type Recognised } from './recognition.ts';
+
+/** The runs of real resolvers, by the kind of the resolver. */
+const kindOf = (client: string): Kind | null => {
+  // Its image is of Alpine.
+  if (client === 'python@3.6') return 'musl';
+  const [name = ''] = client.split('@');
+  if (
+    [
+      'glibc',
+      'glibc-ac',
+      'glibc-null',
+      'ahosts',
+      'gocgo',
+      'python',
+      'node',
+      'node-http',
+      'curl',
+      'java',
+      'getent-ahosts',
+      'cgo',
+    ].includes(name)
+  )
+    return 'glibc';
+  if (['musl', 'musl-ac', 'musl-null'].includes(name)) return 'musl';
+  if (name === 'go') return 'go';
+  if (name === 'cares' || name === 'c-ares') return 'c-ares';
+  return name === 'evdns' ? 'evdns' : null;
+};
+
+function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]> {
+  const found = new Map<string, (readonly MeasuredQuery[])[]>();
+  const add = (client: string, queries: readonly MeasuredQuery[]): void => {
+    if (kindOf(client) === null || queries.length < 2) return;
+    found.set(client, [...(found.get(client) ?? []), queries]);
+  };
+  for (const { runs } of readMeasured()) for (const run of runs) add(run.client, run.queries);
+  for (const { runs, families } of readRecorded())
+    if (families.length === 2) for (const run of runs) add(run.client, run.queries);
+  return found;
+}
+
+/** Whether a run asks for more than one name. */
+const walks = (queries: readonly MeasuredQuery[]): boolean =>
+  new Set(queries.map(([, , , , , name]) => name)).size > 1;
+
+/**
+ * Holds what is made of five runs of each client against what the client is.
+ * @param choose of its runs that for each of the five; empty: the client is left out
+ * @param snap bytes of each packet that the capture has
+ */
+function recogniseRecorded(
+  choose: (
+    runs: readonly (readonly MeasuredQuery[])[],
+    lookup: number,
+  ) => readonly (readonly MeasuredQuery[])[],
+  snap = Infinity,
+): { readonly share: (kind: Kind) => number; readonly wrong: readonly string[] } {
+  const random = seededRandom(11);
+  const right = new Map<Kind, number>();
+  const all = new Map<Kind, number>();
+  const wrong: string[] = [];
+  for (const [client, runs] of recordings()) {
+    if (choose(runs, 0).length === 0) continue;
+    const kind = kindOf(client)!;
+    for (let turn = 0; turn < 12; turn++) {
+      const recognition = new Recognition();
+      const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+      // Five runs, a minute apart: five calls of one client.
+      for (let lookup = 0; lookup < 5; lookup++) {
+        const from = choose(runs, lookup);
+        const queries = from[random.integer(from.length)]!;
+        for (const { bytes, timeMs } of recordedPackets(
+          queries,
+          '10.244.0.9',
+          1.7e12 + (turn * 5 + lookup) * 200_000,
+          20_000 + 900 * lookup,
+        ))
+          reading.takeNetwork(bytes, 0, Math.min(snap, bytes.length), timeMs, 0);
+      }
+      reading.end();
+      all.set(kind, (all.get(kind) ?? 0) + 1);
+      const { best } = recognition;
+      if (best?.kind === kind && best.confidence >= 0.7)
+        right.set(kind, (right.get(kind) ?? 0) + 1);
+      else wrong.push(`${client} taken for ${best?.kind} (${best?.confidence.toFixed(2)})`);
+    }
+  }
+  const share = (kind: Kind): number => (right.get(kind) ?? 0) / all.get(kind)!;
+  if (process.env['SHOW'] !== undefined)
+    console.log(
+      [...all].map(([kind, n]) => `${kind} ${n} ${share(kind).toFixed(3)}`),
+      wrong,
+    );
+  return { share, wrong };
+}
+
+test('of five lookups, one of which at least goes along the search path, glibc, musl, Go and c-ares are recognised 19 times in 20', () => {
+  const { share, wrong } = recogniseRecorded((runs, lookup) => {
+    const walking = runs.filter(walks);
+    return lookup === 0 || walking.length === 0 ? walking : runs;
+  });
+  for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
+    assert.ok(share(kind) >= 0.95, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
+});
+
+test('of five lookups, one of which at least goes along the search path, whose names are cut after 16 bytes, 9 in 10 are recognised', () => {
+  const { share, wrong } = recogniseRecorded(
+    (runs, lookup) => {
+      const walking = runs.filter(walks);
+      return lookup === 0 || walking.length === 0 ? walking : runs;
+    },
+    20 + 8 + 12 + 16,
+  );
+  for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
+    assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
+});
+
+test('of five lookups for one name each, the ids of a pair, which glibc makes of one clock, tell it from c-ares 9 times in 10', () => {
+  const { share, wrong } = recogniseRecorded((runs) => {
+    const still = runs.filter((run) => !walks(run));
+    // The same few would say the same.
+    return still.length < 8 ? [] : still;
+  });
+  for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
+    assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
+});
+
+/**
+ * The id of one of a pair as glibc makes it: the nanoseconds of a clock, folded, its bytes turned.
+ */
+function clockId(pair: number, half: number): number {
+  const ns = pair * 99_991 + half * 430;
+  const bits = ns ^ (ns >>> 8);
+  return ((bits & 0xff) << 8) | ((bits >>> 8) & 0xff);
+}
+
+/** The same where ids are drawn. */
+const drawnId = (pair: number, half: number): number =>
+  Math.imul(pair * 2 + half + 1, 0x9e3779b1) >>> 16;
+
+test('glibc that asks one question at a time, as it does after it has lost one of a pair, is glibc', () => {
+  const recognition = new Recognition();
+  const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+  const domains = ['shop.svc.k8s.lan.', 'svc.k8s.lan.', 'k8s.lan.', ''];
+  let port = 1;
+  const queries = [
+    'api.shop.example.',
+    'redis.data.',
+    'www.kiosk.example.',
+    'db.corp.',
+    'hooks.',
+  ].flatMap((stem, at) =>
+    domains.flatMap((domain, step) =>
+      ['A', 'AAAA'].map((type, half): MeasuredQuery => {
+        const ms = at * 400 + step * 60 + half * 28;
+        const answer = domain === '' ? '192.0.2.1' : 'NXDOMAIN';
+        port++;
+        return [
+          ms,
+          'udp',
+          '10.96.0.10',
+          port,
+          clockId(at * 4 + step, half),
+          `${stem}${domain}`,
+          type,
+          '',
+          '',
+          answer,
+        ];
+      }),
+    ),
+  );
+  for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12))
+    reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  reading.end();
+  assert.equal(recognition.best?.kind, 'glibc');
+});
+
+/** What a client is taken for that sends these queries, each 12 ms after the other pair. */
+function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
+  return recognised(queries)?.kind;
+}
+
+function recognised(queries: readonly MeasuredQuery[]): Recognised | null {
+  const recognition = new Recognition();
+  const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+  for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12))
+    reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  reading.end();
+  return recognition.best;
+}
+
+/** Pairs of A and AAAA of one moment from one port, for a name as it stands. */
+const pairs = (
+  names: readonly string[],
+  count: number,
+  answer: string,
+  id = clockId,
+): MeasuredQuery[] =>
+  Array.from({ length: count }, (_, at) =>
+    ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+      at * 600 + half * 0.04,
+      'udp',
+      '10.96.0.10',
+      1 + at,
+      id(at, half),
+      names[at % names.length]!,
+      type,
+      '',
+      '',
+      answer,
+    ]),
+  ).flat();
+
+test('glibc that asks for one absolute name, again and again, is glibc: a thousand lookups that are alike say no more than a few', () => {
+  assert.equal(takenFor(pairs(['oldqueue.data.svc.k8s.lan.'], 60, 'NXDOMAIN')), 'glibc');
+});
+
+test('who asks for a single label as it stands, and goes on with no search domain, is c-ares and not glibc', () => {
+  assert.equal(takenFor(pairs(['cart.', 'redis.data.', 'db.'], 9, 'NXDOMAIN', drawnId)), 'c-ares');
+});
+
+const domains = ['shop.svc.k8s.lan.', 'svc.k8s.lan.', 'k8s.lan.', ''];
+const stems = [
+  'api.shop.example.',
+  'redis.data.',
+  'www.kiosk.example.',
+  'db.corp.',
+  'a.b.example.',
+];
+
+test('pairs from a new port each, for names as they stand, are of glibc if their ids are of one clock, and of c-ares if they are drawn, however short it is watched', () => {
+  for (const [kind, id] of [
+    ['glibc', clockId],
+    ['c-ares', drawnId],
+  ] as const)
+    for (const [count, answer] of [
+      [5, '192.0.2.1'],
+      [60, '192.0.2.1'],
+      [60, 'NXDOMAIN'],
+    ] as const) {
+      const best = recognised(pairs(['www.kiosk.example.', 'api.example.'], count, answer, id));
+      assert.equal(best?.kind, kind);
+      assert.ok(best.confidence > 0.7, `${kind} ${count}: ${best.confidence}`);
+    }
+});
+
+test('glibc over TCP is told from c-ares by the ids of its pairs', () => {
+  const byTcp = pairs(['www.kiosk.example.', 'api.example.'], 6, '192.0.2.1').map(
+    ([ms, , ...rest]): MeasuredQuery => [ms, 'tcp', ...rest],
+  );
+  const best = recognised(byTcp);
+  assert.equal(best?.kind, 'glibc');
+  assert.ok(best.confidence > 0.7, `${best.confidence}`);
+});
+
+/** Of every second pair as of one clock, of the others drawn: ids that tell nothing. */
+const inTurn = (pair: number, half: number): number =>
+  pair % 2 === 0 ? clockId(pair, half) : drawnId(pair, half);
+
+test('one walk along the search path tells glibc, which takes a port for each name, from c-ares, which keeps it', () => {
+  const alike = pairs(['www.kiosk.example.', 'api.example.'], 20, '192.0.2.1', inTurn);
+  const walk = (portOf: (step: number) => number): MeasuredQuery[] =>
+    domains.flatMap((domain, step) =>
+      ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+        ...([20_000 + step * 60 + half * 0.04, 'udp', '10.96.0.10', portOf(step)] as const),
+        ...([inTurn(step, half), `db.corp.${domain}`, type, '', ''] as const),
+        domain === '' ? '192.0.2.1' : 'NXDOMAIN',
+      ]),
+    );
+  for (const [kind, portOf] of [
+    ['glibc', (step: number) => 200 + step],
+    ['c-ares', () => 200],
+  ] as const) {
+    const best = recognised([...alike, ...walk(portOf)]);
+    assert.equal(best?.kind, kind);
+    assert.ok(best.confidence > 0.7, `${kind} ${best.confidence}`);
+  }
+});
+
+/**
+ * Walks of the search path, of names that only exist as they are.
+ * @param step the queries of one name: type, port and milliseconds
+ */
+function walks5(
+  step: (at: number) => readonly (readonly [type: string, port: number, ms: number])[],
+  id: (at: number) => number = (at) => (at * 7919 + 77) & 0xffff,
+): MeasuredQuery[] {
+  let at = 0;
+  return stems.flatMap((stem, lookup) =>
+    domains.flatMap((domain, walked) => {
+      const answer = domain === '' ? '192.0.2.1' : 'NXDOMAIN';
+      return step(lookup * domains.length + walked).map(([type, port, ms]): MeasuredQuery => [
+        ...([lookup * 700 + walked * 60 + ms, 'udp', '10.96.0.10', port, id(at++)] as const),
+        ...([`${stem}${domain}`, type, '', '', answer] as const),
+      ]);
+    }),
+  );
+}
+
+test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both families at once, each from a port of its own', () => {
+  const best = recognised(
+    walks5((at) => [
+      ['AAAA', 1 + 2 * at, 0],
+      ['A', 2 + 2 * at, 0.05],
+    ]),
+  );
+  assert.equal(best?.kind, 'go');
+  assert.ok(best.confidence > 0.7, `${best.confidence}`);
+});
+
+test('c-ares from 1.32 on is c-ares to a server without cookies, too, where each lookup has a port of its own', () => {
+  const drawn = (at: number): number => Math.imul(at + 1, 0x9e3779b1) >>> 16;
+  const asked = [0, 1, 2, 3, 4].flatMap((round) =>
+    walks5(
+      (at) => {
+        const port = 200 + 5 * round + Math.floor(at / domains.length);
+        return [
+          ['A', port, 0],
+          ['AAAA', port, 0.04],
+        ];
+      },
+      (at) => drawn(at + 100 * round),
+    ).map(([ms, protocol, server, port, id, name, type, , by, answer]): MeasuredQuery => [
+      ...([ms + 20_000 * round, protocol, server, port, id, name, type] as const),
+      ...(['edns 1232', by, answer] as const),
+    ]),
+  );
+  const best = recognised(asked);
+  assert.equal(best?.kind, 'c-ares');
+  assert.ok(best.confidence > 0.7, `${best.confidence}`);
+});
+
+test('glibc that asks for one family walks the search path with a socket for each name, and is glibc, not for sure', () => {
+  const best = recognised(walks5((at) => [['A', 1 + at, 0]]));
+  assert.equal(best?.kind, 'glibc');
+  assert.ok(best.confidence < 0.9, `${best.confidence}`);
+});
+
+test('who asks for one family and walks is musl if the IP identification goes on from socket to socket, and glibc if each socket has its own', () => {
+  for (const [kind, ipId] of [
+    ['musl', (at: number) => 0x95a7 + at * 31],
+    ['glibc', (at: number) => (at * 40_503) & 0xffff],
+  ] as const) {
+    const recognition = new Recognition();
+    const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+    let at = 0;
+    for (const [lookup, stem] of stems.entries())
+      for (const [step, domain] of domains.entries()) {
+        const ends = {
+          ...{ from: '10.244.1.9', fromPort: 31_000 + ++at, to: '10.96.0.10', toPort: 53 },
+        };
+        const name = `${stem}${domain}`;
+        const id = drawnId(at, 0);
+        const answer = domain === '' ? [addressRecord(name, '192.0.2.1')] : [];
+        const reply = dnsMessage(name, 'A', {
+          ...{ id, reply: true, answer },
+          rcode: domain === '' ? 0 : 3,
+        });
+        const sentMs = 1.7e12 + lookup * 700 + step * 60;
+        for (const [ms, bytes] of [
+          [0, udpPacket(ends, dnsMessage(name, 'A', { id }), ipId(at))],
+          [20, udpPacket(back(ends), reply, 7000 + at)],
+        ] as const)
+          reading.takeNetwork(bytes, 0, bytes.length, sentMs + ms, 0);
+      }
+    reading.end();
+    const { best } = recognition;
+    assert.equal(best?.kind, kind);
+    assert.ok(best.confidence > 0.7, `${kind} ${best.confidence}`);
+  }
+});
+
+test('who asks from one port for ever, with ids that count up, is not musl', () => {
+  const fixed = stems.flatMap((name, at) =>
+    ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+      ...([at * 500 + half * 0.05, 'udp', '10.96.0.10', 7, 100 + 2 * at + half] as const),
+      ...([name, type, '', '', '192.0.2.1'] as const),
+    ]),
+  );
+  assert.notEqual(takenFor(fixed), 'musl');
+});
+
+test('who is like no resolver that is known is not taken for one with confidence', () => {
+  // One family after the other goes all the way, as no C library does.
+  const queries = stems.flatMap((stem, lookup) =>
+    ['A', 'AAAA'].flatMap((type, half) =>
+      domains.map((domain, walked): MeasuredQuery => {
+        const at = (lookup * 2 + half) * domains.length + walked;
+        return [
+          ...([lookup * 900 + half * 300 + walked * 60, 'udp', '10.96.0.10', 1 + at] as const),
+          ...([(at * 7919) & 0xffff, `${stem}${domain}`, type, '', ''] as const),
+          domain === '' ? '192.0.2.1' : 'NXDOMAIN',
+        ];
+      }),
+    ),
+  );
+  const best = recognised([...queries, ...pairs(stems, 12, '192.0.2.1')]);
+  assert.ok(best?.kind === 'tool' || best!.confidence < 0.7, `${best?.kind} ${best?.confidence}`);
+});
+
+test('glibc and Go with trust-ad set AD, and are glibc and Go', () => {
+  const asked: readonly (readonly [Kind, readonly MeasuredQuery[]])[] = [
+    [
+      'glibc',
+      walks5(
+        (at) => [
+          ['A', 1 + at, 0],
+          ['AAAA', 1 + at, 0.04],
+        ],
+        (at) => clockId(at >> 1, at & 1),
+      ),
+    ],
+    [
+      'go',
+      walks5((at) => [
+        ['AAAA', 1 + 2 * at, 0],
+        ['A', 2 + 2 * at, 0.05],
+      ]).map(([ms, protocol, server, port, id, name, type, , by, answer]): MeasuredQuery => [
+        ...([ms, protocol, server, port, id, name, type] as const),
+        ...(['edns 1232', by, answer] as const),
+      ]),
+    ],
+  ];
+  for (const [kind, queries] of asked) {
+    const recognition = new Recognition();
+    const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+    for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12)) {
+      // Behind the headers of IPv4 and UDP, the second byte of the flags.
+      bytes[20 + 8 + 3]! |= 0x20;
+      reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+    }
+    reading.end();
+    const { best } = recognition;
+    assert.equal(best?.kind, kind);
+    assert.ok(best.confidence > 0.7, `${kind} ${best.confidence}`);
+  }
+});

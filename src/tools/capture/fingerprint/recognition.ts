@@ -1,0 +1,270 @@
+/**
+ * Which resolver a client has, by the traits of its lookups: for each kind the share of its lookups
+ * that show a trait, and from these the likeliest kind (Bayes, the traits taken as independent).
+ * The shares are those of real resolvers, measured (docs/resolvers.md).
+ */
+import type { SeenLookup } from '../pair/seen-exchange.ts';
+import { classes, kinds, type Kind } from './asking-classes.ts';
+import { goesOnInIp, traitNames, traitsOf, type SentPacket, type Trait } from './lookup-traits.ts';
+
+/** What a client's resolver is taken for. */
+export interface Recognised {
+  readonly kind: Kind;
+  /** From 0 to 1. */
+  readonly confidence: number;
+  /** The same of glibc and c-ares as one: in most they do the same. */
+  readonly either: number;
+  readonly lookups: number;
+  /**
+   * The fewest kinds of which it is one for sure, the likeliest first; empty: it takes more than
+   * two, or it is like none.
+   */
+  readonly among: readonly Kind[];
+  /** How sure it is that it is one of `among`, 0 to 1. */
+  readonly sure: number;
+  /** Kinds of programs that share the address; empty: it looks like one program. */
+  readonly several: readonly Kind[];
+}
+
+/** From this on a kind is named. */
+const SURE = 0.7;
+
+/** One lookup says less than the sum of its traits, as they are not independent. */
+const WEIGHT = 0.8;
+/**
+ * Lookups of one client are alike: what the first shows, the others show as well. So many of them
+ * say no more than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
+ */
+const ALIKE = 0.08;
+/** How common resolvers of other kinds are, and what each number costs that is fitted to them. */
+const UNKNOWN = 0.02;
+const FITTED = 0.5;
+/**
+ * Traits that one program shows in nearly all of its lookups or in nearly none. Where they differ,
+ * the lookups with one and those without are compared as if two programs had sent them.
+ */
+const splitBy: readonly Trait[] = [
+  'no EDNS',
+  'EDNS with cookie',
+  'asks for AD',
+  'asks for DNSSEC',
+  'pair from one port',
+  'pair in one go',
+  'ids of a pair close together',
+  'ids of a pair of one clock',
+  'one port for the whole walk',
+  'families walk by themselves',
+];
+/** Each of two programs has at least so many of the lookups, and that share of them. */
+const PART = { lookups: 3, share: 0.2 };
+/** How much likelier two programs must be than one (a Bayes factor of 8 000, as a logarithm). */
+const SPLIT = 9;
+/** A kind that several programs share is no surer than this. */
+const SEVERAL_AT_MOST = 0.5;
+
+/** Lookups of one client that are looked at: more change nothing. */
+const LOOKUPS_MAX = 64;
+
+const noCounts = new Uint8Array(0);
+const noPorts: readonly number[] = [];
+
+/** Collects traits of one client. */
+export class Recognition {
+  readonly #counts = new Counts();
+  /** For each trait of `splitBy`, the counts of the lookups that show it. */
+  #parts: readonly Counts[] = [];
+  #ports = noPorts;
+  /** The last query over UDP. */
+  #last: SentPacket | null = null;
+
+  /** Undefined: lookups were added since it was computed; many rules ask. */
+  #best: Recognised | null | undefined;
+
+  /** Whether there were lookups that do not count, as nothing tells when they were. */
+  untimed: boolean = false;
+
+  add(lookup: SeenLookup): void {
+    if (this.#counts.lookups >= LOOKUPS_MAX) return;
+    // Half of what resolvers are known by is when they send.
+    if (lookup.exchanges[0]!.logged === 'without times') {
+      this.untimed = true;
+      return;
+    }
+    const traits = traitsOf(lookup);
+    // What shows nothing but a single question is no evidence of a resolver.
+    if (traits.size === 0) return;
+    const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
+    const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
+    const ports = datagrams.map(({ client }) => client.port);
+    if (this.#ports.length > 0 && ports.length > 0)
+      seen.push([
+        'the port of the lookup before',
+        ports.some((port) => this.#ports.includes(port)),
+      ]);
+    this.#ports = ports;
+    const [first] = datagrams;
+    const goesOn =
+      this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
+    if (goesOn !== null) seen.push(['IP ids go on from port to port', goesOn]);
+    this.#best = undefined;
+    this.#counts.add(seen);
+    if (this.#parts.length === 0) this.#parts = splitBy.map(() => new Counts());
+    for (const [at, trait] of splitBy.entries())
+      if (traits.get(trait) === true) this.#parts[at]!.add(seen);
+    const last = datagrams.at(-1);
+    // Not the exchange itself, which has the bytes of many others with it.
+    if (last !== undefined) {
+      const { ipId, sentMs, server, client } = last;
+      this.#last = { ipId, sentMs, server, client };
+    }
+  }
+
+  /** Null: nothing was seen. */
+  get best(): Recognised | null {
+    if (this.#best === undefined) this.#best = this.#recognise();
+    return this.#best;
+  }
+
+  #recognise(): Recognised | null {
+    const { lookups } = this.#counts;
+    if (lookups === 0) return null;
+    const scores = this.#counts.scores();
+    const most = Math.max(...scores);
+    const weights = kinds.map((kind) =>
+      scores.reduce(
+        (sum, score, index) => (classes[index]!.kind === kind ? sum + Math.exp(score - most) : sum),
+        0,
+      ),
+    );
+    const total = weights.reduce(
+      (sum, weight) => sum + weight,
+      Math.exp(this.#counts.unlike() - most),
+    );
+    const best = Math.max(...weights);
+    const kind = kinds[weights.indexOf(best)]!;
+    const isAlike = kind === 'glibc' || kind === 'c-ares';
+    const both = weights[kinds.indexOf('glibc')]! + weights[kinds.indexOf('c-ares')]!;
+    const confidence = best / total;
+    const either = (isAlike ? both : best) / total;
+    const several = this.#several(most);
+    if (several.length > 0)
+      return {
+        kind,
+        confidence: Math.min(SEVERAL_AT_MOST, confidence),
+        either: Math.min(SEVERAL_AT_MOST, either),
+        lookups,
+        among: [],
+        sure: 0,
+        several,
+      };
+    return {
+      ...{ kind, confidence, either, lookups, several },
+      ...among(kinds.map((each, at) => [each, weights[at]! / total])),
+    };
+  }
+
+  /**
+   * The kinds of two programs, if they explain the lookups far better than one does.
+   * @param one how well the likeliest class explains all of them
+   */
+  #several(one: number): readonly Kind[] {
+    const least = Math.max(PART.lookups, PART.share * this.#counts.lookups);
+    let most = one + SPLIT;
+    let found: readonly Kind[] = [];
+    for (const part of this.#parts) {
+      const rest = this.#counts.lookups - part.lookups;
+      if (part.lookups < least || rest < least) continue;
+      const pair = [part, this.#counts.without(part)].map((counts) => {
+        const scores = counts.scores();
+        const score = Math.max(...scores);
+        return { score, kind: classes[scores.indexOf(score)]!.kind };
+      });
+      const score = pair[0]!.score + pair[1]!.score;
+      if (score <= most || pair[0]!.kind === pair[1]!.kind) continue;
+      most = score;
+      found = pair.map(({ kind }) => kind);
+    }
+    return found;
+  }
+}
+
+/** How many lookups show each trait, and how many show its absence. */
+class Counts {
+  lookups = 0;
+  /** By trait, in the order of their names. */
+  #counts = noCounts;
+
+  add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
+    // Clients are many, and of most nothing is seen that tells.
+    if (this.#counts === noCounts) this.#counts = new Uint8Array(2 * traitNames.length);
+    this.lookups++;
+    for (const [trait, present] of traits)
+      this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+  }
+
+  /** The counts of the lookups that are not in a part of these. */
+  without(part: Counts): Counts {
+    const rest = new Counts();
+    rest.lookups = this.lookups - part.lookups;
+    rest.#counts = this.#counts.map((count, at) => count - (part.#counts[at] ?? 0));
+    return rest;
+  }
+
+  /** Traits of which something is known. */
+  get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
+    const counts = this.#counts;
+    return traitNames
+      .map((trait, at) => [trait, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
+      .filter(([, present, absent]) => present + absent > 0);
+  }
+
+  /**
+   * The same of a resolver that is none of these: its shares are whatever was seen, at the price of
+   * as many numbers that were fitted (Schwarz, 1978). Without it the least unlikely kind would be
+   * certain, however unlike it the client is.
+   */
+  unlike(): number {
+    let score = Math.log(UNKNOWN);
+    for (const [, present, absent] of this.#known) {
+      const all = present + absent;
+      const weight = WEIGHT / (1 + (all - 1) * ALIKE);
+      for (const part of [present, absent])
+        if (part > 0) score += weight * part * Math.log(part / all);
+      score -= FITTED * Math.log(1 + weight * all);
+    }
+    return score;
+  }
+
+  /** The logarithm of how likely each of `classes` is. */
+  scores(): Float64Array {
+    const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
+    for (const [trait, present, absent] of this.#known) {
+      const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
+      const { shown, lacking } = logarithms[trait];
+      for (let at = 0; at < scores.length; at++)
+        scores[at]! += weight * (present * shown[at]! + absent * lacking[at]!);
+    }
+    return scores;
+  }
+}
+
+/** Of each trait and class the logarithms of the share of lookups that show it, and of the rest. */
+const logarithms = Object.fromEntries(
+  traitNames.map((trait) => [
+    trait,
+    {
+      shown: Float64Array.from(classes, ({ shares }) => Math.log(shares[trait] / 100)),
+      lacking: Float64Array.from(classes, ({ shares }) => Math.log(1 - shares[trait] / 100)),
+    },
+  ]),
+) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
+
+/** The fewest kinds that are sure together, two at most. @param shares how likely each is */
+function among(
+  shares: readonly (readonly [kind: Kind, share: number])[],
+): Pick<Recognised, 'among' | 'sure'> {
+  const [one, other] = shares.toSorted(([, one], [, other]) => other - one);
+  if (one![1] >= SURE) return { among: [one![0]], sure: one![1] };
+  const both = one![1] + other![1];
+  return both >= SURE ? { among: [one![0], other![0]], sure: both } : { among: [], sure: 0 };
+}

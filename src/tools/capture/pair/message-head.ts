@@ -1,0 +1,197 @@
+/**
+ * The beginning of a message, which is all that pairing looks at: header, first question, and the
+ * OPT of a query.
+ */
+import { FLAG, HEADER, TYPE } from '../../../server/wire/iana.ts';
+import { LOWER, NAME_MAX, printName } from '../../../server/wire/name.ts';
+import { KnownTexts } from './known-texts.ts';
+
+/** What a message begins with; a reader reuses one object. */
+export interface MessageHead {
+  id: number;
+  flags: number;
+  questions: number;
+  answers: number;
+  /**
+   * The question's name: absolute, in lower case; empty if there is no question that can be read.
+   */
+  name: string;
+  /** Of the name: 32 bits. */
+  nameHash: number;
+  type: number;
+  class: number;
+  /**
+   * What the sender's OPT offers, bytes; 0 = no OPT was seen. Of a query that is cut, 512, the
+   * least, where its header counts one.
+   */
+  udpSize: number;
+  /** Whether a query has a COOKIE option (RFC 7873). */
+  cookie: boolean;
+  /**
+   * Whether the name is spelled with capitals (some clients draw them by chance, against forged
+   * replies).
+   */
+  capitals: boolean;
+}
+
+const COOKIE = 10;
+/** What every OPT offers at least (RFC 6891 section 6.2.3). */
+const UDP_LEAST = 512;
+
+/** What a name ends in of which the capture has only the beginning. */
+const CUT = '…';
+
+/** The type of a question of whose name this is so: nobody knows it. */
+export const TYPE_CUT = 0;
+
+/**
+ * Whether this is only the beginning of a name, or nothing is known of it: then its type is not
+ * known either.
+ */
+export function isCut(name: string): boolean {
+  return name === '' || name.endsWith(CUT);
+}
+
+/** Reads the beginnings of messages, and remembers the texts of names. */
+export class HeadReader {
+  readonly head: MessageHead = {
+    ...{
+      id: 0,
+      flags: 0,
+      questions: 0,
+      answers: 0,
+      name: '',
+      nameHash: 0,
+      type: TYPE_CUT,
+      class: 0,
+    },
+    ...{ udpSize: 0, cookie: false, capitals: false },
+  };
+  readonly #folded = Buffer.alloc(NAME_MAX + 1);
+  readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
+  /** Texts of what is there of names that are cut. */
+  readonly #beginnings = new KnownTexts(
+    (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
+  );
+
+  /**
+   * Reads `bytes[start, end)` into `head`.
+   * @param cut whether the message had more bytes
+   * @returns false if there is no question in it that can be read
+   */
+  read(bytes: Uint8Array, start: number, end: number, cut = false): boolean {
+    const { head } = this;
+    head.name = '';
+    head.nameHash = 0;
+    head.type = TYPE_CUT;
+    head.class = 0;
+    head.udpSize = 0;
+    head.cookie = false;
+    head.capitals = false;
+    head.questions = 0;
+    if (end - start < HEADER.SIZE) return false;
+    head.id = (bytes[start]! << 8) | bytes[start + 1]!;
+    head.flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
+    head.questions = (bytes[start + 4]! << 8) | bytes[start + 5]!;
+    head.answers = (bytes[start + 6]! << 8) | bytes[start + 7]!;
+    if (head.questions === 0) return false;
+    const at = this.#name(bytes, start + HEADER.SIZE, end);
+    if (at < 0 || at + 4 > end) return false;
+    head.type = (bytes[at]! << 8) | bytes[at + 1]!;
+    head.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    const others = (head.answers << 16) | (bytes[start + 8]! << 8) | bytes[start + 9]!;
+    const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
+    if ((head.flags & FLAG.QR) === 0 && others === 0 && additional > 0)
+      this.#opt(bytes, at + 4, end, cut);
+    return true;
+  }
+
+  /**
+   * Reads the question of a message of which the capture has only the beginning, `bytes[start,
+   * end)`, after `read`: what is there of the name tells it from others, and ports and ids say
+   * which reply is whose.
+   */
+  readCut(bytes: Uint8Array, start: number, end: number): void {
+    const { head } = this;
+    const folded = this.#folded;
+    head.name = '';
+    head.nameHash = 0;
+    head.type = TYPE_CUT;
+    head.questions = 0;
+    const isQuery = end - start >= HEADER.SIZE && (head.flags & FLAG.QR) === 0;
+    if (isQuery && head.answers === 0 && (bytes[start + 8]! | bytes[start + 9]!) === 0)
+      if ((bytes[start + 10]! | bytes[start + 11]!) > 0) head.udpSize = UDP_LEAST;
+    let length = 0;
+    for (let at = start + HEADER.SIZE; at < end;) {
+      const size = bytes[at++]!;
+      if (size === 0) break;
+      if (size > 63 || length + size + 1 > NAME_MAX) return;
+      const stop = Math.min(end, at + size);
+      if (stop === at) break;
+      folded[length++] = stop - at;
+      for (; at < stop; at++) {
+        const lower = LOWER[bytes[at]!]!;
+        if (lower !== bytes[at]) head.capitals = true;
+        folded[length++] = lower;
+      }
+    }
+    if (length === 0) return;
+    folded[length++] = 0;
+    head.name = this.#beginnings.of(folded, 0, length);
+    head.nameHash = this.#beginnings.hash;
+  }
+
+  /** @returns where the name ends; -1 if it is none */
+  #name(bytes: Uint8Array, at: number, end: number): number {
+    const folded = this.#folded;
+    let length = 0;
+    let capitals = false;
+    for (;;) {
+      if (at >= end) return -1;
+      const size = bytes[at++]!;
+      folded[length++] = size;
+      if (size === 0) break;
+      if (size > 63 || at + size > end || length + size >= NAME_MAX) return -1;
+      for (const stop = at + size; at < stop; at++) {
+        const byte = bytes[at]!;
+        const lower = LOWER[byte]!;
+        if (lower !== byte) capitals = true;
+        folded[length++] = lower;
+      }
+    }
+    this.head.capitals = capitals;
+    this.head.name = this.#names.of(folded, 0, length);
+    this.head.nameHash = this.#names.hash;
+    return at;
+  }
+
+  #opt(bytes: Uint8Array, at: number, end: number, cut: boolean): void {
+    // What follows a question in a query is an OPT, as far as nothing there says otherwise.
+    for (let i = at; i < Math.min(at + 3, end); i++)
+      if (bytes[i] !== (i < at + 2 ? 0 : TYPE.OPT)) return;
+    if (at + 11 > end) {
+      if (cut) this.head.udpSize = UDP_LEAST;
+      return;
+    }
+    this.head.udpSize = (bytes[at + 3]! << 8) | bytes[at + 4]!;
+    const stop = Math.min(end, at + 11 + ((bytes[at + 9]! << 8) | bytes[at + 10]!));
+    for (let option = at + 11; option + 4 <= stop;) {
+      if (((bytes[option]! << 8) | bytes[option + 1]!) === COOKIE) this.head.cookie = true;
+      option += 4 + ((bytes[option + 2]! << 8) | bytes[option + 3]!);
+    }
+  }
+}
+
+/**
+ * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves
+ * as it is. Of two that are equal by chance the later one is found.
+ */
+export function questionHash(
+  protocol: 'udp' | 'tcp',
+  port: number,
+  { id, type, nameHash }: MessageHead,
+): number {
+  let hash = Math.imul(nameHash ^ ((port << 16) | id), 0x9e3779b1);
+  hash = Math.imul((hash ^ (hash >>> 15)) + (protocol === 'udp' ? type : ~type), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) & 0x3fff_ffff;
+}

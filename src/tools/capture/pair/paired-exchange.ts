@@ -1,0 +1,125 @@
+/**
+ * An exchange of packets: its messages stand among many others in shared memory, and are taken from
+ * there when somebody looks at them.
+ */
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { FLAG } from '../../../server/wire/iana.ts';
+import type { PassingMessage } from '../read/packets/dissect.ts';
+import type { CopiedBytes } from './copied-bytes.ts';
+import type { MessageHead } from './message-head.ts';
+import type { Ending, Hop, Misfit, SeenExchange, ServerPeer } from './seen-exchange.ts';
+
+const noHops: readonly Hop[] = [];
+
+/** Begins with a query; the reply comes later, if it does. */
+export class PairedExchange implements SeenExchange {
+  readonly protocol: 'udp' | 'tcp';
+  readonly client: Peer;
+  server: ServerPeer;
+  readonly sentMs: number;
+  readonly name: string;
+  readonly type: number;
+  readonly id: number;
+  readonly ipId: number;
+  readonly udpSize: number;
+  readonly cookie: boolean;
+  readonly capitals: boolean;
+  readonly queryBytes: number;
+  readonly queryFrame: number;
+  readonly attempt: number;
+  replyFrame: number = 0;
+  repliedMs: number | null = null;
+  replyBytes: number = 0;
+  rcode: number = -1;
+  replyFlags: number = 0;
+  answers: number = 0;
+  ending: Ending = 'waiting';
+  hops: readonly Hop[] = noHops;
+  strandedBytes: number = 0;
+  stray: Peer | null = null;
+  misfit: Misfit | null = null;
+  damaged: boolean = false;
+  growing: object | null = null;
+  #querySlab: Uint8Array;
+  #queryAt: number;
+  /** Of the query, as far as the capture has it. */
+  readonly #queryLength: number;
+  #replySlab: Uint8Array | null = null;
+  #replyAt = 0;
+  /** Of the reply, as far as the capture has it. */
+  #replyEnd = 0;
+
+  constructor(
+    message: PassingMessage,
+    head: MessageHead,
+    client: Peer,
+    server: Peer,
+    attempt: number,
+    copies: CopiedBytes,
+  ) {
+    this.protocol = message.protocol;
+    this.client = client;
+    this.server = server;
+    this.sentMs = message.timeMs;
+    this.name = head.name;
+    this.type = head.type;
+    this.id = head.id;
+    // What dnstap tells has no packet of its own, and so no time to live.
+    this.ipId = message.ttl === 0 ? 0 : message.ipId;
+    this.udpSize = head.udpSize;
+    this.cookie = head.cookie;
+    this.capitals = head.capitals;
+    this.queryFrame = message.frame;
+    this.attempt = attempt;
+    this.#queryAt = copies.add(message.bytes, message.start, message.end);
+    this.#querySlab = copies.slab;
+    this.#queryLength = message.end - message.start;
+    this.queryBytes = message.size;
+  }
+
+  get query(): Uint8Array {
+    return this.#querySlab.subarray(this.#queryAt, this.#queryAt + this.#queryLength);
+  }
+
+  get reply(): Uint8Array | null {
+    return this.#replySlab?.subarray(this.#replyAt, this.#replyEnd) ?? null;
+  }
+
+  /** Takes the reply. */
+  answer(message: PassingMessage, head: MessageHead, copies: CopiedBytes): void {
+    this.#replyAt = copies.add(message.bytes, message.start, message.end);
+    this.#replySlab = copies.slab;
+    this.#replyEnd = this.#replyAt + message.end - message.start;
+    this.replyBytes = message.size;
+    this.repliedMs = message.timeMs;
+    this.replyFrame = message.frame;
+    this.rcode = head.flags & FLAG.RCODE;
+    this.replyFlags = head.flags;
+    this.answers = head.answers;
+    this.damaged = message.damaged ?? false;
+  }
+
+  /** The client has not taken the reply. */
+  dropReply(): void {
+    this.#replySlab = null;
+    this.replyBytes = 0;
+    this.repliedMs = null;
+    this.replyFrame = 0;
+    this.rcode = -1;
+    this.replyFlags = 0;
+    this.answers = 0;
+  }
+
+  moveTo(copies: CopiedBytes): void {
+    if (!copies.has(this.#querySlab)) {
+      const end = this.#queryAt + this.#queryLength;
+      this.#queryAt = copies.add(this.#querySlab, this.#queryAt, end);
+      this.#querySlab = copies.slab;
+    }
+    if (this.#replySlab === null || copies.has(this.#replySlab)) return;
+    const length = this.#replyEnd - this.#replyAt;
+    this.#replyAt = copies.add(this.#replySlab, this.#replyAt, this.#replyEnd);
+    this.#replyEnd = this.#replyAt + length;
+    this.#replySlab = copies.slab;
+  }
+}

@@ -1,0 +1,598 @@
+/**
+ * Queries and replies become exchanges: by addresses, ports, id and question. One packet that was
+ * captured on several interfaces is one; one whose destination was translated on the way (a
+ * service's address to a pod's) is a hop of the exchange.
+ */
+import { limit, type Limit } from '../../../server/base/limits.ts';
+import { printAddress } from '../../../server/base/ip.ts';
+import { FLAG, RCODE } from '../../../server/wire/iana.ts';
+import type { PassingMessage } from '../read/packets/dissect.ts';
+import type { Remarks } from '../read/packets/remarks.ts';
+import { CopiedBytes } from './copied-bytes.ts';
+import { KnownTexts } from './known-texts.ts';
+import { HeadReader, isCut, questionHash, type MessageHead } from './message-head.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { Misfits, textOfSocket } from './misfits.ts';
+import { isError, OtherAnswerers } from './other-answerers.ts';
+import { PairedExchange } from './paired-exchange.ts';
+import { isLost, needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
+import {
+  COPY_MS,
+  answerHop,
+  answers,
+  isCopy,
+  isSamePacket,
+  type AnsweredQuery,
+  type HalfAnswered,
+  type PendingQuery,
+} from './pending-query.ts';
+
+/**
+ * Queries that may wait for their replies at a time; the oldest counts as lost when there are more.
+ */
+const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
+/** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
+const REPLY_WAIT_MS = 15_000;
+/**
+ * Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one
+ * reply answers both, milliseconds.
+ */
+const TWICE_MS = 100;
+/** A server that is well takes no longer, milliseconds. */
+const LATE_MS = 200;
+/** So often at most. */
+const TWICE_MAX = 16;
+/**
+ * Addresses that one query is followed to: a service's, those of the caches and proxies on its way,
+ * a pod's.
+ */
+const HOPS_MAX = 16;
+/**
+ * The reply to a repeated query comes as long after that to the first one as it was sent after it,
+ * give or take; so many times, and milliseconds.
+ */
+const APART = { times: 1.5, ms: 1000 };
+/** So long replies are known, to tell copies of them. */
+const ANSWERED_MS = 2000;
+const ANSWERED_MAX = 20_000;
+/**
+ * Replies to no query that are remembered until the oldest are looked for next: their queries may
+ * have been written after them.
+ */
+const EARLY_MAX = 1000;
+/** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
+const INTERFACES_MAX = 10_000;
+/**
+ * How often the oldest are looked for, on the clock of the capture; places at which a server is
+ * looked for by a hash, a power of two.
+ */
+const [EXPIRE_MS, SERVERS] = [100, 256];
+/**
+ * So many of the replies that pass elsewhere come back to where the query came from: otherwise that
+ * interface is not on their way.
+ */
+const DELIVERED = 0.6;
+/** What was sent so shortly before the end of a capture may still have been answered. */
+const OPEN_MS = 3000;
+
+/** No interface. */
+const NOWHERE = -1;
+
+/** Said of each message that is not whole. */
+export const cutRemark =
+  'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
+
+/** Who is told of exchanges. */
+export interface ExchangeEvents {
+  /** A query was seen; nothing is known yet of what becomes of it. */
+  begun?(exchange: SeenExchange): void;
+  /** It was answered, repeated, or waited for long enough. */
+  ended(exchange: SeenExchange): void;
+}
+
+/** What was not made an exchange of. */
+export interface PairingCounts {
+  queries: number;
+  replies: number;
+  /** Packets that were captured more than once. */
+  copies: number;
+  /** Replies to no query of the capture. */
+  unasked: number;
+}
+
+/** Pairs messages, in the order of a capture. */
+export class Pairing {
+  readonly counts: PairingCounts = { queries: 0, replies: 0, copies: 0, unasked: 0 };
+  readonly #events: ExchangeEvents;
+  readonly #remarks: Remarks;
+  readonly #most: number;
+  readonly #reader = new HeadReader();
+  readonly #addresses = new KnownTexts((bytes, start, end) =>
+    printAddress(bytes, start, end - start),
+  );
+  readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
+  readonly #copies = new CopiedBytes();
+  /** By both ends and id. Insertion order is the order of sending. */
+  readonly #waiting = new Map<string, PendingQuery>();
+  /** The same by a hash of port and question, for hops. */
+  readonly #asked = new Map<number, PendingQuery>();
+  /**
+   * Queries that wait beside a later one that is the same question: `PendingQuery.earlier` of all.
+   */
+  #earlier = 0;
+  readonly #answered = new Map<string, AnsweredQuery>();
+  /**
+   * Repeated queries, by their key, of which one reply came: whose it is tells whether another one
+   * comes.
+   */
+  readonly #halfAnswered = new Map<string, HalfAnswered>();
+  /** Those of `PendingQuery.repeated` and of `HalfAnswered`. */
+  #undecided = 0;
+  /** By the key of their queries. */
+  readonly #early = new Map<string, PassingMessage>();
+  /**
+   * By interface that queries came from: replies that were seen on another one first, and how many
+   * of them came back here.
+   */
+  readonly #delivering = new Map<number, { expected: number; came: number }>();
+  readonly #others = new OtherAnswerers();
+  readonly #misfits = new Misfits();
+  readonly #key = Buffer.alloc(64);
+  #nowMs = 0;
+  #expiredMs = 0;
+
+  constructor(events: ExchangeEvents, remarks: Remarks, most: number = waitingLimit.default) {
+    this.#events = events;
+    this.#remarks = remarks;
+    this.#most = most;
+  }
+
+  take(message: PassingMessage): void {
+    this.#nowMs = Math.max(this.#nowMs, message.timeMs);
+    // To find the oldest of a Map costs as much as was deleted from it before: not with each
+    // message.
+    if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
+      this.#expire();
+    const { bytes, start, end } = message;
+    const readable = this.#reader.read(bytes, start, end, message.cut);
+    const { head } = this.#reader;
+    const isReply = (head.flags & FLAG.QR) !== 0;
+    if (message.cut) this.#remarks.add(cutRemark, `frame ${message.frame}`);
+    if (!readable && message.cut) {
+      this.#reader.readCut(bytes, start, end);
+    } else if (!readable && !(isReply && head.questions === 0)) {
+      this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
+      return;
+    }
+    if (isReply) this.#reply(message, head);
+    else if (this.#isUnflagged(message, head))
+      this.#misfits.add(this.#socketOf(message), head, false, message.timeMs);
+    else this.#query(message, head);
+  }
+
+  /**
+   * Takes what has the form of a reply, but comes from a port at which nobody is asked: a server
+   * may answer from a wrong one.
+   */
+  takeElsewhere(message: PassingMessage): void {
+    const { bytes, start, end } = message;
+    if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
+    if (this.#stray(message, this.#reader.head)) this.counts.replies++;
+  }
+
+  /** The capture is over: what is unanswered by now is lost, but for the last seconds. */
+  end(): void {
+    for (const waiting of this.#waiting.values()) {
+      const { exchange, hop } = waiting;
+      if (hop === null)
+        this.#finishAll(waiting, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
+    }
+    for (const each of this.#halfAnswered.values())
+      this.#giveUp(each, each.isLate && this.#nowMs < each.untilMs ? 'open' : 'retried');
+    this.#halfAnswered.clear();
+    this.#waiting.clear();
+    this.#asked.clear();
+    this.#answered.clear();
+    this.#early.clear();
+    this.#misfits.clear();
+    this.#delivering.clear();
+    this.#nowMs = 0;
+    this.#expiredMs = 0;
+  }
+
+  #query(message: PassingMessage, head: MessageHead): void {
+    this.counts.queries++;
+    const key = this.#keyOf(message, head.id, false);
+    const { sourcePort } = message;
+    const question = questionHash(message.protocol, sourcePort, head);
+    const same = this.#waiting.get(key);
+    if (same !== undefined && isCopy(same, message)) {
+      this.counts.copies++;
+      return;
+    }
+    const before = same ?? null;
+    const first =
+      before === null ? this.#askedBy(question, message.protocol, sourcePort, head) : null;
+    if (first !== null && isSamePacket(first, message, this.#source(message))) {
+      this.#hop(first, message, key);
+      return;
+    }
+    const repeated = before !== null && before.exchange.name === head.name;
+    let earlier: PairedExchange[] | null = null;
+    let undecided: PairedExchange[] | null = null;
+    const half = this.#halfAnswered.get(key);
+    // Who gets an error asks again at once (musl does), while other replies to what it has asked
+    // are on their way.
+    if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
+      this.#halfAnswered.delete(key);
+      this.#giveUp(half);
+    }
+    if (before !== null) {
+      const { stray } = before.exchange;
+      if (repeated && stray !== null) this.#others.repeated(before.exchange);
+      this.#forget(before);
+      const sinceMs = message.timeMs - before.exchange.sentMs;
+      const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
+      if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX) {
+        earlier = [...(before.earlier ?? []), before.exchange];
+        undecided = before.repeated;
+        this.#earlier++;
+      } else if (isTwice && before.earlier === null && stray === null) {
+        undecided = [...(before.repeated ?? []), before.exchange];
+        this.#undecided++;
+      } else this.#finishAll(before, 'retried');
+    }
+    const attempt = repeated ? before.exchange.attempt + 1 : 1;
+    const [client, server] = [this.#source(message), this.#server(message)];
+    const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
+    const { ipId, ttl, port } = message;
+    const waiting: PendingQuery = {
+      exchange,
+      earlier,
+      repeated: undecided,
+      key,
+      hopKeys: null,
+      question,
+      ipId,
+      ttl,
+      port,
+      hop: null,
+    };
+    this.#waiting.set(key, waiting);
+    this.#asked.set(question, waiting);
+    const taken = this.#others.asked(exchange);
+    if (taken !== null) this.#takeStrays(taken);
+    this.#events.begun?.(exchange);
+    this.#makeRoom();
+    const early = this.#early.get(key);
+    if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
+  }
+
+  /**
+   * The reply was written before its query, though it passed later: packets that several processors
+   * read come so.
+   */
+  #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
+    this.#early.delete(key);
+    if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;
+    this.counts.replies--;
+    this.counts.unasked--;
+    this.#reply(reply, this.#reader.head);
+  }
+
+  /**
+   * Gives up the oldest ones, several at once: each look for the first of a Map passes what was
+   * deleted before it.
+   */
+  #makeRoom(): void {
+    if (this.#waiting.size + this.#earlier + this.#undecided <= this.#most) return;
+    for (const [key, each] of this.#halfAnswered) {
+      this.#halfAnswered.delete(key);
+      this.#giveUp(each);
+    }
+    let left = Math.max(1, Math.floor(this.#most / 100));
+    for (const oldest of this.#waiting.values()) {
+      if (left-- === 0) break;
+      this.#remarks.add(
+        'more queries wait for replies than are followed: the oldest was given up',
+        '',
+        1 + (oldest.earlier?.length ?? 0) + (oldest.repeated?.length ?? 0),
+      );
+      this.#forget(oldest);
+      this.#finishAll(oldest, 'lost');
+    }
+  }
+
+  /** The same packet with another destination, and perhaps another sender. */
+  #hop(first: PendingQuery, message: PassingMessage, key: string): void {
+    const { exchange } = first;
+    if (exchange.hops.length === HOPS_MAX) {
+      this.#remarks.add('a query went on to more addresses than are followed');
+      this.counts.copies++;
+      return;
+    }
+    const [client, server] = [this.#source(message), this.#target(message)];
+    const { timeMs: sentMs, port, ipId, ttl } = message;
+    const hop: Hop = { client, server, sentMs, repliedMs: null, port, replyBytes: 0 };
+    exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
+    (first.hopKeys ??= []).push(key);
+    this.#waiting.set(key, { ...first, ipId, ttl, port, hop });
+    this.#makeRoom();
+  }
+
+  #reply(message: PassingMessage, head: MessageHead): void {
+    this.counts.replies++;
+    const key = this.#keyOf(message, head.id, true);
+    const waiting = this.#waiting.get(key);
+    const { timeMs } = message;
+    if (waiting === undefined || !answers(head, waiting.exchange)) {
+      if (this.#answersFirst(key, message, head)) return;
+      const answered = this.#answered.get(key);
+      if (answered !== undefined) {
+        this.counts.copies++;
+        // Others pass an interface without having been expected at it: replies that a node hands on
+        // leave where its own queries do.
+        if (answered.expectedAt === message.port) {
+          this.#deliveries(message.port).came++;
+          answered.expectedAt = NOWHERE;
+        }
+      } else if (!this.#stray(message, head)) {
+        this.counts.unasked++;
+        this.#misfits.add(this.#socketOf(message), head, true, message.timeMs);
+        if (this.#early.size < EARLY_MAX) this.#early.set(key, ownMessage(message));
+      }
+      return;
+    }
+    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE };
+    this.#answered.set(key, answered);
+    const { hop } = waiting;
+    if (hop !== null) {
+      answerHop(hop, message);
+      if (waiting.earlier !== null)
+        for (const { hops } of waiting.earlier)
+          for (const same of hops)
+            if (same.server.address === hop.server.address) answerHop(same, message);
+      return;
+    }
+    const { exchange } = waiting;
+    if (message.port !== waiting.port && message.protocol === 'udp') {
+      // Where other replies come back to, this one has to come as well.
+      const bytes = message.size;
+      const deliveries = this.#deliveries(waiting.port);
+      // (How many large ones come says nothing of the interface.)
+      if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
+      if (deliveries.came > 0 && deliveries.came >= DELIVERED * deliveries.expected) {
+        exchange.strandedBytes = bytes;
+        return;
+      }
+      if (!needsFragments(bytes)) answered.expectedAt = waiting.port;
+    } else if (exchange.strandedBytes > 0) {
+      if (!needsFragments(exchange.strandedBytes)) this.#deliveries(message.port).came++;
+      exchange.strandedBytes = 0;
+    }
+    this.#forget(waiting);
+    if (waiting.earlier !== null)
+      for (const each of waiting.earlier) each.answer(message, head, this.#copies);
+    exchange.answer(message, head, this.#copies);
+    const { repeated } = waiting;
+    const half = this.#halfAnswered.get(key);
+    if (half !== undefined) half.untilMs += timeMs - half.replies.at(-1)!;
+    if (repeated !== null) {
+      waiting.repeated = null;
+      const apartMs = exchange.sentMs - repeated[0]!.sentMs;
+      this.#halfAnswered.set(key, {
+        exchanges: [...(half?.exchanges ?? []), ...repeated],
+        isLate: timeMs - exchange.sentMs > LATE_MS,
+        isError: exchange.rcode === RCODE.SERVFAIL,
+        untilMs: timeMs + APART.times * apartMs + APART.ms,
+        replies: [...(half?.replies ?? []), timeMs],
+      });
+    }
+    this.#finishAll(waiting, 'answered');
+  }
+
+  /**
+   * Takes the reply to the repeat of a query. Then the one before it, which came to both, was that
+   * to the query itself: it was late, and not lost.
+   */
+  #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
+    const half = this.#halfAnswered.get(key);
+    if (half === undefined) return false;
+    const { exchanges, replies } = half;
+    const [first] = exchanges;
+    if (message.timeMs - replies.at(-1)! < COPY_MS || !answers(head, first!)) return false;
+    first!.answer({ ...message, timeMs: replies.shift()! }, head, this.#copies);
+    replies.push(message.timeMs);
+    exchanges.shift();
+    if (exchanges.length === 0) this.#halfAnswered.delete(key);
+    this.#undecided--;
+    this.#finish(first!, 'answered');
+    return true;
+  }
+
+  /** No other reply came: what is left was lost. */
+  #giveUp(
+    { exchanges }: Pick<HalfAnswered, 'exchanges'>,
+    ending: SeenExchange['ending'] = 'retried',
+  ): void {
+    this.#undecided -= exchanges.length;
+    for (const each of exchanges) this.#finish(each, ending);
+  }
+
+  #deliveries(port: number): { expected: number; came: number } {
+    let deliveries = this.#delivering.get(port);
+    if (deliveries === undefined) {
+      if (this.#delivering.size >= INTERFACES_MAX) this.#delivering.clear();
+      deliveries = { expected: 0, came: 0 };
+      this.#delivering.set(port, deliveries);
+    }
+    return deliveries;
+  }
+
+  /** A reply to a query of the capture, but from another address than was asked. */
+  #stray(message: PassingMessage, head: MessageHead): boolean {
+    const { protocol, targetPort } = message;
+    const question = questionHash(protocol, targetPort, head);
+    const asked = this.#askedBy(question, protocol, targetPort, head);
+    if (asked?.exchange.client.address !== this.#target(message).address) return false;
+    const { exchange } = asked;
+    if (exchange.stray !== null) return true;
+    exchange.stray = this.#source(message);
+    exchange.answer(message, head, this.#copies);
+    const isTaken = this.#others.answered(exchange, exchange.stray.address);
+    // Otherwise it will be seen whether the client takes it.
+    if (isTaken && asked.earlier === null) {
+      this.#forget(asked);
+      this.#finishAll(asked, 'answered');
+    }
+    return true;
+  }
+
+  /** It is known by now that clients take what comes from this address. */
+  #takeStrays(from: string): void {
+    for (const waiting of this.#waiting.values()) {
+      const { exchange, earlier, hop } = waiting;
+      if (exchange.stray?.address !== from || earlier !== null || hop !== null) continue;
+      this.#forget(waiting);
+      this.#finishAll(waiting, 'answered');
+    }
+  }
+
+  #source({ head, addressesAt: at, family, sourcePort: port }: PassingMessage): Peer {
+    return { address: this.#addresses.of(head, at, at + (family === 4 ? 4 : 16)), port };
+  }
+
+  #target({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
+    const size = family === 4 ? 4 : 16;
+    const at = addressesAt + size;
+    return { address: this.#addresses.of(head, at, at + size), port };
+  }
+
+  /** Whether it is a reply without the flag of one: it goes back to the socket of a query. */
+  #isUnflagged(message: PassingMessage, { id }: MessageHead): boolean {
+    const { sourcePort, targetPort } = message;
+    return sourcePort < targetPort && this.#waiting.has(this.#keyOf(message, id, true));
+  }
+
+  /** The socket that a reply goes to, with the server that it comes from. */
+  #socketOf(message: PassingMessage): string {
+    return textOfSocket(message.protocol, this.#target(message), this.#source(message));
+  }
+
+  /**
+   * The target of a query: servers are few, and one object stands for each as often as it is asked.
+   */
+  #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
+    const size = family === 4 ? 4 : 16;
+    const at = addressesAt + size;
+    const address = this.#addresses.of(head, at, at + size);
+    const place = this.#addresses.hash & (SERVERS - 1);
+    const known = this.#servers[place];
+    if (known?.port === port && known.address === address) return known;
+    return (this.#servers[place] = { address, port });
+  }
+
+  /** The waiting query with this question from this port. */
+  #askedBy(
+    hash: number,
+    protocol: PassingMessage['protocol'],
+    port: number,
+    { id, type, name }: MessageHead,
+  ): PendingQuery | null {
+    const asked = this.#asked.get(hash);
+    if (asked === undefined) return null;
+    const { exchange } = asked;
+    const isIt =
+      exchange.client.port === port &&
+      exchange.id === id &&
+      exchange.name === name &&
+      exchange.type === type &&
+      exchange.protocol === protocol;
+    return isIt ? asked : null;
+  }
+
+  #finishAll({ exchange, earlier, repeated }: PendingQuery, ending: SeenExchange['ending']): void {
+    if (repeated !== null) this.#giveUp({ exchanges: repeated });
+    if (earlier !== null) {
+      this.#earlier -= earlier.length;
+      for (const each of earlier) this.#finish(each, ending);
+    }
+    this.#finish(exchange, ending);
+  }
+
+  #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
+    // Of a stream of which the capture has the beginnings of segments only, the reply may have been
+    // in what is missing.
+    const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
+    exchange.ending = isUnknown ? 'open' : ending;
+    if (exchange.stray !== null && ending !== 'answered') {
+      // Who repeats a query does not take the reply, unless that is an error.
+      const isTaken =
+        (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
+      if (isTaken) exchange.ending = 'answered';
+      else exchange.dropReply();
+    }
+    if (!this.#misfits.isEmpty && isLost(exchange)) {
+      const { protocol, client, server } = exchange;
+      exchange.misfit = this.#misfits.take(textOfSocket(protocol, client, server), exchange);
+    }
+    this.#events.ended(exchange);
+  }
+
+  #forget({ key, hopKeys, question, exchange }: PendingQuery): void {
+    this.#waiting.delete(key);
+    if (hopKeys !== null) for (const each of hopKeys) this.#waiting.delete(each);
+    if (this.#asked.get(question)?.exchange === exchange) this.#asked.delete(question);
+  }
+
+  #expire(): void {
+    const now = this.#nowMs;
+    this.#expiredMs = now;
+    this.#early.clear();
+    for (const waiting of this.#waiting.values()) {
+      if (now - waiting.exchange.sentMs < REPLY_WAIT_MS) break;
+      this.#forget(waiting);
+      this.#finishAll(waiting, 'lost');
+    }
+    for (const [key, half] of this.#halfAnswered) {
+      if (now < half.untilMs) continue;
+      this.#halfAnswered.delete(key);
+      this.#giveUp(half);
+    }
+    for (const [key, { timeMs }] of this.#answered) {
+      if (now - timeMs < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
+      this.#answered.delete(key);
+    }
+  }
+
+  /** Both ends, protocol and id as one text; that of a reply is that of its query. */
+  #keyOf(of: PassingMessage, id: number, reply: boolean): string {
+    const { head, addressesAt, family } = of;
+    const size = family === 4 ? 4 : 16;
+    const out = this.#key;
+    const first = reply ? size : 0;
+    for (let i = 0; i < size; i++) {
+      out[i] = head[addressesAt + first + i]!;
+      out[size + i] = head[addressesAt + size - first + i]!;
+    }
+    const at = 2 * size;
+    const client = reply ? of.targetPort : of.sourcePort;
+    const server = reply ? of.sourcePort : of.targetPort;
+    out[at] = client >> 8;
+    out[at + 1] = client & 0xff;
+    out[at + 2] = server >> 8;
+    out[at + 3] = server & 0xff;
+    out[at + 4] = id >> 8;
+    out[at + 5] = id & 0xff;
+    out[at + 6] = of.protocol === 'udp' ? 1 : 2;
+    return out.toString('latin1', 0, at + 7);
+  }
+}
+
+/** A message that stays when the next one passes. */
+function ownMessage(message: PassingMessage): PassingMessage {
+  const { bytes, start, end, head, addressesAt: at, family } = message;
+  const own = bytes.slice(start, end);
+  const addresses = head.slice(at, at + (family === 4 ? 8 : 32));
+  return { ...message, bytes: own, start: 0, end: own.length, head: addresses, addressesAt: 0 };
+}

@@ -1,0 +1,82 @@
+/**
+ * Files that are neither captures nor text, told by how they begin: nothing in them can be read as
+ * lines.
+ */
+
+import { isBinary } from '../../../server/base/binary-text.ts';
+import { isPcap } from './packets/pcap.ts';
+import { isPcapng } from './packets/pcapng.ts';
+
+/** What a file is, and what to do with it. */
+export interface ForeignFile {
+  /** `compressed with xz`. */
+  readonly what: string;
+  /** null: there is nothing to advise. */
+  readonly remedy: string | null;
+}
+
+const piped = (command: string): string =>
+  `Unpack it first (${command}); in place of a file, - reads what comes through a pipe.`;
+const converted = 'Convert it first: editcap -F pcapng FILE NEW.pcapng';
+const none =
+  'A capture (pcap, pcapng), dnstap, a log or a list is read, compressed with gzip or zstd, too.';
+
+const ofCaptures = 'Captures are read by: ndots capture FILE, ndots doctor FILE, ndots plan FILE';
+
+/** By their first bytes (file(1) has more); the longest of those that begin alike stands first. */
+const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
+  [0, '\x1f\x8b', 'compressed once more, with gzip', piped('zcat')],
+  [0, '\x28\xb5\x2f\xfd', 'compressed once more, with zstd', piped('zstdcat')],
+  [0, '\xfd7zXZ\0', 'compressed with xz', piped('xz -dc')],
+  [0, 'BZh', 'compressed with bzip2', piped('bzip2 -dc')],
+  [0, '\x04\x22\x4d\x18', 'compressed with lz4', piped('lz4 -dc')],
+  [0, '\x1f\x9d', 'compressed with compress', piped('zcat')],
+  [0, 'PK\x03\x04', 'a zip archive', piped('unzip -p')],
+  [0, '7z\xbc\xaf\x27\x1c', 'a 7z archive', piped('7z x -so')],
+  [257, 'ustar', 'a tar archive', piped('tar -xOf')],
+  [0, 'snoop\0\0\0', 'a capture of snoop', converted],
+  [0, 'GMBU', 'a capture of Network Monitor', converted],
+  [0, 'XCP\0', 'a capture of NetXray', converted],
+  [0, '\xa1\xb2\xcd\x34', 'a capture in a form of pcap that few programs write', converted],
+  [0, '\x34\xcd\xb2\xa1', 'a capture in a form of pcap that few programs write', converted],
+  [
+    0,
+    '\xff\xfe',
+    'text in UTF-16, as PowerShell writes it',
+    'Make UTF-8 of it first: iconv -f UTF-16 -t UTF-8',
+  ],
+  [0, '\xfe\xff', 'text in UTF-16', 'Make UTF-8 of it first: iconv -f UTF-16 -t UTF-8'],
+  [0, '\x7fELF', 'a program', none],
+  [0, '\x89PNG', 'an image', none],
+  [0, '\xff\xd8\xff', 'an image', none],
+  [0, '%PDF-', 'a PDF document', none],
+  [0, 'SQLite format 3\0', 'an SQLite database', none],
+];
+
+/** So many bytes are looked at. */
+const LOOKED_AT = 512;
+// eslint-disable-next-line no-control-regex -- those are what is looked for
+const LEADING_ZEROS = /^\0+/;
+
+/** What it is, if it begins so; null: it may be text. */
+export function foreignFile(first: Uint8Array): ForeignFile | null {
+  const start = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, LOOKED_AT));
+  const letters = start.toString('latin1');
+  const kind = kinds.find(([at, bytes]) => letters.startsWith(bytes, at));
+  if (kind !== undefined) return { what: kind[2], remedy: kind[3] };
+  // A log that was cut while it was written to begins with zeros.
+  return isBinary(letters.replace(LEADING_ZEROS, ''))
+    ? { what: 'binary, of a kind that is not known', remedy: none }
+    : null;
+}
+
+/** The same where only text is of use: captures, and what would be unpacked elsewhere, are none. */
+export function noText(first: Uint8Array): ForeignFile | null {
+  if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: ofCaptures };
+  const found = foreignFile(first);
+  if (found === null) return null;
+  const what = found.what.replace(' once more,', '');
+  if (what.startsWith('a capture')) return { what, remedy: ofCaptures };
+  // What verbs that read captures take is no help here.
+  return { what, remedy: found.remedy === none ? 'Text is expected here.' : found.remedy };
+}

@@ -1,0 +1,250 @@
+/** Files and pipes of captures: opened, decompressed, and told apart by what they begin with. */
+import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { errorCode } from '../../../server/base/error-code.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { isPcap } from './packets/pcap.ts';
+import { isPcapng } from './packets/pcapng.ts';
+import type { Remarks } from './packets/remarks.ts';
+import { foreignFile } from './foreign-file.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+
+/** What an input is. */
+export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
+
+/** An input that has been opened. */
+export interface Input {
+  readonly name: string;
+  readonly format: Format;
+  /** Bytes of the file as it lies there; null of a pipe. */
+  readonly size: number | null;
+  /**
+   * The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is
+   * given.
+   */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Bytes of the file that have been taken. */
+  taken(): number;
+  close(): void;
+}
+
+/** Bytes that are read at a time. */
+const CHUNK = 256 * 1024;
+/** So many bytes tell a format. */
+const FIRST = 16;
+
+/**
+ * Opens a file, or what else has a name: a pipe is waited for until somebody writes to it.
+ * @param stopped ends the wait, and what is read from a pipe
+ * @throws Problem
+ */
+export async function openFile(
+  path: string,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
+  const pipe = await pipeAt(path).catch((error: unknown) => unreadable(path, error));
+  if (pipe !== null) return openStream(path, pipe, remarks, stopped);
+  const handle = await open(path, 'r').catch((error: unknown) => unreadable(path, error));
+  const stats = fstatSync(handle.fd);
+  if (stats.isDirectory()) {
+    await handle.close();
+    throw new Problem({
+      code: 'capture-unreadable',
+      text: `cannot read ${path}: is a directory, not a capture`,
+      remedy: 'Name the files in it.',
+    });
+  }
+  if (stats.isFile()) return openRegular(path, handle, stats.size, remarks);
+  const stream = createReadStream('', { fd: handle, highWaterMark: CHUNK });
+  return openStream(path, stream, remarks, stopped);
+}
+
+function unreadable(path: string, error: unknown): never {
+  throw new Problem({
+    code: 'capture-unreadable',
+    text: `cannot read ${path}: ${whyFailed(error)}`,
+    cause: error,
+  });
+}
+
+/**
+ * A named pipe; null: it is something else. To open one that nobody writes to would hold up a
+ * thread of the runtime, and with it the end of the program.
+ */
+async function pipeAt(path: string): Promise<Readable | null> {
+  if (!(await stat(path)).isFIFO()) return null;
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
+}
+
+/**
+ * A file is read into one piece of memory over and over: each chunk is good until the next one is
+ * asked for.
+ */
+async function openRegular(
+  name: string,
+  handle: FileHandle,
+  size: number,
+  remarks: Remarks,
+): Promise<Input> {
+  let taken = 0;
+  let closed = false;
+  async function* chunks(): AsyncIterable<Uint8Array> {
+    const room = new Uint8Array(CHUNK);
+    try {
+      while (!closed) {
+        const { bytesRead } = await handle.read(room, 0, CHUNK, null);
+        if (bytesRead === 0) return;
+        taken += bytesRead;
+        yield room.subarray(0, bytesRead);
+      }
+    } catch (error) {
+      if (!closed) remarks.add(`${name} cannot be read to its end: ${why(error)}`);
+    } finally {
+      close();
+    }
+  }
+  function close(): void {
+    if (!closed) void handle.close();
+    closed = true;
+  }
+  try {
+    return {
+      name,
+      size,
+      taken: () => taken,
+      close,
+      ...(await recognised(chunks(), name, remarks)),
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Opens what comes through a stream, as standard input does. */
+export async function openStream(
+  name: string,
+  stream: Readable,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
+  let taken = 0;
+  stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
+  // What it is shows in its first bytes, which may be waited for.
+  const stop = (): void => void stream.destroy();
+  if (stopped?.aborted === true) stop();
+  stopped?.addEventListener('abort', stop, { once: true });
+  return {
+    name,
+    size: null,
+    taken: () => taken,
+    close: () => stream.destroy(),
+    ...(await recognised(chunksOf(stream, name, remarks), name, remarks)),
+  };
+}
+
+/** What the chunks are, decompressed. */
+async function recognised(
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+  remarks: Remarks,
+): Promise<Pick<Input, 'format' | 'chunks'>> {
+  const outer = await peek(chunks);
+  const inner = compressionOf(outer.first);
+  const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner, name, remarks));
+  const format = formatOf(opened.first);
+  const foreign = format === 'text' ? foreignFile(opened.first) : null;
+  if (foreign === null) return { format, chunks: opened.chunks };
+  throw new Problem({
+    code: 'capture-foreign',
+    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
+    remedy: foreign.remedy ?? undefined,
+  });
+}
+
+interface Peeked {
+  readonly first: Uint8Array;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Takes so many chunks that the format shows, and gives them again. */
+async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let first: Uint8Array = Buffer.alloc(0);
+  while (first.length < FIRST) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    first = Buffer.concat([first, next.value]);
+  }
+  async function* all(): AsyncIterable<Uint8Array> {
+    yield first;
+    for (;;) {
+      const next = await iterator.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+  return { first, chunks: all() };
+}
+
+/** The chunks of a stream up to its end, or to what breaks it. */
+async function* chunksOf(
+  stream: Readable,
+  name: string,
+  remarks: Remarks,
+): AsyncIterable<Uint8Array> {
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (error) {
+    // It was closed, because enough has been read.
+    if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return;
+    remarks.add(`${name} cannot be read to its end: ${why(error)}`);
+  }
+}
+
+type Compression = 'gzip' | 'zstd';
+
+function compressionOf(first: Uint8Array): Compression | null {
+  if (first[0] === 0x1f && first[1] === 0x8b) return 'gzip';
+  const zstd = first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd;
+  return zstd ? 'zstd' : null;
+}
+
+function unpack(
+  chunks: AsyncIterable<Uint8Array>,
+  by: Compression,
+  name: string,
+  remarks: Remarks,
+): AsyncIterable<Uint8Array> {
+  const unpacker =
+    by === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : createZstdDecompress({ chunkSize: CHUNK });
+  // Errors come out of the reading side.
+  const stream = pipeline(copiesOf(chunks), unpacker, () => undefined);
+  return chunksOf(stream as unknown as Readable, `${name} (${by})`, remarks);
+}
+
+/** The decompressor has several of them at a time. */
+async function* copiesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+function formatOf(first: Uint8Array): Format {
+  if (first.length === 0) return 'empty';
+  if (isPcap(first)) return 'pcap';
+  if (isPcapng(first)) return 'pcapng';
+  // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
+  const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
+  // A log that was cut while it was written to begins with nothing but zeros.
+  const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
+  return escape && hasNumber ? 'dnstap' : 'text';
+}
+
+function why(error: unknown): string {
+  const { message } = error as Error;
+  return message === 'unexpected end of file' ? 'the file ends too early' : whyFailed(error);
+}

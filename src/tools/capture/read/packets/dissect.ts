@@ -1,0 +1,446 @@
+/**
+ * From frames to what of them is about DNS: messages over UDP and TCP, connections, errors of the
+ * path, encrypted traffic.
+ */
+import { readUint32 } from '../../../../server/base/big-endian.ts';
+import { Fragments } from './fragments.ts';
+import type { Frame } from './frame.ts';
+import { emptyPacket, PROTOCOL, readIpv4, readIpv6, type IpPacket } from './ip-packet.ts';
+import {
+  behindType,
+  byVersion,
+  ETHER,
+  isKnownLink,
+  networkPlace,
+  portOf,
+  type NetworkPlace,
+} from './link-layer.ts';
+import type { Remarks } from './remarks.ts';
+import { TcpStreams } from './tcp-streams.ts';
+import { hasWrongChecksum } from './udp-checksum.ts';
+
+/**
+ * A message as it passed. One object is reused, and its bytes too: who needs them for longer copies
+ * them.
+ */
+export interface PassingMessage {
+  timeMs: number;
+  /** Of the frame in which its last byte was. */
+  frame: number;
+  protocol: 'udp' | 'tcp';
+  /** The message is `bytes[start, end)`. */
+  bytes: Uint8Array;
+  start: number;
+  end: number;
+  /** Its bytes as it passed, of which the capture may have only the beginning. */
+  size: number;
+  /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
+  family: 4 | 6;
+  head: Uint8Array;
+  addressesAt: number;
+  sourcePort: number;
+  targetPort: number;
+  /** The IP packet's, for telling one packet seen twice from two packets. */
+  ttl: number;
+  ipId: number;
+  /**
+   * Interface, as far as the capture tells: packets of one number may have passed several, those of
+   * two numbers did.
+   */
+  port: number;
+  /** Whether the capture has only its beginning. */
+  cut: boolean;
+  /** Whether it comes from a name server, and its UDP checksum is wrong; absent: it has none. */
+  damaged?: boolean;
+}
+
+/** What happened to a TCP connection, or to a packet on its way. */
+export interface PathEvent {
+  timeMs: number;
+  frame: number;
+  /**
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`; `unquoted`: one
+   * whose quotation the capture cuts off, from who says so to who is told. `gap`: a segment came,
+   * and one before it has not; `gap-filled`: it has.
+   */
+  kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'unquoted' | 'too-big';
+  family: 4 | 6;
+  head: Uint8Array;
+  addressesAt: number;
+  sourcePort: number;
+  targetPort: number;
+  /** Type and code of ICMP as `type * 256 + code`; 0 of TCP. */
+  code: number;
+}
+
+/** Who is told of what a capture holds. */
+export interface CaptureEvents {
+  message(message: PassingMessage): void;
+  /** What has the form of a reply, over UDP and between ports of which none is a name server’s. */
+  elsewhere?(message: PassingMessage): void;
+  path?(event: PathEvent): void;
+  /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
+  part?(): void;
+  /**
+   * An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP
+   * (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's.
+   */
+  neighbour?(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void;
+}
+
+/** Counts of all that passed. */
+export interface DissectCounts {
+  frames: number;
+  messages: number;
+  /**
+   * Packets of DNS over TLS or QUIC (port 853): who asks whom can be seen, what is asked cannot.
+   */
+  encrypted: number;
+  /** Packets that have nothing to do with DNS. */
+  other: number;
+}
+
+/**
+ * Tunnels whose inner packets are looked at: VXLAN (RFC 7348, and flannel's port), Geneve (RFC
+ * 8926).
+ */
+const VXLAN: ReadonlySet<number> = new Set([4789, 8472]);
+const GENEVE = 6081;
+const DEPTH_MAX = 2;
+const DNS_OVER_TLS = 853;
+const MDNS = 5353;
+/** Types of ICMPv6 (RFC 4861). */
+const SOLICITATION = 135;
+const ADVERTISEMENT = 136;
+
+/** Reads frames. */
+export class Dissector {
+  readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
+  /** IP packets of each family, but for ICMPv6, which passes where nobody uses IPv6. */
+  readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
+  readonly #events: CaptureEvents;
+  readonly #remarks: Remarks;
+  readonly #ports: ReadonlySet<number>;
+  readonly #fragments: Fragments;
+  readonly #streams: TcpStreams;
+  readonly #place: NetworkPlace = { at: 0, type: 0 };
+  readonly #packet = emptyPacket();
+  readonly #quoted = emptyPacket();
+  readonly #message: PassingMessage;
+  readonly #event: PathEvent;
+  #frame = 0;
+  #timeMs = 0;
+  #port = 0;
+
+  /** @param ports where name servers are asked */
+  constructor(events: CaptureEvents, remarks: Remarks, ports: ReadonlySet<number>) {
+    this.#events = events;
+    this.#remarks = remarks;
+    this.#ports = ports;
+    this.#fragments = new Fragments(remarks);
+    this.#streams = new TcpStreams(remarks);
+    const bytes = new Uint8Array(0);
+    const ends = { family: 4, head: bytes, addressesAt: 0, sourcePort: 0, targetPort: 0 } as const;
+    this.#message = {
+      ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0, size: 0 },
+      ...ends,
+      ...{ ttl: 0, ipId: 0, port: 0, cut: false, damaged: false },
+    };
+    this.#event = { timeMs: 0, frame: 0, kind: 'syn', ...ends, code: 0 };
+  }
+
+  /** Reads one frame. */
+  take(frame: Frame): void {
+    this.counts.frames++;
+    this.#frame = frame.number;
+    this.#timeMs = frame.timeMs;
+    this.#port = portOf(frame);
+    if (!isKnownLink(frame.link)) {
+      this.#remarks.add(
+        `packets of link type ${frame.link}, which ndots does not read`,
+        this.#where,
+      );
+      return;
+    }
+    if (networkPlace(frame, this.#place)) this.#network(frame.bytes, frame.end, 0);
+    else this.#remarks.add('a packet is too short to be one', this.#where);
+  }
+
+  /** Reads a network packet without a link header, as a live capture has it. */
+  takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
+    this.#frame = ++this.counts.frames;
+    this.#timeMs = timeMs;
+    this.#port = port;
+    if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
+  }
+
+  /** No more frames will come, or those of another capture. */
+  end(): void {
+    this.#fragments.end();
+    this.#streams.end();
+  }
+
+  get #where(): string {
+    return `frame ${this.#frame}`;
+  }
+
+  /** Reads what `#place` says. */
+  #network(bytes: Uint8Array, end: number, depth: number): void {
+    const { at, type } = this.#place;
+    const packet = this.#packet;
+    if (type === ETHER.ARP) {
+      const isReply = bytes[at + 7] === 2;
+      if (at + 28 <= end && bytes[at + 4] === 6 && bytes[at + 5] === 4)
+        this.#events.neighbour?.(
+          this.#timeMs,
+          isReply,
+          bytes,
+          at + (isReply ? 14 : 24),
+          4,
+          at + 14,
+        );
+      return;
+    }
+    if (type !== ETHER.IPV4 && type !== ETHER.IPV6) {
+      this.counts.other++;
+      return;
+    }
+    const read = type === ETHER.IPV4 ? readIpv4 : readIpv6;
+    if (!read(bytes, at, end, packet)) {
+      this.#remarks.add('an IP header is damaged', this.#where);
+      return;
+    }
+    if (packet.protocol !== PROTOCOL.ICMP6) this.families[packet.family]++;
+    if (packet.offset > 0 || packet.more) {
+      // Only what may hold a message is put together.
+      if (packet.protocol !== PROTOCOL.UDP) return;
+      this.#events.part?.();
+      if (!this.#fragments.add(packet, this.#timeMs, this.#frame, this.#port)) return;
+    }
+    if (packet.protocol === PROTOCOL.UDP) this.#udp(packet, depth);
+    else if (packet.protocol === PROTOCOL.TCP) this.#tcp(packet);
+    else if (packet.protocol === PROTOCOL.ICMP) this.#icmp(packet, 3, 8);
+    else if (packet.protocol === PROTOCOL.ICMP6) this.#icmp(packet, 1, 8);
+    else if (packet.protocol === PROTOCOL.IPIP || packet.protocol === PROTOCOL.IPV6) {
+      if (depth < DEPTH_MAX && byVersion(packet.bytes, packet.at, packet.end, this.#place))
+        this.#network(packet.bytes, packet.end, depth + 1);
+    } else this.counts.other++;
+  }
+
+  #udp(packet: IpPacket, depth: number): void {
+    const { bytes, at } = packet;
+    if (at + 8 > packet.end) {
+      this.#remarks.add('a UDP header is cut', this.#where);
+      return;
+    }
+    const source = (bytes[at]! << 8) | bytes[at + 1]!;
+    const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    if (this.#isDns(packet, source, target)) {
+      this.#datagram(packet, source, target);
+      this.#give();
+      return;
+    }
+    const inner = VXLAN.has(target) || target === GENEVE;
+    if (inner && depth < DEPTH_MAX) this.#tunnel(packet, target, depth);
+    else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
+    else {
+      this.counts.other++;
+      if (!isReply(bytes, at + 8, packet.end)) return;
+      this.#datagram(packet, source, target);
+      this.#events.elsewhere?.(this.#message);
+    }
+  }
+
+  /**
+   * Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers,
+   * too.
+   */
+  #isDns({ family, head, addressesAt }: IpPacket, source: number, target: number): boolean {
+    const ports = this.#ports;
+    if (!ports.has(source) && !ports.has(target)) return false;
+    if (source !== MDNS && target !== MDNS) return true;
+    return head[addressesAt + (family === 4 ? 4 : 16)]! < 0xe0;
+  }
+
+  #tunnel(packet: IpPacket, target: number, depth: number): void {
+    const { bytes, end } = packet;
+    const at = packet.at + 8;
+    if (at + 8 > end) return;
+    const header = target === GENEVE ? 8 + (bytes[at]! & 0x3f) * 4 : 8;
+    const inner = at + header;
+    if (behindType(bytes, inner + 12, end, this.#place)) this.#network(bytes, end, depth + 1);
+  }
+
+  #tcp(packet: IpPacket): void {
+    const { bytes, at, end } = packet;
+    if (at + 20 > end) {
+      this.#remarks.add('a TCP header is cut', this.#where);
+      return;
+    }
+    const source = (bytes[at]! << 8) | bytes[at + 1]!;
+    const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    const flags = bytes[at + 13]!;
+    const isDns = this.#isDns(packet, source, target);
+    if ((flags & 0x02) !== 0) this.#path(packet, flags & 0x10 ? 'syn-ack' : 'syn', source, target);
+    else if ((flags & 0x04) !== 0) this.#path(packet, 'reset', source, target);
+    if (!isDns) {
+      if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
+      else this.counts.other++;
+      return;
+    }
+    this.#events.part?.();
+    const opens = (flags & 0x02) !== 0;
+    const sequence = readUint32(bytes, at + 4);
+    const data = at + (bytes[at + 12]! >> 4) * 4;
+    const key = keyOf(packet, source, target);
+    const give = (message: Uint8Array, size: number): void => {
+      this.#streamed(packet, source, target, message, size);
+      this.#give();
+    };
+    if (opens) this.#streams.open(key, sequence);
+    if (data >= at + 20 && data < end) {
+      // SYN has a number of its own (RFC 9293 section 3.4), and data may come with it (RFC 7413).
+      const first = opens ? (sequence + 1) >>> 0 : sequence;
+      const payload = bytes.subarray(data, end);
+      const segment = { sequence: first, bytes: payload, missing: packet.missing };
+      const gap = this.#streams.push(key, segment, this.#frame, give);
+      if (gap !== null) this.#path(packet, gap ? 'gap' : 'gap-filled', source, target);
+    }
+    if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
+  }
+
+  /** Errors about packets of DNS; each quotes the beginning of the packet it is about. */
+  #icmp(packet: IpPacket, unreachable: number, header: number): void {
+    const { bytes, at, end, family } = packet;
+    if (at + header > end) return;
+    const [type, code] = [bytes[at]!, bytes[at + 1]!];
+    if (family === 6 && (type === SOLICITATION || type === ADVERTISEMENT)) {
+      if (at + 24 <= end)
+        this.#events.neighbour?.(
+          this.#timeMs,
+          type === ADVERTISEMENT,
+          bytes,
+          at + 8,
+          16,
+          packet.addressesAt,
+        );
+      return;
+    }
+    const tooBig = family === 4 ? type === 3 && code === 4 : type === 2;
+    if (type !== unreachable && !tooBig) return;
+    const quoted = this.#quoted;
+    const read = family === 4 ? readIpv4 : readIpv6;
+    if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) {
+      // Its header has the protocol at this place (RFC 8200 section 3).
+      const isUdp = family === 6 && bytes[at + header + 6] === PROTOCOL.UDP;
+      if (packet.missing === 0 || !isUdp || tooBig || at + header + 6 >= end) return;
+      this.#event.code = type * 256 + code;
+      this.#path(packet, 'unquoted', 0, 0);
+      this.#event.code = 0;
+      return;
+    }
+    const source = (quoted.bytes[quoted.at]! << 8) | quoted.bytes[quoted.at + 1]!;
+    const target = (quoted.bytes[quoted.at + 2]! << 8) | quoted.bytes[quoted.at + 3]!;
+    if (!this.#ports.has(source) && !this.#ports.has(target)) return;
+    this.#event.code = type * 256 + code;
+    this.#path(quoted, tooBig ? 'too-big' : 'unreachable', source, target);
+    this.#event.code = 0;
+  }
+
+  #path(packet: IpPacket, kind: PathEvent['kind'], source: number, target: number): void {
+    const event = this.#event;
+    event.timeMs = this.#timeMs;
+    event.frame = this.#frame;
+    event.kind = kind;
+    event.family = packet.family;
+    event.head = packet.head;
+    event.addressesAt = packet.addressesAt;
+    event.sourcePort = source;
+    event.targetPort = target;
+    this.#events.path?.(event);
+  }
+
+  #give(): void {
+    const message = this.#message;
+    if (message.end - message.start < 12) {
+      this.#remarks.add('a message is shorter than the header of DNS', this.#where);
+      return;
+    }
+    this.counts.messages++;
+    this.#events.message(message);
+  }
+
+  /** `#message` becomes the one that a UDP packet holds. */
+  #datagram(packet: IpPacket, source: number, target: number): void {
+    const { bytes, at, end, missing } = packet;
+    const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
+    const isSized = length >= 8;
+    const message = this.#ofPacket(packet, source, target);
+    message.protocol = 'udp';
+    message.bytes = bytes;
+    message.start = at + 8;
+    message.end = isSized ? Math.min(end, at + length) : end;
+    message.size = isSized ? length - 8 : end + missing - at - 8;
+    message.cut = missing > 0 || at + length > end;
+    message.damaged =
+      isSized && !message.cut && this.#ports.has(source) && hasWrongChecksum(packet, length);
+  }
+
+  /** `#message` becomes one of a TCP stream, of which a packet brought the last byte. */
+  #streamed(
+    packet: IpPacket,
+    source: number,
+    target: number,
+    bytes: Uint8Array,
+    size: number,
+  ): void {
+    const message = this.#ofPacket(packet, source, target);
+    message.protocol = 'tcp';
+    message.bytes = bytes;
+    message.start = 0;
+    message.end = bytes.length;
+    message.size = size;
+    message.cut = size > bytes.length;
+  }
+
+  /** `#message` with all that the packet says; which bytes it is, the caller says. */
+  #ofPacket(packet: IpPacket, source: number, target: number): PassingMessage {
+    const message = this.#message;
+    message.timeMs = this.#timeMs;
+    message.frame = this.#frame;
+    message.family = packet.family;
+    message.head = packet.head;
+    message.addressesAt = packet.addressesAt;
+    message.sourcePort = source;
+    message.targetPort = target;
+    message.ttl = packet.ttl;
+    message.ipId = packet.id;
+    message.port = this.#port;
+    message.damaged = false;
+    return message;
+  }
+}
+
+/**
+ * Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more
+ * sections than fit.
+ */
+function isReply(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < 17) return false;
+  return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;
+}
+
+function keyOf({ head, addressesAt, family }: IpPacket, source: number, target: number): string {
+  const length = family === 4 ? 8 : 32;
+  let text = `${source}>${target} `;
+  for (let at = addressesAt; at < addressesAt + length; at++)
+    text += String.fromCharCode(head[at]!);
+  return text;
+}

@@ -1,0 +1,162 @@
+/**
+ * Fragments of IP packets put together again, with bounded memory (RFC 791 section 3.2, RFC 8200
+ * section 4.5).
+ */
+import { limit, type Limit } from '../../../../server/base/limits.ts';
+import type { IpPacket } from './ip-packet.ts';
+import type { Remarks } from './remarks.ts';
+
+/**
+ * Packets that may be incomplete at a time; the oldest goes first. A message of DNS has 45
+ * fragments at most.
+ */
+const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
+const PACKET_MAX = 65_535;
+const PIECES_MAX = 128;
+/** Memory that all pieces may take; with more, the oldest packets go first. */
+const TOTAL_MAX = 8 * 1024 * 1024;
+/** What a piece takes besides its bytes. */
+const PIECE = 256;
+/** As Linux waits for the rest (net.ipv4.ipfrag_time). */
+const WAIT_MS = 30_000;
+
+/** What one fragment carries. */
+interface Piece {
+  readonly offset: number;
+  /** As far as the capture has them. */
+  readonly bytes: Uint8Array;
+  /** Bytes on the wire. */
+  readonly size: number;
+}
+
+interface Incomplete {
+  readonly sinceMs: number;
+  readonly frame: number;
+  readonly pieces: Piece[];
+  /** Memory that the pieces take. */
+  held: number;
+  /** Bytes of the whole; -1 until the last fragment has come. */
+  length: number;
+}
+
+/** Takes fragments, and gives the whole when its last one has come. */
+export class Fragments {
+  readonly #incomplete = new Map<string, Incomplete>();
+  readonly #remarks: Remarks;
+  readonly #most: number;
+  #held = 0;
+
+  constructor(remarks: Remarks, most: number = incompleteLimit.default) {
+    this.#remarks = remarks;
+    this.#most = most;
+  }
+
+  /**
+   * @param port where it was captured: what passes one interface may not pass the next.
+   * @returns true if the packet is now the whole: its bytes are then other ones, of which it may be
+   * kept no view
+   */
+  add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
+    this.#expire(timeMs);
+    const { head, addressesAt, family, id, protocol, offset, more } = packet;
+    const addresses = family === 4 ? 8 : 32;
+    const key = `${port}/${id}/${protocol}/${latin1(head, addressesAt, addressesAt + addresses)}`;
+    let whole = this.#incomplete.get(key);
+    if (whole === undefined) {
+      whole = { sinceMs: timeMs, frame, pieces: [], held: 0, length: -1 };
+      this.#incomplete.set(key, whole);
+      if (this.#incomplete.size > this.#most || this.#held > TOTAL_MAX) this.#makeRoom();
+    }
+    const size = packet.end - packet.at + packet.missing;
+    const end = offset + size;
+    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX) {
+      this.#forget(key, whole);
+      this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
+      return false;
+    }
+    // A repeated one changes nothing.
+    if (!whole.pieces.some((piece) => piece.offset === offset)) {
+      // A copy: a view would hold all that was read from the file with it.
+      const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
+      whole.pieces.push({ offset, bytes: piece, size });
+      whole.held += piece.length + PIECE;
+      this.#held += piece.length + PIECE;
+    }
+    if (!more) whole.length = end;
+    if (whole.length < 0 || !isComplete(whole)) return false;
+    this.#forget(key, whole);
+    const bytes = beginning(whole);
+    packet.bytes = bytes;
+    packet.at = 0;
+    packet.end = bytes.length;
+    packet.missing = whole.length - bytes.length;
+    packet.offset = 0;
+    packet.more = false;
+    return true;
+  }
+
+  /** What never became whole is remarked upon. */
+  end(): void {
+    for (const key of [...this.#incomplete.keys()]) this.#drop(key);
+  }
+
+  #expire(nowMs: number): void {
+    for (const [key, { sinceMs }] of this.#incomplete) {
+      if (nowMs - sinceMs < WAIT_MS) return;
+      this.#drop(key);
+    }
+  }
+
+  #makeRoom(): void {
+    for (const key of this.#incomplete.keys()) {
+      if (this.#incomplete.size <= this.#most && this.#held <= TOTAL_MAX) return;
+      this.#drop(key);
+    }
+  }
+
+  #drop(key: string): void {
+    const whole = this.#incomplete.get(key)!;
+    this.#forget(key, whole);
+    this.#remarks.add(MISSING_FRAGMENT, `frame ${whole.frame}`);
+  }
+
+  #forget(key: string, { held }: Incomplete): void {
+    this.#incomplete.delete(key);
+    this.#held -= held;
+  }
+}
+
+/** The remark on a packet whose rest never came. */
+const MISSING_FRAGMENT = 'fragments of a packet are missing';
+
+/**
+ * Whether every fragment has come, be it that the capture has only the beginning of some. Leaves
+ * the pieces in order.
+ */
+function isComplete({ pieces, length }: Incomplete): boolean {
+  pieces.sort((one, other) => one.offset - other.offset);
+  let reached = 0;
+  for (const { offset, size } of pieces) {
+    if (offset > reached) return false;
+    reached = Math.max(reached, offset + size);
+  }
+  return reached >= length;
+}
+
+/** The bytes of the whole up to the first that the capture left out. */
+function beginning({ pieces, length }: Incomplete): Uint8Array {
+  const whole = new Uint8Array(length);
+  let reached = 0;
+  for (const { offset, bytes } of pieces) {
+    if (offset > reached) break;
+    whole.set(bytes.subarray(0, Math.max(0, length - offset)), offset);
+    reached = Math.max(reached, Math.min(length, offset + bytes.length));
+  }
+  return whole.subarray(0, reached);
+}
+
+function latin1(bytes: Uint8Array, from: number, to: number): string {
+  let text = '';
+  for (let at = from; at < to; at++) text += String.fromCharCode(bytes[at]!);
+  return text;
+}

@@ -1,0 +1,385 @@
+/**
+ * One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and
+ * lookups.
+ */
+import { CopiedBytes } from '../pair/copied-bytes.ts';
+import { LookupGrouping } from '../pair/lookups.ts';
+import { Pairing, type PairingCounts } from '../pair/pairing.ts';
+import type { SeenExchange, SeenLookup } from '../pair/seen-exchange.ts';
+import type { Format, Input } from './input.ts';
+import {
+  Dissector,
+  type CaptureEvents,
+  type DissectCounts,
+  type PassingMessage,
+  type PathEvent,
+} from './packets/dissect.ts';
+import type { CaptureReader, Frame } from './packets/frame.ts';
+import { PcapReader } from './packets/pcap.ts';
+import { PcapngReader } from './packets/pcapng.ts';
+import { Remarks } from './packets/remarks.ts';
+import { DnstapReader } from './records/dnstap-messages.ts';
+import type { LogLine } from './records/log-line.ts';
+import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
+import { SearchDomains } from '../pair/search-walk.ts';
+import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
+import { isTime, SteadyTime } from './steady-time.ts';
+
+/**
+ * Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS
+ * is told from it).
+ */
+export const usualPorts: readonly number[] = [53, 5353];
+
+/** Who is told of what is read. All of it is optional. */
+export interface ReadingEvents {
+  begun?(exchange: SeenExchange): void;
+  ended?(exchange: SeenExchange): void;
+  lookup?(lookup: SeenLookup): void;
+  path?(event: PathEvent): void;
+  neighbour?: CaptureEvents['neighbour'];
+  part?: CaptureEvents['part'];
+  /** A message, before it is paired. */
+  message?(message: PassingMessage): void;
+  /** A packet, after it was read. */
+  frame?(frame: Frame): void;
+  failure?(failure: LoggedFailure): void;
+  /** A line of a text that is no query and no failure. */
+  line?(line: LogLine, number: number): void;
+  /** A line of a text that is no log, as the names of a list are. */
+  entry?(line: string, number: number): void;
+}
+
+/** What was read, for summaries. */
+export interface ReadingTotals extends DissectCounts, PairingCounts {
+  exchanges: number;
+  lookups: number;
+  lost: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** What is read once more, when all of it has been read before. */
+export interface SecondReading {
+  /** What is not of this time is passed over, milliseconds since 1970. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Those that the first reading has learned. */
+  readonly domains: SearchDomains;
+}
+
+/** Reads inputs one after the other; `end` closes what is open. */
+export class Reading {
+  readonly remarks: Remarks = new Remarks();
+  readonly domains: SearchDomains;
+  readonly #events: ReadingEvents;
+  readonly #dissector: Dissector;
+  readonly #pairing: Pairing;
+  readonly #grouping: LookupGrouping;
+  readonly #second: SecondReading | null;
+  readonly #copies = new CopiedBytes();
+  readonly #steadyFrames = new SteadyTime<Frame>(
+    (frame) => this.#frame(frame),
+    (frame) => ownFrame(frame, this.#copies),
+    ({ number }) => this.remarks.add(strangeTime('packet'), `frame ${number}`),
+  );
+  readonly #order = new CaptureOrder((frame) => this.#steadyFrames.take(frame));
+  readonly #steadyMessages = new SteadyTime<PassingMessage>(
+    (message) => {
+      if (this.#isWanted(message.timeMs)) this.takeMessage(message);
+    },
+    // Those of dnstap are their own.
+    (message) => message,
+    (message) => this.#passOver(message),
+  );
+  #lookups = 0;
+  #exchanges = 0;
+  #lost = 0;
+  #firstMs = Infinity;
+  #lastMs = -Infinity;
+  #nowMs = -Infinity;
+  /**
+   * Times that go back by more are of another capture: those of another file go back by less,
+   * milliseconds.
+   */
+  #backMs = BACK_MS;
+
+  /** @param ports where name servers are asked */
+  constructor(
+    events: ReadingEvents,
+    ports: readonly number[] = usualPorts,
+    second: SecondReading | null = null,
+  ) {
+    this.#events = events;
+    this.#second = second;
+    this.domains = second?.domains ?? new SearchDomains();
+    this.#grouping = new LookupGrouping((lookup) => {
+      this.#lookups++;
+      events.lookup?.(lookup);
+    }, this.domains);
+    this.#pairing = new Pairing(
+      { begun: (exchange) => this.#begun(exchange), ended: (exchange) => this.#ended(exchange) },
+      this.remarks,
+    );
+    const handlers: CaptureEvents = {
+      message: (message) => {
+        events.message?.(message);
+        this.#pairing.take(message);
+      },
+      elsewhere: (message) => this.#pairing.takeElsewhere(message),
+      ...(events.path === undefined ? {} : { path: (event) => events.path!(event) }),
+      ...(events.neighbour === undefined ? {} : { neighbour: events.neighbour }),
+      ...(events.part === undefined ? {} : { part: events.part }),
+    };
+    this.#dissector = new Dissector(handlers, this.remarks, new Set(ports));
+  }
+
+  /** Reads an input to its end, or until `stopped` says so. */
+  async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
+    this.#backMs = TURN_MS;
+    const reader = this.#readerOf(input.format);
+    if (reader === null) {
+      if (!stopped()) this.remarks.add(`${input.name} is empty`);
+      return;
+    }
+    // Who watches a pipe sees the last packets when no more come for now.
+    let pause: NodeJS.Timeout | undefined;
+    const failed: unknown[] = [];
+    const catchUp = (): void => {
+      try {
+        this.#order.pause();
+      } catch (error) {
+        // Nobody would catch it here: who reads is told.
+        failed.push(error);
+        input.close();
+      }
+    };
+    try {
+      for await (const chunk of input.chunks) {
+        clearTimeout(pause);
+        reader.push(chunk);
+        if (reader.broken || stopped()) break;
+        if (input.size === null) pause = setTimeout(catchUp, TURN_MS);
+      }
+    } finally {
+      clearTimeout(pause);
+    }
+    if (failed.length > 0) throw failed[0];
+    // Who has enough before the end has not cut the file.
+    if (!stopped()) reader.end();
+    this.#order.end();
+    this.#steadyFrames.end();
+    this.#steadyMessages.end();
+  }
+
+  /**
+   * Reads captures that have the same packets, in the order of their times: each is an interface,
+   * so that a packet counts once, however many of them have it.
+   */
+  async readTogether(
+    captures: readonly { readonly input: Input; readonly aheadMs: number }[],
+    stopped: () => boolean = () => false,
+  ): Promise<void> {
+    this.#backMs = TURN_MS;
+    const lanes = captures.map(
+      ({ input, aheadMs }, at) => new Lane(input, aheadMs, at * INTERFACES_MAX, this.remarks),
+    );
+    while (!stopped()) {
+      for (const lane of lanes) await lane.fill();
+      const [first, ...others] = lanes.filter(({ headMs }) => headMs < Infinity);
+      if (first === undefined) break;
+      const next = others.reduce((one, other) => (other.headMs < one.headMs ? other : one), first);
+      this.#steadyFrames.take(next.shift());
+    }
+    this.#steadyFrames.end();
+  }
+
+  /** Reads an input that nothing else belongs to, and closes it. */
+  async readWhole(input: Input, stopped?: () => boolean): Promise<void> {
+    try {
+      await this.read(input, stopped);
+    } finally {
+      input.close();
+    }
+    this.end();
+  }
+
+  /** Packets that come without a file, as live capture has them: without link headers. */
+  takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
+    this.#time(timeMs);
+    this.#dissector.takeNetwork(bytes, start, end, timeMs, port);
+  }
+
+  /** Messages that come without packets, as dnstap has them. */
+  takeMessage(message: PassingMessage): void {
+    if (!isTime(message.timeMs)) {
+      this.#passOver(message);
+      return;
+    }
+    this.#time(message.timeMs);
+    this.#events.message?.(message);
+    this.#pairing.take(message);
+  }
+
+  /** No more will come; or what comes belongs to nothing before. */
+  end(): void {
+    this.#dissector.end();
+    this.#pairing.end();
+    this.#grouping.end();
+  }
+
+  /** IP packets of each family, but for ICMPv6. */
+  get families(): { readonly 4: number; readonly 6: number } {
+    return this.#dissector.families;
+  }
+
+  get totals(): ReadingTotals {
+    return {
+      ...this.#dissector.counts,
+      ...this.#pairing.counts,
+      exchanges: this.#exchanges,
+      lookups: this.#lookups,
+      lost: this.#lost,
+      firstMs: this.#firstMs,
+      lastMs: this.#lastMs,
+    };
+  }
+
+  #readerOf(format: Format): CaptureReader | null {
+    switch (format) {
+      case 'pcap':
+        return new PcapReader((frame) => this.#order.take(frame, 1), this.remarks);
+      case 'pcapng': {
+        const reader: PcapngReader = new PcapngReader(
+          (frame) => this.#order.take(frame, reader.interfaces),
+          this.remarks,
+        );
+        return reader;
+      }
+      case 'dnstap':
+        return new DnstapReader((message) => this.#steadyMessages.take(message), this.remarks);
+      case 'text':
+        return new QueryLogReader(
+          {
+            exchange: (exchange) => {
+              this.#follow(exchange.sentMs);
+              if (exchange.logged === 'with times') this.#span(exchange.sentMs);
+              this.#begun(exchange);
+              this.#ended(exchange);
+            },
+            failure: (failure) => this.#events.failure?.(failure),
+            other: (line, number) => this.#events.line?.(line, number),
+            entry: (line, number) => this.#events.entry?.(line, number),
+          },
+          this.remarks,
+        );
+      case 'empty':
+        return null;
+    }
+  }
+
+  #frame(frame: Frame): void {
+    if (!this.#isWanted(frame.timeMs)) return;
+    this.#time(frame.timeMs);
+    this.#dissector.take(frame);
+    this.#events.frame?.(frame);
+  }
+
+  #isWanted(ms: number): boolean {
+    return this.#second === null || (ms >= this.#second.fromMs && ms <= this.#second.toMs);
+  }
+
+  #passOver({ frame }: PassingMessage): void {
+    this.remarks.add(strangeTime('message'), `message ${frame}`);
+  }
+
+  #begun(exchange: SeenExchange): void {
+    this.#events.begun?.(exchange);
+    if (exchange.name !== '') this.#grouping.begun(exchange);
+  }
+
+  #ended(exchange: SeenExchange): void {
+    this.#exchanges++;
+    if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
+    // A lookup that ends with it is given behind it.
+    this.#events.ended?.(exchange);
+    this.#grouping.ended(exchange);
+  }
+
+  #time(ms: number): void {
+    this.#follow(ms);
+    this.#span(ms);
+  }
+
+  #follow(ms: number): void {
+    // Another capture of the same time, or one that was appended: what is open will not go on.
+    if (ms < this.#nowMs - this.#backMs) {
+      this.end();
+      this.#nowMs = ms;
+    }
+    this.#backMs = BACK_MS;
+    if (ms > this.#nowMs) this.#nowMs = ms;
+  }
+
+  #span(ms: number): void {
+    if (ms < this.#firstMs) this.#firstMs = ms;
+    if (ms > this.#lastMs) this.#lastMs = ms;
+  }
+}
+
+/** Numbers that interfaces of one capture have. */
+const INTERFACES_MAX = 256;
+
+/** A capture that is read beside others, as far as its next packets. */
+class Lane {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #reader: CaptureReader;
+  readonly #order: CaptureOrder;
+  #frames: Frame[] = [];
+  #at = 0;
+  #isOver = false;
+
+  constructor({ chunks, format }: Input, aheadMs: number, port: number, remarks: Remarks) {
+    const copies = new CopiedBytes();
+    this.#chunks = chunks[Symbol.asyncIterator]();
+    this.#order = new CaptureOrder((frame) => {
+      const timeMs = frame.timeMs - aheadMs;
+      this.#frames.push({ ...ownFrame(frame, copies), timeMs, port: port + frame.port });
+    });
+    const take = (frame: Frame, interfaces: number): void => this.#order.take(frame, interfaces);
+    if (format === 'pcapng') {
+      const reader: PcapngReader = new PcapngReader(
+        (frame) => take(frame, reader.interfaces),
+        remarks,
+      );
+      this.#reader = reader;
+    } else this.#reader = new PcapReader((frame) => take(frame, 1), remarks);
+  }
+
+  /** When the next packet passed; Infinity: there is none. */
+  get headMs(): number {
+    return this.#frames[this.#at]?.timeMs ?? Infinity;
+  }
+
+  shift(): Frame {
+    return this.#frames[this.#at++]!;
+  }
+
+  /** Reads on until the next packet is known. */
+  async fill(): Promise<void> {
+    while (!this.#isOver && this.#at >= this.#frames.length) {
+      this.#frames = [];
+      this.#at = 0;
+      const { done, value } = await this.#chunks.next();
+      if (done !== true) this.#reader.push(value);
+      if (done !== true && !this.#reader.broken) continue;
+      this.#isOver = true;
+      this.#reader.end();
+      this.#order.end();
+    }
+  }
+}
+
+function strangeTime(what: string): string {
+  return `the time of a ${what} is far from that of all around it: it was passed over`;
+}

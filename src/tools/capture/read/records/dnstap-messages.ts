@@ -1,0 +1,174 @@
+/**
+ * dnstap messages as queries and replies that passed, so that they are paired like those of
+ * packets.
+ */
+import { MessageError } from '../../../../server/base/protobuf.ts';
+import { oneLine } from '../../../../server/base/visible.ts';
+import {
+  accepts,
+  CONTROL,
+  FrameReader,
+  type ControlFrame,
+} from '../../../../server/wire/frame-stream.ts';
+import {
+  DNSTAP_CONTENT_TYPE,
+  readDnstap,
+  TAP,
+  type Dnstap,
+} from '../../../../server/wire/dnstap.ts';
+import { ReadError } from '../../../../server/wire/reader.ts';
+import type { PassingMessage } from '../packets/dissect.ts';
+import type { Remarks } from '../packets/remarks.ts';
+import { queryOf } from './made-exchange.ts';
+
+const FRAME_MAX = 1024 * 1024;
+/** Queries of which it is known that they were told of by a message of their own. */
+const KNOWN_MAX = 100_000;
+const UNKNOWN = new Uint8Array(16);
+
+/** Takes a Frame Streams file or socket apart. */
+export class DnstapReader {
+  readonly #frames = new FrameReader(FRAME_MAX);
+  readonly #give: (message: PassingMessage) => void;
+  readonly #remarks: Remarks;
+  readonly #answer: (control: ControlFrame) => void;
+  readonly #asked = new Set<string>();
+  #count = 0;
+  #broken = false;
+  #started = false;
+  #stopped = false;
+
+  /**
+   * @param give gets each query and reply
+   * @param answer gets the control frames that a socket's other end wants answered
+   */
+  constructor(
+    give: (message: PassingMessage) => void,
+    remarks: Remarks,
+    answer: (control: ControlFrame) => void = () => undefined,
+  ) {
+    this.#give = give;
+    this.#remarks = remarks;
+    this.#answer = answer;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#broken) return;
+    try {
+      this.#frames.push(bytes);
+      for (let frame = this.#frames.next(); frame !== null; frame = this.#frames.next()) {
+        if (frame instanceof Uint8Array) this.#message(frame);
+        else this.#control(frame);
+        if (this.#broken) return;
+      }
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      this.#broken = true;
+      this.#remarks.add(
+        'what should be a frame of dnstap is none: the rest of the stream was not read',
+        `message ${this.#count + 1}`,
+      );
+    }
+  }
+
+  /** Whether what came is no dnstap, so that nothing more is read. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  end(): void {
+    if (this.#started && !this.#stopped && !this.#broken)
+      this.#remarks.add('the dnstap stream ends without a stop: its end may be missing');
+  }
+
+  #control(control: ControlFrame): void {
+    if (control.type === CONTROL.STOP) this.#stopped = true;
+    if (control.type === CONTROL.START || control.type === CONTROL.READY) {
+      this.#started = true;
+      if (!accepts(control, DNSTAP_CONTENT_TYPE)) {
+        this.#broken = true;
+        this.#remarks.add(
+          `a stream of ${oneLine(control.contentTypes.join(', ').slice(0, 60))}, not of dnstap`,
+        );
+        return;
+      }
+    }
+    this.#answer(control);
+  }
+
+  #message(bytes: Uint8Array): void {
+    this.#count++;
+    let tap: Dnstap;
+    try {
+      tap = readDnstap(Uint8Array.from(bytes));
+    } catch (error) {
+      if (!(error instanceof MessageError)) throw error;
+      this.#remarks.add('a dnstap message is damaged', `message ${this.#count}`);
+      return;
+    }
+    const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${kindOf(tap.type)}`;
+    const isQuery = tap.type % 2 === 1;
+    if (isQuery) {
+      if (tap.queryMessage === null) return;
+      const id = idOf(tap.queryMessage);
+      if (this.#asked.size >= KNOWN_MAX) this.#asked.clear();
+      this.#asked.add(`${key} ${id}`);
+      this.#pass(tap, tap.queryMessage, tap.queryMs ?? 0, false);
+      return;
+    }
+    if (tap.responseMessage === null) return;
+    const repliedMs = tap.responseMs ?? tap.queryMs ?? 0;
+    // Many programs tell of replies only, with the time of the query.
+    if (!this.#asked.delete(`${key} ${idOf(tap.responseMessage)}`)) {
+      const query = tap.queryMessage ?? queryOf(tap.responseMessage);
+      if (query !== null) this.#pass(tap, query, tap.queryMs ?? repliedMs, false);
+    }
+    this.#pass(tap, tap.responseMessage, repliedMs, true);
+  }
+
+  #pass(tap: Dnstap, bytes: Uint8Array, timeMs: number, isReply: boolean): void {
+    if (bytes.length < 12) return;
+    const size = tap.family === 6 ? 16 : 4;
+    const head = new Uint8Array(2 * size);
+    const [first, second] = isReply
+      ? [tap.responseAddress, tap.queryAddress]
+      : [tap.queryAddress, tap.responseAddress];
+    if (first?.length === size) head.set(first);
+    if (second?.length === size) head.set(second, size);
+    const client = tap.queryPort ?? 0;
+    const server = tap.responsePort ?? 53;
+    this.#give({
+      timeMs,
+      frame: this.#count,
+      protocol: tap.protocol === 'udp' || tap.protocol === null ? 'udp' : 'tcp',
+      bytes,
+      start: 0,
+      end: bytes.length,
+      size: bytes.length,
+      family: size === 4 ? 4 : 6,
+      head,
+      addressesAt: 0,
+      sourcePort: isReply ? server : client,
+      targetPort: isReply ? client : server,
+      ttl: 0,
+      // Never a copy, never the same packet with another destination: each has an id of its own.
+      ipId: (this.#count % 0xffff) + 1,
+      port: 0,
+      cut: false,
+    });
+  }
+}
+
+/**
+ * What a query and its response have in common: each kind has an odd number for the one, and the
+ * next for the other.
+ */
+function kindOf(type: number): number {
+  const kind = type + (type % 2);
+  // BIND tells of a client’s query, and of its response as that of an authority.
+  return kind === TAP.AUTH_RESPONSE ? TAP.CLIENT_RESPONSE : kind;
+}
+
+function idOf(message: Uint8Array): number {
+  return message.length < 2 ? -1 : (message[0]! << 8) | message[1]!;
+}

@@ -1,0 +1,111 @@
+/**
+ * One line of a log without what collectors put around it: `kubectl logs --timestamps --prefix`,
+ * stern, the container runtimes' files, docker's JSON, Loki, journald, klog.
+ */
+import { asObject, text as textIn, type JsonObject } from '../../../../server/base/json-object.ts';
+
+/** A line as the server wrote it. */
+export interface LogLine {
+  /** From its level on (`[ERROR] plugin/…`), where it has one. */
+  readonly text: string;
+  /** As something before it says, milliseconds since 1970; null: nothing does. */
+  readonly timeMs: number | null;
+  /** The pod that something before it names; empty: nothing does. */
+  readonly pod: string;
+}
+
+/** The level of CoreDNS and ndots. It begins the line, or something put there stands before it. */
+const LEVEL = /(?:^|[\s"}])(?=\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
+const STAMP =
+  /(?<![\w.])(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(?=[\s\]}"]|$)/;
+/** `[pod/coredns-7d4/coredns]`, `coredns-7d4-x2 coredns`, `pod="coredns-7d4"`. */
+const POD =
+  /\[pod\/([\w.-]{1,253})\/|\bpod="?([\w.-]{1,253})"?|(?:^|\s)((?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200})(?=\s)/;
+/** What begins a line that has no level, each part once or more. */
+const AROUND =
+  /^(?:\[pod\/\S{1,300}\]\s+|\d{4}-\d\d-\d\d[T ]\S{8,35}\s+|std(?:out|err)\s+[FP]\s+|\{[^{}]{1,2000}\}\s+|(?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200}\s+[\w.-]{1,63}\s+)+/;
+/** Where collectors keep the line, and its time. */
+const LINES = ['log', 'line', 'message', 'msg', 'MESSAGE', 'textPayload', 'content', '_line'];
+const TIMES = ['time', 'timestamp', 'ts', '@timestamp', '_time', 'date'];
+/** More before a level is not what a collector puts there. */
+const BEFORE_MAX = 2000;
+
+/** The line without what is around it. */
+export function logLine(raw: string): LogLine {
+  const object = raw.startsWith('{') ? objectOf(raw) : null;
+  if (object !== null) return ofObject(object);
+  const at = LEVEL.exec(raw);
+  if (at === null || at.index > BEFORE_MAX) {
+    const around = AROUND.exec(raw)?.[0] ?? '';
+    return { text: raw.slice(around.length), ...said(around) };
+  }
+  const start = at.index + at[0].length;
+  return { text: raw.slice(start), ...said(raw.slice(0, start)) };
+}
+
+/** What stands before a line says when it was written, and by which pod. */
+function said(before: string): Pick<LogLine, 'timeMs' | 'pod'> {
+  if (before === '') return { timeMs: null, pod: '' };
+  const pod = POD.exec(before);
+  return {
+    timeMs: timeOf(STAMP.exec(before)?.[1]),
+    pod: pod?.[1] ?? pod?.[2] ?? pod?.[3] ?? '',
+  };
+}
+
+function objectOf(raw: string): JsonObject | null {
+  try {
+    return asObject(JSON.parse(raw));
+  } catch {
+    return null;
+  }
+}
+
+/** A collector's object with the line in it, or one of a server that logs objects. */
+function ofObject(object: JsonObject): LogLine {
+  const line = LINES.map((key) => textIn(object, key)).find((each) => each !== '') ?? '';
+  const inner = logLine(line.trimEnd().slice(0, 8192));
+  const stamp = TIMES.map((key) => object[key]).find((each) => each !== undefined);
+  const level = textIn(object, 'level').toUpperCase();
+  const plugin = textIn(object, 'plugin');
+  const isBare = level !== '' && !inner.text.startsWith('[');
+  const by = plugin === '' || inner.text.startsWith('plugin/') ? '' : `plugin/${plugin}: `;
+  const error = textIn(object, 'error') || textIn(object, 'err');
+  const more = error === '' || inner.text.includes(error) ? '' : `: ${error}`;
+  return {
+    text: isBare
+      ? `[${level === 'WARN' ? 'WARNING' : level}] ${by}${inner.text}${more}`
+      : inner.text,
+    timeMs: inner.timeMs ?? timeOf(stamp),
+    pod: inner.pod || podOf(object),
+  };
+}
+
+function podOf(object: JsonObject): string {
+  for (const place of [object, object['labels'], object['kubernetes'], object['stream']]) {
+    const found = asObject(place);
+    const name = textIn(found, 'pod') || textIn(found, 'pod_name') || textIn(found, 'podName');
+    if (name !== '') return name;
+  }
+  return '';
+}
+
+/** Text as ISO 8601 has it, or a number since 1970, in seconds or smaller units. */
+function timeOf(stamp: unknown): number | null {
+  if (
+    typeof stamp === 'number' ||
+    (typeof stamp === 'string' && /^\d{10,19}(?:\.\d+)?$/.test(stamp))
+  ) {
+    let ms = Number(stamp);
+    while (ms > 1e14) ms /= 1000;
+    return ms < 1e11 ? ms * 1000 : ms;
+  }
+  if (typeof stamp !== 'string') return null;
+  const text = stamp.replace(' ', 'T').replace(',', '.');
+  // Without a zone it is most likely UTC, as containers have it.
+  const ms = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  if (Number.isNaN(ms)) return null;
+  // Date.parse stops at milliseconds.
+  const fraction = /\.\d{3}(\d{1,6})/.exec(text)?.[1];
+  return ms + (fraction === undefined ? 0 : Number(`0.${fraction}`));
+}

@@ -1,0 +1,235 @@
+/**
+ * Query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without what
+ * `kubectl logs --timestamps`, the container runtime or a log collector put before each line.
+ */
+import { parseDuration } from '../../../../server/base/duration.ts';
+import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../../../server/wire/iana.ts';
+import { NameError } from '../../../../server/wire/name.ts';
+import type { SeenExchange } from '../../pair/seen-exchange.ts';
+import type { Remarks } from '../packets/remarks.ts';
+import { hasControls } from '../../../../server/base/binary-text.ts';
+import { logLine, type LogLine } from './log-line.ts';
+import { madeExchange } from './made-exchange.ts';
+
+/** An upstream that did not answer, as plugin errors has it. */
+export interface LoggedFailure {
+  readonly name: string;
+  readonly type: string;
+  /** Address and port of the upstream; empty where the line names none. */
+  readonly upstream: string;
+  readonly text: string;
+  readonly line: number;
+  /** When it was written, milliseconds since 1970; null: the log has no times. */
+  readonly timeMs: number | null;
+  /** The pod that wrote it; empty: the log names none. */
+  readonly pod: string;
+}
+
+/** Who is told of what a log holds. */
+export interface LogEvents {
+  exchange(exchange: SeenExchange): void;
+  failure(failure: LoggedFailure): void;
+  /** A line that is something else, without what stands around it. */
+  other(line: LogLine, number: number): void;
+  /** A line of a text that is no log: lists of names are such texts. */
+  entry(line: string, number: number): void;
+}
+
+/** What follows the client and ` - `. */
+const QUERY =
+  /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
+/**
+ * An address, with the zone of a link where it has one. Whatever else it may be is shown on
+ * terminals, and is no address.
+ */
+const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
+/** Many at once: `12 errors like '…' occurred in last 30s`. */
+const CONSOLIDATED = /plugin\/errors: \d{1,12} errors like '/;
+const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
+const UPSTREAM =
+  /(?:->|\bdial \w{1,8} |https:\/\/)(\[[^\]\s]{1,60}\]:\d{1,5}|[^\s>"/[\]]{1,80}?:\d{1,5})(?![\d.])/;
+/** What plugin slowlog writes of a query besides. */
+const SLOW = 'plugin/slowlog:';
+/**
+ * What a server writes and no list of names holds: its own version at its start, and a level before
+ * whatever it says.
+ */
+const SAID =
+  /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
+/**
+ * A server names its listeners before it says anything else: so many lines are looked at before a
+ * text is taken for a list.
+ */
+const UNDECIDED_MAX = 256;
+/** Longer lines are of no query log. */
+const LINE_MAX = 8192;
+/** Bytes of lines that are too long or not text, after which no log is expected any more. */
+const NOISE_MAX = 16 * 1024 * 1024;
+
+const flagBits: Readonly<Record<string, number>> = {
+  qr: FLAG.QR,
+  aa: FLAG.AA,
+  tc: FLAG.TC,
+  rd: FLAG.RD,
+  ra: FLAG.RA,
+  ad: FLAG.AD,
+  cd: FLAG.CD,
+};
+
+/** What is remarked upon of a log without times. */
+export const noTimesRemark =
+  'the log has no times, so that nothing can be said of when and how fast (kubectl logs --timestamps)';
+
+/** Takes the text of a log apart, line by line. */
+export class QueryLogReader {
+  readonly #events: LogEvents;
+  readonly #remarks: Remarks;
+  #rest = '';
+  #line = 0;
+  #lastMs = 0;
+  #timed = false;
+  #noise = 0;
+  #isLog = false;
+  /** Lines before it shows what the text is; null: it has shown. */
+  #undecided: { readonly line: string; readonly number: number }[] | null = [];
+
+  constructor(events: LogEvents, remarks: Remarks) {
+    this.#events = events;
+    this.#remarks = remarks;
+  }
+
+  /** Whether there was so much that is no text that the rest is not read. */
+  get broken(): boolean {
+    return this.#noise > NOISE_MAX;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.broken) return;
+    const text = this.#rest + Buffer.from(bytes).toString('latin1');
+    let at = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
+      this.#take(text.slice(at, end));
+      at = end + 1;
+    }
+    this.#rest = text.slice(at);
+    if (this.#rest.length <= LINE_MAX) return;
+    this.#remarks.add('a line is too long for a log', `line ${this.#line + 1}`);
+    this.#takeNoise(this.#rest.length - LINE_MAX);
+    this.#rest = this.#rest.slice(0, LINE_MAX);
+  }
+
+  end(): void {
+    if (this.#rest !== '') this.#take(this.#rest);
+    this.#rest = '';
+    this.#decide();
+  }
+
+  #take(raw: string): void {
+    this.#line++;
+    if (raw.length > LINE_MAX) return this.#takeNoise(raw.length);
+    const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const line = logLine(whole);
+    const { text: said, timeMs, pod } = line;
+    if (this.#query(said, timeMs)) return this.#takeAsLog();
+    const failure = CONSOLIDATED.test(said) ? null : FAILURE.exec(said);
+    if (failure === null) {
+      if (hasControls(whole)) this.#takeNoise(whole.length);
+      if (whole !== '') this.#other(line, whole);
+      return;
+    }
+    this.#takeAsLog();
+    const [, name = '', type = '', text = ''] = failure;
+    const upstream = UPSTREAM.exec(text)?.[1] ?? '';
+    this.#events.failure({ name, type, upstream, text, line: this.#line, timeMs, pod });
+  }
+
+  #other(read: LogLine, line: string): void {
+    this.#events.other(read, this.#line);
+    if (!line.startsWith('#') && SAID.test(read.text)) this.#takeAsLog();
+    if (this.#isLog) return;
+    if (this.#undecided === null) return this.#events.entry(line, this.#line);
+    this.#undecided.push({ line, number: this.#line });
+    if (this.#undecided.length === UNDECIDED_MAX) this.#decide();
+  }
+
+  /** What stood before it was a log's, too. */
+  #takeAsLog(): void {
+    this.#isLog = true;
+    this.#undecided = null;
+  }
+
+  /** Nothing has shown that the text is a log. */
+  #decide(): void {
+    const lines = this.#undecided ?? [];
+    this.#undecided = null;
+    for (const { line, number } of lines) this.#events.entry(line, number);
+  }
+
+  #takeNoise(size: number): void {
+    const before = this.broken;
+    this.#noise += size;
+    if (this.broken && !before)
+      this.#remarks.add(
+        'more than 16 MiB are no text: the rest was not read',
+        `line ${this.#line + 1}`,
+      );
+  }
+
+  /** @returns false if the line is of no query */
+  #query(line: string, timeMs: number | null): boolean {
+    const middle = line.indexOf(' - ');
+    if (middle < 0) return false;
+    const before = line.lastIndexOf(' ', middle - 1);
+    // The query has its own line, or `log` is not wanted.
+    if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
+    const who = CLIENT.exec(line.slice(before + 1, middle));
+    const parts = QUERY.exec(line.slice(middle + 3));
+    if (who === null || parts === null) return false;
+    const [, address = '', port] = who;
+    const [, id, type = '', name = '', protocol, , size, rcode = '', flags = '', took = ''] = parts;
+    const tookMs = parseDuration(took) ?? 0;
+    const number = typeNumber(type);
+    if (number === null) {
+      this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
+      return true;
+    }
+    const repliedMs = this.#time(timeMs, tookMs);
+    let exchange: SeenExchange;
+    try {
+      exchange = madeExchange({
+        client: { address, port: Number(port) },
+        server: { address: '', port: 53 },
+        protocol: protocol === 'tcp' ? 'tcp' : 'udp',
+        id: Number(id) & 0xffff,
+        name,
+        type: number,
+        class: 1,
+        udpSize: Number(size),
+        sentMs: repliedMs - tookMs,
+        repliedMs,
+        rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
+        flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
+        logged: timeMs === null ? 'without times' : 'with times',
+        line: this.#line,
+      });
+    } catch (error) {
+      if (!(error instanceof NameError)) throw error;
+      this.#remarks.add('a logged name is none', `line ${this.#line}`);
+      return true;
+    }
+    // Outside: what goes wrong with whoever hears of it is no fault of the log.
+    this.#events.exchange(exchange);
+    return true;
+  }
+
+  /** A line is written when the reply leaves. Without times, lines follow one another. */
+  #time(ms: number | null, tookMs: number): number {
+    if (ms === null) {
+      if (!this.#timed) this.#remarks.add(noTimesRemark);
+      this.#timed = true;
+      return (this.#lastMs += Math.max(tookMs, 0.001));
+    }
+    this.#timed = true;
+    return (this.#lastMs = ms);
+  }
+}

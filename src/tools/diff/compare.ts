@@ -1,0 +1,206 @@
+/** Two configurations side by side: which answers differ, gathered into classes of the same change. */
+import { TYPE } from '../../server/wire/iana.ts';
+import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
+
+/** What differs, from what matters most: the answer itself, who was asked for it, how long it is kept (and the flags). */
+export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
+
+/** From the worst down. */
+export const differences: readonly DifferenceKind[] = ['answers', 'upstreams', 'ttls'];
+
+/** A configuration that can be asked. */
+export interface ServedConfiguration {
+  ask(question: DiffQuestion): Promise<QueryOutcome>;
+  /** Lets time pass, milliseconds. */
+  pass(ms: number): Promise<void>;
+  /** Upstreams fall silent, or speak again. */
+  silence(silent: boolean): void;
+  /** What is not compared of it, and why. */
+  readonly left: readonly string[];
+}
+
+/** When a question was asked. */
+export type AskingMoment =
+  /** For the first time. */
+  | 'first'
+  /** A second later: what a cache makes of it. */
+  | 'again'
+  /** When its time is over. */
+  | 'later'
+  /** When its time is over, and all upstreams are silent. */
+  | 'stale';
+
+/** One question whose answers differ. */
+export interface Witness {
+  readonly question: DiffQuestion;
+  readonly moment: AskingMoment;
+  readonly before: QueryOutcome;
+  readonly after: QueryOutcome;
+  readonly kind: DifferenceKind;
+}
+
+/** Witnesses of the same change. */
+export interface ChangeClass {
+  readonly kind: DifferenceKind;
+  /** The simplest one. */
+  readonly witness: Witness;
+  readonly count: number;
+  /** Some names, the shortest first. */
+  readonly names: readonly string[];
+}
+
+/** What a comparison came to. */
+export interface Comparison {
+  readonly questions: number;
+  readonly same: number;
+  readonly classes: readonly ChangeClass[];
+  /** What was left out of one side or both. */
+  readonly left: readonly string[];
+}
+
+/** Time that has to pass until a name with a short TTL is over, milliseconds. */
+const STALE_MS = 60_000;
+
+/**
+ * Asks both sides everything: once, once again a little later, and some names a minute later, with upstreams and without.
+ * @param rounds `againMs`: how much later the second time is; `later: false`: no minutes pass; `progress` hears of each question before it
+ * is asked, which it is of how many, counted from 1
+ */
+export async function compare(
+  before: ServedConfiguration,
+  after: ServedConfiguration,
+  questions: readonly DiffQuestion[],
+  rounds: {
+    readonly againMs?: number;
+    readonly later?: boolean;
+    readonly progress?: (at: number, of: number, moment: AskingMoment) => void;
+  } = {},
+): Promise<Comparison> {
+  const { againMs = 1000, later = true, progress } = rounds;
+  const found = new Map<DiffQuestion, Witness>();
+  const round = async (asked: readonly DiffQuestion[], moment: AskingMoment): Promise<void> => {
+    for (const [index, question] of asked.entries()) {
+      progress?.(index + 1, asked.length, moment);
+      const [a, b] = [await before.ask(question), await after.ask(question)];
+      const kind = differenceOf(a, b);
+      if (kind === null) continue;
+      // One question is one witness, of the worst that shows.
+      const known = found.get(question);
+      if (known !== undefined && differences.indexOf(known.kind) <= differences.indexOf(kind))
+        continue;
+      found.set(question, { question, moment, before: a, after: b, kind });
+    }
+  };
+  const pass = (ms: number): Promise<unknown> => Promise.all([before.pass(ms), after.pass(ms)]);
+  await round(questions, 'first');
+  await pass(againMs);
+  await round(questions, 'again');
+  if (later) {
+    const short = questions.filter(({ name, type }) => name.startsWith('short-') && type === 1);
+    await pass(STALE_MS);
+    await round(short, 'later');
+    await pass(STALE_MS);
+    for (const side of [before, after]) side.silence(true);
+    await round(short, 'stale');
+    for (const side of [before, after]) side.silence(false);
+  }
+  return {
+    questions: questions.length,
+    same: questions.length - found.size,
+    classes: classesOf([...found.values()]),
+    left: [...new Set([...before.left, ...after.left])],
+  };
+}
+
+/** What differs most; null: nothing that a client or an upstream would notice. */
+function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
+  const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
+    const isCut = flags.includes('tc');
+    // What fits into a reply that is cut is chance.
+    const records = isCut ? [] : contents([answer, authority, additional], dataText);
+    return JSON.stringify([rcode, isCut, records]);
+  };
+  if (plain(before) !== plain(after)) return 'answers';
+  const upstreams = ({ upstreams: list, asked }: QueryOutcome): string =>
+    JSON.stringify([list, asked]);
+  if (upstreams(before) !== upstreams(after)) return 'upstreams';
+  const details = ({ flags, answer, authority, additional }: QueryOutcome): string =>
+    JSON.stringify([
+      flags,
+      flags.includes('tc') ? [] : contents([answer, authority, additional], ttlText),
+    ]);
+  return details(before) === details(after) ? null : 'ttls';
+}
+
+/** The last number of SOA is the TTL of denials (RFC 2308 section 4). */
+const dataText = ({ name, type, data }: PrintedRecord): string =>
+  `${name} ${type} ${type === 'SOA' ? data.replace(/ \d+$/, '') : data}`;
+const ttlText = ({ name, ttl, type, data }: PrintedRecord): string =>
+  `${name} ${ttl} ${type} ${data}`;
+
+/** The order of records means nothing: servers shuffle them. */
+function contents(
+  sections: readonly (readonly PrintedRecord[])[],
+  print: (record: PrintedRecord) => string,
+): readonly string[][] {
+  return sections.map((list) => list.map(print).toSorted());
+}
+
+/** Names of a class that a report shows. */
+const NAMES_MAX = 5;
+
+function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
+  const groups = new Map<string, Witness[]>();
+  for (const witness of witnesses) {
+    const key = signature(witness);
+    groups.set(key, [...(groups.get(key) ?? []), witness]);
+  }
+  // An address says most, and the shortest name.
+  const size = ({ question: { name, type } }: Witness): number =>
+    (isAddress(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
+  return [...groups.values()]
+    .map((group): ChangeClass => {
+      const sorted = group.toSorted((a, b) => size(a) - size(b));
+      const names = [...new Set(sorted.map(({ question }) => question.name))];
+      return {
+        kind: sorted[0]!.kind,
+        witness: sorted[0]!,
+        count: group.length,
+        names: names.slice(0, NAMES_MAX),
+      };
+    })
+    .toSorted(
+      (a, b) =>
+        differences.indexOf(a.kind) - differences.indexOf(b.kind) ||
+        weight(b.witness) - weight(a.witness) ||
+        b.count - a.count,
+    );
+}
+
+/**
+ * How much a loss hurts: an address that the server knew itself, of a service say, most; then other
+ * records of its own. What upstreams answer is made up.
+ */
+function weight({ question, before: { answer, upstreams } }: Witness): number {
+  if (answer.length === 0 || upstreams.length > 0) return 0;
+  return isAddress(question.type) ? 2 : 1;
+}
+
+const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
+
+/** What witnesses of one change have in common. */
+function signature({ kind, moment, before, after }: Witness): string {
+  const by = ({ block, plugin }: QueryOutcome): readonly string[] => [block, plugin];
+  const shape = (outcome: QueryOutcome): readonly unknown[] => {
+    switch (kind) {
+      case 'answers':
+        // A name that has an address, and one that has none, are not the same loss.
+        return [...by(outcome), outcome.rcode, outcome.answer.length > 0];
+      case 'upstreams':
+        return by(outcome);
+      case 'ttls':
+        return by(outcome);
+    }
+  };
+  return JSON.stringify([kind, moment === 'stale', shape(before), shape(after)]);
+}

@@ -1,0 +1,146 @@
+/**
+ * A Corefile as it is served for a comparison: what reaches out of the process is replaced by what stands for it. Upstreams have
+ * addresses of their own, so that it shows which was asked; Kubernetes objects come from one folder for both sides.
+ */
+import { isIP, parseAddress } from '../../server/base/ip.ts';
+import type {
+  Corefile,
+  Directive,
+  Key,
+  Property,
+  ServerBlock,
+  Token,
+} from '../../server/corefile/tree.ts';
+import { splitScheme } from '../../server/corefile/zones.ts';
+import { hashBytes } from './name-hash.ts';
+
+/** A Corefile that can be served in this process. */
+export interface PreparedCorefile {
+  readonly corefile: Corefile;
+  /** By address: how the Corefile spells the upstreams of the forward lines that name it. */
+  readonly upstreams: ReadonlyMap<string, readonly string[]>;
+  /** What is not compared, and why. */
+  readonly left: readonly string[];
+}
+
+/** Directives that need the world, by why they are left out. */
+const beyond: Readonly<Record<string, string>> = {
+  etcd: 'its records are in etcd',
+  secondary: 'its zones are on other servers',
+  dnstap: '',
+  on: '',
+  tls: '',
+  geoip: 'its database is not read',
+  quic: '',
+  https3: '',
+  route53: 'its records are in a cloud',
+  azure: 'its records are in a cloud',
+  clouddns: 'its records are in a cloud',
+  nomad: 'its records are in Nomad',
+};
+
+/** Properties that say how to reach something. */
+const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
+  kubernetes: new Set([
+    'endpoint',
+    'tls',
+    'kubeconfig',
+    'snapshot',
+    'manifests',
+    'startup_timeout',
+  ]),
+  forward: new Set(['tls', 'resolver', 'source_address', 'tls_servername']),
+};
+
+/** @param manifests the folder of objects for both sides */
+export function prepare(corefile: Corefile, manifests: string): PreparedCorefile {
+  const upstreams = new Map<string, readonly string[]>();
+  const left = new Set<string>();
+  const blocks = corefile.blocks.map((block): ServerBlock => ({
+    ...block,
+    keys: block.keys.map(plainKey),
+    directives: block.directives.flatMap((directive) => {
+      const why = Object.hasOwn(beyond, directive.name) ? beyond[directive.name]! : null;
+      if (why !== null) {
+        if (why !== '') left.add(`${directive.name}: ${why}`);
+        return [];
+      }
+      return [rewritten(directive, manifests, upstreams)];
+    }),
+  }));
+  return { corefile: { ...corefile, blocks }, upstreams, left: [...left] };
+}
+
+/** Answers do not depend on the transport. */
+function plainKey(key: Key): Key {
+  return { ...key, scheme: 'dns' };
+}
+
+function rewritten(
+  directive: Directive,
+  manifests: string,
+  upstreams: Map<string, readonly string[]>,
+): Directive {
+  const { name, at, args } = directive;
+  const block = withoutReaching(directive);
+  const word = wordAt(at);
+  switch (name) {
+    case 'kubernetes':
+      return withObjects(directive, manifests);
+    case 'forward':
+    case 'proxy': {
+      const [from, ...to] = args;
+      const spelled = to.map(({ text }) => text);
+      const addresses = to.map(({ text }) => upstreamAddress(text));
+      for (const address of addresses) {
+        const known = upstreams.get(address) ?? [];
+        upstreams.set(address, [...new Set([...known, ...spelled])].toSorted());
+      }
+      const words = [...new Set(addresses)].map(word);
+      return { ...directive, block, args: from === undefined ? words : [from, ...words] };
+    }
+    case 'bind':
+      return {
+        ...directive,
+        args: args.map((token) => ({ ...token, text: bindAddress(token.text) })),
+      };
+    default:
+      return { ...directive, block };
+  }
+}
+
+/** A `kubernetes` directive whose objects are those of a folder or file, whatever cluster it names. */
+export function withObjects(directive: Directive, manifests: string): Directive {
+  const word = wordAt(directive.at);
+  const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };
+  return { ...directive, block: [line, ...(withoutReaching(directive) ?? [])] };
+}
+
+function withoutReaching({ name, block }: Directive): Directive['block'] {
+  const away = reaching[name];
+  return block?.filter((line) => away?.has(line.name.text) !== true) ?? null;
+}
+
+function wordAt({ place }: Token): (text: string) => Token {
+  return (text) => ({ text, place, quoted: false });
+}
+
+/**
+ * The address that stands for an upstream. It is the upstream's own, or one that its spelling gives, because another port is
+ * another server.
+ */
+function upstreamAddress(text: string): string {
+  const { scheme, rest } = splitScheme(text);
+  const [bare = ''] = rest.split('%');
+  const whole = parseAddress(bare) === null ? (/^\[?([^\]]*)\]?:53$/.exec(bare)?.[1] ?? '') : bare;
+  if (scheme === 'dns' && parseAddress(whole) !== null) return whole;
+  const [a, b] = hashBytes(text);
+  return `198.51.${a === 100 ? 101 : a}.${b}`;
+}
+
+/** An interface has no address on this machine: one that its name gives stands for it. */
+function bindAddress(text: string): string {
+  if (isIP(text.split('%')[0]!) !== 0) return text;
+  const [a, b] = hashBytes(text);
+  return `203.0.${a}.${b}`;
+}

@@ -1,0 +1,138 @@
+/** What stands for all upstreams: answers that depend on the name and type alone, so that a changed answer is a changed path. */
+import { hashBytes } from './name-hash.ts';
+import { FLAG, TYPE } from '../../server/wire/iana.ts';
+import { writeMessage, type DnsRecord } from '../../server/wire/message.ts';
+
+/** Longer than any usual bound of a cache, so that bounds show. */
+const TTL_SECONDS = 7200;
+/** A name that begins with this is answered with a short TTL. */
+const SHORT_SECONDS = 20;
+
+/** Beginnings of names that upstreams answer in another way than with records. */
+export const marks: {
+  readonly nxdomain: 'nx-';
+  readonly nodata: 'nodata-';
+  readonly servfail: 'servfail-';
+  readonly refused: 'refused-';
+  readonly onlyIPv4: 'v4-';
+  readonly large: 'large-';
+  readonly alias: 'alias-';
+  readonly short: 'short-';
+  /** An alias of what stands behind it. */
+  readonly to: 'to-';
+} = {
+  nxdomain: 'nx-',
+  nodata: 'nodata-',
+  servfail: 'servfail-',
+  refused: 'refused-',
+  onlyIPv4: 'v4-',
+  large: 'large-',
+  alias: 'alias-',
+  short: 'short-',
+  to: 'to-',
+};
+
+/** Types, of those for private use, that upstreams fail to answer for every name: SERVFAIL and REFUSED. NXDOMAIN is of a name. */
+export const failingTypes: ReadonlyMap<number, number> = new Map([
+  [65_282, 2],
+  [65_283, 5],
+]);
+
+/**
+ * The reply of an upstream to a question.
+ * @param room the largest message that it may send; a longer one is cut, with TC
+ */
+export function scriptedReply(
+  question: {
+    readonly id: number;
+    readonly name: string;
+    readonly type: number;
+    readonly class: number;
+  },
+  room: number,
+): Uint8Array {
+  const name = question.name.toLowerCase();
+  const rcode =
+    failingTypes.get(question.type) ??
+    (name.startsWith(marks.nxdomain)
+      ? 3
+      : name.startsWith(marks.servfail)
+        ? 2
+        : name.startsWith(marks.refused)
+          ? 5
+          : 0);
+  const answer = rcode === 0 ? recordsOf(question.name, name, question.type) : [];
+  const ttl = name.startsWith(marks.short) ? SHORT_SECONDS : TTL_SECONDS;
+  const authority = answer.length === 0 && (rcode === 0 || rcode === 3) ? [soaOf(name)] : [];
+  const message = (records: readonly DnsRecord[], tc: number): Uint8Array =>
+    writeMessage({
+      id: question.id,
+      flags: FLAG.QR | FLAG.RD | FLAG.RA | tc,
+      rcode,
+      question: [{ name: question.name, type: question.type, class: question.class }],
+      answer: records.map((record) => ({ ...record, ttl })),
+      authority: tc === 0 ? authority : [],
+      additional: [],
+      edns: null,
+    });
+  const whole = message(answer, 0);
+  return whole.length <= room ? whole : message([], FLAG.TC);
+}
+
+function recordsOf(owner: string, name: string, type: number): DnsRecord[] {
+  const record = (kind: number, data: object, of = owner): DnsRecord => ({
+    name: of,
+    type: kind,
+    class: 1,
+    ttl: TTL_SECONDS,
+    data,
+  });
+  if (name.startsWith(marks.nodata)) return [];
+  if (name.startsWith(marks.alias) && type !== TYPE.CNAME) {
+    const target = 'target.example.net.';
+    const rest = recordsOf(target, target, type);
+    return [record(TYPE.CNAME, { target }), ...rest];
+  }
+  if (name.startsWith(marks.to) && type !== TYPE.CNAME) {
+    const target = name.slice(marks.to.length);
+    return [record(TYPE.CNAME, { target }), ...recordsOf(target, target, type)];
+  }
+  const hash = hashBytes(name);
+  const [a, b] = hash;
+  switch (type) {
+    case TYPE.A: {
+      const count = name.startsWith(marks.large) ? 60 : 1;
+      return Array.from({ length: count }, (_, index) =>
+        record(TYPE.A, { address: `198.18.${a}.${(b + index) & 255}` }),
+      );
+    }
+    case TYPE.AAAA:
+      return name.startsWith(marks.onlyIPv4)
+        ? []
+        : [record(TYPE.AAAA, { address: `2001:db8::${(a * 256 + b + 1).toString(16)}` })];
+    case TYPE.PTR:
+      return [record(TYPE.PTR, { target: `host-${a}-${b}.example.net.` })];
+    default:
+      return [];
+  }
+}
+
+function soaOf(name: string): DnsRecord {
+  const labels = name.split('.');
+  const zone = labels.length > 3 ? labels.slice(-3).join('.') : name;
+  return {
+    name: zone === '' ? '.' : zone,
+    type: TYPE.SOA,
+    class: 1,
+    ttl: TTL_SECONDS,
+    data: {
+      mname: 'ns.example.net.',
+      rname: 'hostmaster.example.net.',
+      serial: 1,
+      refresh: 7200,
+      retry: 900,
+      expire: 86_400,
+      minimum: TTL_SECONDS,
+    },
+  };
+}

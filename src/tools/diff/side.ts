@@ -1,0 +1,243 @@
+/** One of the two configurations, served in this process in virtual time, and asked. */
+import { parseAddress } from '../../server/base/ip.ts';
+import { systemClock } from '../../server/base/clock.ts';
+import { makeLog } from '../../server/base/log.ts';
+import { Problems, type Problem } from '../../server/base/problem.ts';
+import { seededRandom } from '../../server/base/random.ts';
+import { VirtualClock } from '../../server/base/virtual-clock.ts';
+import type { ParseOutput } from '../../server/corefile/parse.ts';
+import type { Syntax } from '../../server/corefile/syntax.ts';
+import { promisedUpstream, type Network } from '../../server/transport/network.ts';
+import { ExchangeError } from '../../server/transport/upstream/upstream-exchange.ts';
+import type { Plugin } from '../../server/engine/contract/plugin.ts';
+import { within } from '../../server/engine/control/time-limit.ts';
+import { EmbeddedServer } from '../../server/engine/embedded.ts';
+import { rcodeName, typeName } from '../../server/wire/iana.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../../server/wire/message.ts';
+import { printName } from '../../server/wire/name.ts';
+import { flagNames, printData } from '../../server/wire/print.ts';
+import type { ServedConfiguration } from './compare.ts';
+import { prepare, type PreparedCorefile } from './prepare.ts';
+import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
+import { scriptedReply } from './script.ts';
+
+/** What a side is made of. */
+export interface SideParts {
+  /** As messages name it. */
+  readonly file: string;
+  /** Base of relative paths. */
+  readonly folder: string;
+  /** Folder of Kubernetes objects. */
+  readonly manifests: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
+  /** Parses the Corefile. */
+  readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
+}
+
+/** How long reading objects may take, milliseconds of real time. */
+const READING_MS = 10_000;
+
+/** A server of one side. */
+export class Side implements ServedConfiguration {
+  readonly #clock: VirtualClock = new VirtualClock();
+  readonly #embedded: EmbeddedServer;
+  readonly #path: { block: string; plugin: string } = { block: '', plugin: '' };
+  readonly #asked: string[] = [];
+  /** By block, name and type; a denial holds for all types. */
+  readonly #origins = new Map<string, string>();
+  #prepared: PreparedCorefile | null = null;
+  #silent = false;
+
+  constructor(parts: SideParts) {
+    this.#embedded = new EmbeddedServer({
+      plugins: async (names) => (await parts.plugins(names)).map((each) => this.#watched(each)),
+      clock: this.#clock,
+      random: seededRandom(1),
+      log: makeLog(() => {}),
+      env: parts.env,
+      folder: parts.folder,
+      load: (syntaxes) => {
+        const output = parts.load(syntaxes);
+        this.#prepared = prepare(output.corefile, parts.manifests);
+        return { ...output, corefile: this.#prepared.corefile };
+      },
+      network: this.#upstreams(),
+      operational: false,
+      onFatal: () => {},
+    });
+  }
+
+  /** Starts it. @returns the problems of a configuration that cannot be served; empty: it serves */
+  async start(): Promise<readonly Problem[]> {
+    const started = this.#embedded.start().then(
+      () => [],
+      (error: unknown) => {
+        if (error instanceof Problems) return error.problems;
+        throw error;
+      },
+    );
+    // Objects are read in real time, while the clock stands still.
+    await within(systemClock, READING_MS, started);
+    return this.#clock.run(started);
+  }
+
+  stop(): Promise<void> {
+    return this.#clock.run(this.#embedded.stop());
+  }
+
+  /** What is not compared of this side. */
+  get left(): readonly string[] {
+    return this.#prepared?.left ?? [];
+  }
+
+  /** Addresses and ports that it listens at. */
+  get places(): readonly { readonly address: string; readonly port: number }[] {
+    return this.#embedded.open.map(({ address, port }) => ({ address: named(address), port }));
+  }
+
+  /** Upstreams fall silent, or speak again. */
+  silence(silent: boolean): void {
+    this.#silent = silent;
+  }
+
+  /** Lets virtual time pass. */
+  pass(ms: number): Promise<void> {
+    return this.#clock.advance(ms);
+  }
+
+  /** Asks it once. */
+  async ask(question: DiffQuestion): Promise<QueryOutcome> {
+    const { address, port, client, proto } = question;
+    const open = this.#embedded.open.filter((each) => each.port === port);
+    const place =
+      open.find((each) => named(each.address) === address) ??
+      open.find((each) => named(each.address) === '');
+    if (place === undefined) return { ...nothing, rcode: 'no server' };
+    this.#path.block = '';
+    this.#path.plugin = '';
+    this.#asked.length = 0;
+    const sender = {
+      proto,
+      address: parseAddress(client)!,
+      port: 40_000,
+      local: address === '' ? '10.96.0.10' : address,
+      localPort: port,
+    };
+    const reply = await this.#clock.run(
+      this.#embedded.exchange(bytesOf(question), sender, place.server),
+    );
+    const upstreams = [
+      ...new Set(this.#asked.flatMap((host) => this.#prepared?.upstreams.get(host) ?? [host])),
+    ];
+    const seen = {
+      upstreams: upstreams.toSorted(),
+      asked: new Set(this.#asked).size,
+      block: this.#path.block,
+      plugin: this.#answerer(question),
+    };
+    if (reply === null) return { ...nothing, ...seen, rcode: 'silence' };
+    const message = readMessage(reply);
+    const records = (section: readonly DnsRecord[]): readonly PrintedRecord[] =>
+      section.map((record) => ({
+        name: record.name,
+        type: typeName(record.type),
+        ttl: record.ttl,
+        data: printData(record.type, record.data),
+      }));
+    return {
+      ...seen,
+      rcode: rcodeName(message.rcode),
+      flags: flagNames(message.flags).filter((flag) => counted.has(flag)),
+      answer: records(message.answer),
+      authority: records(message.authority),
+      additional: records(message.additional),
+    };
+  }
+
+  /** The plugin that answered, or that had answered what the cache holds. */
+  #answerer({ name, type }: DiffQuestion): string {
+    const { block, plugin } = this.#path;
+    const keys = [`${block} ${name} ${type}`, `${block} ${name}`];
+    if (plugin === 'cache')
+      return keys.map((key) => this.#origins.get(key)).find((each) => each !== undefined) ?? plugin;
+    for (const key of keys) this.#origins.set(key, plugin);
+    return plugin;
+  }
+
+  /** A plugin whose links tell that a query came to them. */
+  #watched(plugin: Plugin): Plugin {
+    const { setup } = plugin;
+    if (setup === undefined) return plugin;
+    const path = this.#path;
+    return {
+      ...plugin,
+      setup: (options, context, next) => {
+        const link = setup.call(plugin, options, context, next);
+        const zone = `${context.zones[0] ?? ''}${context.view === '' ? '' : ` (view ${context.view})`}`;
+        const { name } = plugin;
+        return (query) => {
+          path.block = zone;
+          path.plugin = name;
+          return link(query);
+        };
+      },
+    };
+  }
+
+  #upstreams(): Network {
+    return {
+      upstream: (parts) =>
+        promisedUpstream(
+          parts,
+          async (query, timeoutMs) => {
+            this.#asked.push(parts.address.host);
+            const name = printName(query.folded);
+            if (this.#silent)
+              await new Promise<never>((_resolve, reject) => {
+                this.#clock.after(timeoutMs, () =>
+                  reject(new ExchangeError('timeout', 'i/o timeout')),
+                );
+              });
+            const room = parts.proto === 'udp' ? 1232 : 65_535;
+            const { id, type } = query;
+            const bytes = scriptedReply({ id, name, type, class: query.class }, room);
+            return { bytes, truncated: (bytes[2]! & 2) !== 0, reused: false };
+          },
+          () => this.#clock.now(),
+        ),
+    };
+  }
+}
+
+const counted: ReadonlySet<string> = new Set(['aa', 'tc', 'ra', 'ad']);
+
+const nothing: QueryOutcome = {
+  rcode: '',
+  flags: [],
+  answer: [],
+  authority: [],
+  additional: [],
+  upstreams: [],
+  asked: 0,
+  block: '',
+  plugin: '',
+};
+
+/** No address, and those that stand for all. */
+function named(address: string): string {
+  return address === '0.0.0.0' || address === '::' ? '' : address;
+}
+
+function bytesOf({ name, type, class: qclass, udpSize, dnssecOk }: DiffQuestion): Uint8Array {
+  return writeMessage({
+    id: 4711,
+    flags: 0x0100,
+    rcode: 0,
+    question: [{ name, type, class: qclass }],
+    answer: [],
+    authority: [],
+    additional: [],
+    edns: udpSize === 0 ? null : { udpSize, version: 0, dnssecOk, options: [] },
+  });
+}

@@ -1,0 +1,135 @@
+/**
+ * Who asks in a capture: each client with its queries and its lookups, by which its resolver is
+ * recognised. In memory that does not grow with the capture.
+ */
+import {
+  forwarder,
+  resolverOf,
+  type NamedResolver,
+} from '../capture/fingerprint/named-resolver.ts';
+import { Recognition } from '../capture/fingerprint/recognition.ts';
+import { BoundedMap } from './observe/bounded-map.ts';
+import { isReverseLookup } from './observe/reverse-lookup.ts';
+import { isServiceConfig } from './observe/service-config.ts';
+import { isCut } from '../capture/pair/message-head.ts';
+import { isLost, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';
+
+/** Clients that are looked at one by one: the first ones. */
+export const CLIENTS_MAX = 10_000;
+
+/** What was counted of a client. */
+export interface CountedClient {
+  readonly address: string;
+  queries: number;
+  /** Of these, those that got no reply. */
+  lost: number;
+  lookups: number;
+  readonly recognition: Recognition;
+}
+
+/** A client in a list. */
+export interface ListedClient extends Omit<CountedClient, 'recognition'> {
+  readonly resolver: NamedResolver;
+}
+
+/** Clients, those that ask most first. */
+export interface ListedClients {
+  readonly listed: readonly ListedClient[];
+  /** Null: all are listed. */
+  readonly others: OtherClients | null;
+}
+
+/** Clients that have no place in a list. */
+export interface OtherClients {
+  readonly clients: number;
+  readonly queries: number;
+  /** Whether there are more clients than that: of so many nobody keeps account. */
+  readonly more: boolean;
+}
+
+/** Counts what clients ask. */
+export class ClientList {
+  readonly #clients = new BoundedMap<string, CountedClient>(CLIENTS_MAX);
+  /** When the last query that counts was sent. */
+  #lastMs = -Infinity;
+  /** Queries that count, of clients that found no place. */
+  #leftOut = 0;
+
+  /** A query that is over. @param counts whether it counts; its client is looked at in any case */
+  exchange(exchange: SeenExchange, counts: boolean): void {
+    const client = this.#clients.at(exchange.client.address, newClient);
+    if (!counts) return;
+    if (exchange.sentMs > this.#lastMs) this.#lastMs = exchange.sentMs;
+    if (client === null) {
+      this.#leftOut++;
+      return;
+    }
+    client.queries++;
+    if (isLost(exchange)) client.lost++;
+  }
+
+  /**
+   * A lookup, whose exchanges were given before. It tells of the resolver in any case.
+   * @param counts whether it counts, unless it is of a time after all queries that count
+   */
+  lookup(lookup: SeenLookup, counts: boolean): void {
+    const client = this.#clients.get(lookup.client);
+    if (client === undefined) return;
+    if (counts && lookup.startMs <= this.#lastMs) client.lookups++;
+    recognise(client.recognition, lookup);
+  }
+
+  /** @param most clients that are listed */
+  listed(most: number): ListedClients {
+    return listClients(this.#clients.list, most, this.#leftOut);
+  }
+}
+
+/**
+ * Has a lookup tell of the client's resolver. Of a question that is cut nobody knows whether it is
+ * for an address, but for those that no other name begins like.
+ */
+export function recognise(recognition: Recognition, lookup: SeenLookup): void {
+  const { name, type } = lookup.exchanges[0]!;
+  if (isCut(name) && (isReverseLookup(name, type) || isServiceConfig(name, type))) return;
+  recognition.add(lookup);
+}
+
+/**
+ * @param most clients that are listed
+ * @param leftOut queries of clients that are not among these
+ * @param isServer whether the client answers queries itself, so that it asks for others
+ */
+export function listClients(
+  clients: readonly CountedClient[],
+  most: number,
+  leftOut: number,
+  isServer: (address: string) => boolean = () => false,
+): ListedClients {
+  const asking = clients
+    .filter(({ queries }) => queries > 0)
+    .toSorted((one, other) => other.queries - one.queries);
+  const rest = asking.slice(most);
+  return {
+    listed: asking.slice(0, most).map(({ recognition, ...client }) => ({
+      ...client,
+      resolver: isServer(client.address) ? forwarder : resolverOf(recognition, client.lookups),
+    })),
+    others:
+      rest.length + leftOut === 0
+        ? null
+        : {
+            clients: rest.length,
+            queries: rest.reduce((sum, { queries }) => sum + queries, leftOut),
+            more: leftOut > 0,
+          },
+  };
+}
+
+const newClient = (address: string): CountedClient => ({
+  address,
+  queries: 0,
+  lost: 0,
+  lookups: 0,
+  recognition: new Recognition(),
+});

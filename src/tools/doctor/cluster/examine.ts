@@ -1,0 +1,198 @@
+/**
+ * Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks
+ * them.
+ */
+import { printSpan } from '../../../server/base/elapsed.ts';
+import { child, text, type JsonObject } from '../../../server/base/json-object.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import type { ApiClient } from '../../../server/kube/api/client.ts';
+import type { GivenFile } from '../../lint/gather.ts';
+import type { LintReport } from '../../lint/lint.ts';
+import type { ProbeContext } from '../../probe/check.ts';
+import { askCluster, greet, type Answers, type AskPlan } from './asking.ts';
+import { domainIn, metricsPortIn, upstreamGroups } from '../../lint/live/cluster-configuration.ts';
+import type { ClusterFacts, Lacking } from './facts.ts';
+import { kernelCounters } from './kernel.ts';
+import { firstOf, lackingOf, unreadable } from './lacking.ts';
+import { lintOf } from './linted.ts';
+import { measure, type Measurement } from './measure.ts';
+import { autoscalerOf, nodeOf, proxyModeOf, trimmed } from './object-facts.ts';
+import { readObjects, whole } from './objects.ts';
+import { isUnusual, Pods } from './pods.ts';
+import { cutOff } from './policies.ts';
+import {
+  askedUpstreams,
+  contextOf,
+  forwardedTo,
+  suffixesOf,
+  type ClusterAskingContext,
+} from './questions.ts';
+import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from './service.ts';
+import { missingRights } from './rights.ts';
+import { configured, running } from './wanted.ts';
+
+/** What it takes. */
+export interface ExamineParts {
+  readonly client: ApiClient;
+  /** For people: `context prod`. */
+  readonly cluster: string;
+  /** Where the DNS pods are. */
+  readonly namespace: string;
+  /** Of the cluster, without a final dot; null: what the Corefile says, else cluster.local. */
+  readonly domain: string | null;
+  /** Names outside the cluster that are to be asked for, absolute. */
+  readonly names: readonly string[];
+  /** The search path of this machine, without final dots. */
+  readonly search: readonly string[];
+  /** Whether this runs in a pod, and so surely in the pod network. */
+  readonly inPod: boolean;
+  /** Between two samples, milliseconds. */
+  readonly forMs: number;
+  readonly probe: ClusterAskingContext;
+  readonly lint: (files: readonly GivenFile[]) => Promise<LintReport>;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+  /** Told what is being done. */
+  readonly progress: (text: string) => void;
+}
+
+/** More replicas are measured and asked no better than these. */
+const REPLICAS_MAX = 64;
+/** More kinds of clients are not linted. */
+const CLIENTS_MAX = 500;
+/** More names of outside are not asked for. */
+const EXTERNAL_MAX = 8;
+
+/** The facts. Rejects with a `Problem` where nothing at all can be read, and when aborted. */
+export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
+  const { client, cluster, namespace, signal, progress } = parts;
+  progress('reading objects');
+  const pods = new Pods(namespace);
+  const lists = await readObjects(
+    client,
+    [...configured(namespace), ...running(namespace)],
+    signal,
+    (kind, item) => {
+      if (kind !== 'Pod') return whole(trimmed(kind, item));
+      return { item: null, bytes: pods.take(item) };
+    },
+  );
+  if (lists.every(({ failure }) => failure !== null)) throw unreadable(lists);
+  const lacking: Lacking[] = [...lackingOf(lists)];
+  const items = (kind: string, own = false): readonly JsonObject[] | null => {
+    const found = lists.filter(
+      ({ wanted, failure }) =>
+        wanted.kind === kind && failure === null && (!own || wanted.namespace !== null),
+    );
+    return found.at(-1)?.items ?? null;
+  };
+  const allServices = items('Service') ?? [];
+  const service = dnsServiceOf(
+    allServices.filter((each) => text(child(each, 'metadata'), 'namespace') === namespace),
+  );
+  const slices = items('EndpointSlice');
+  const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
+  const hasPods = items('Pod') !== null;
+  // Those of one namespace say nothing of how others ask.
+  const hasEveryPod =
+    hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
+  if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
+    throw new Problem({
+      code: 'no-replicas',
+      text: `there is no DNS service and no DNS pod in namespace ${namespace} of ${cluster}`,
+      hint: 'A service is known by its name (kube-dns, dns-default) or the label k8s-app (kube-dns, coredns, ndots), a pod by its image.',
+      remedy: 'Name their namespace: ndots doctor cluster -n openshift-dns',
+    });
+  const policies = items('NetworkPolicy');
+
+  progress('judging the configuration');
+  const clients = 'kinds of clients with settings of their own';
+  const unusual = firstOf(pods.clients.filter(isUnusual), CLIENTS_MAX, clients, lacking);
+  if (pods.leftOut > 0)
+    lacking.push({
+      why: `there are more kinds of pods than ${pods.clients.length}`,
+      so: `how ${pods.leftOut} pods ask`,
+    });
+  const configuration = await lintOf(parts, lists, unusual);
+  const subject = configuration?.subject ?? null;
+  const domain = parts.domain ?? (subject === null ? null : domainIn(subject)) ?? 'cluster.local';
+
+  const rights = await missingRights(client, pods.servers, subject, signal);
+  progress(`measuring for ${printSpan(parts.forMs)}`);
+  const kernel = kernelCounters();
+  const measurement = await measure(firstOf(pods.servers, REPLICAS_MAX, 'DNS pods', lacking), {
+    client,
+    clock: parts.probe.clock,
+    forMs: parts.forMs,
+    port: subject === null ? null : metricsPortIn(subject),
+    signal,
+  });
+  const later = kernelCounters();
+  if (measurement.refused !== null)
+    lacking.push({
+      why: measurement.refused.message,
+      so: 'what DNS pods count, from outside of the pod network',
+    });
+
+  progress('asking');
+  const context = contextOf(parts.probe, {
+    domain,
+    vip: service?.vips ?? [],
+    pods: pods.servers,
+    endpoints,
+    replicasMost: REPLICAS_MAX,
+  });
+  const outside = [...new Set([...parts.names, ...externalNames(allServices)])];
+  const plan: AskPlan = {
+    domain,
+    known: knownNames(allServices, domain, parts.nowMs),
+    external: firstOf(outside, EXTERNAL_MAX, 'names of outside', lacking),
+    large: largeName(allServices, slices ?? [], domain),
+    suffixes: suffixesOf(parts.search, pods.clients, domain, lacking),
+  };
+  const answers = await answersOf(parts, context, plan, measurement);
+  const upstreams =
+    answers === null || subject === null
+      ? null
+      : await askedUpstreams(
+          parts.probe,
+          upstreamGroups(subject, forwardedTo(measurement)),
+          plan.external,
+          lacking,
+        );
+  return {
+    cluster,
+    namespace,
+    pods: hasPods ? pods.servers : null,
+    clients: hasEveryPod ? pods.clients : null,
+    clientPods: pods.total,
+    service,
+    endpoints,
+    nodes: items('Node')?.map(nodeOf) ?? null,
+    cutOff: policies === null || !hasPods ? null : cutOff(policies, pods.clients),
+    autoscalers: items('HorizontalPodAutoscaler')?.flatMap(autoscalerOf) ?? null,
+    proxyMode: proxyModeOf(items('ConfigMap') ?? []),
+    configuration,
+    measurement,
+    answers,
+    upstreams,
+    missingRights: rights,
+    kernel: kernel === null || later === null ? null : [kernel, later],
+    lacking,
+  };
+}
+
+/** Null: no server answers from here, which is due to the place from which they are asked. */
+async function answersOf(
+  { inPod, signal }: ExamineParts,
+  context: ProbeContext,
+  plan: AskPlan,
+  { direct }: Measurement,
+): Promise<Answers | null> {
+  if (context.replicas.length + context.vip.length === 0) return null;
+  const greeting = await greet(context);
+  const heard = [...greeting.replicas, ...greeting.vips].some(({ asked }) => asked.reply !== null);
+  if (!heard && !direct && !inPod) return null;
+  return askCluster(context, plan, greeting, signal);
+}

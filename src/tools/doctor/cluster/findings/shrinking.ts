@@ -1,0 +1,53 @@
+/** An autoscaler that takes DNS pods away because DNS fails. */
+import { excluded, percent, unknown } from '../../findings/finding.ts';
+import { trafficOf } from './counters.ts';
+import { clusterRule, finding, type ClusterRule } from './rule.ts';
+
+/** With fewer queries a share says nothing. */
+const ENOUGH = 50;
+/** So much of the replies is SERVFAIL in an outage, and not of one client with one name. */
+const OUTAGE = 0.1;
+
+/** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
+export const shrinking: ClusterRule = clusterRule(
+  {
+    code: 'ND7004',
+    title: 'DNS fails, and its autoscaler takes DNS pods away',
+    name: 'an autoscaler that shrinks amid an outage',
+  },
+  (facts, about) => {
+    if (facts.autoscalers === null) return unknown('autoscalers could not be listed');
+    const shrinks = facts.autoscalers.filter(({ current, desired }) => desired < current);
+    if (shrinks.length === 0) return excluded('no autoscaler takes DNS pods away');
+    const traffic = trafficOf(facts);
+    const silent = (facts.answers?.replicas ?? []).filter(({ outcome }) => outcome !== 'NOERROR');
+    const failing = traffic !== null && traffic.queries >= ENOUGH ? traffic.servfail : 0;
+    if (traffic === null && facts.answers === null)
+      return unknown('neither were DNS pods asked nor their metrics read');
+    if (failing < OUTAGE && silent.length === 0) return excluded('DNS pods answer meanwhile');
+    return finding(about, {
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        ...shrinks.map(
+          ({ name, current, desired }) => `${name} goes from ${current} replicas to ${desired}.`,
+        ),
+        ...(failing < OUTAGE
+          ? []
+          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL meanwhile.`]),
+        ...silent.map(
+          ({ server, outcome }) => `${server} does not answer as it should: ${outcome}.`,
+        ),
+      ],
+      affected: shrinks.map(({ name }) => name),
+      why: 'Programs whose lookups fail do no work, so that they ask less: queries and processor time fall together, which looks like a quiet hour to an autoscaler. When the cause is gone all come back at once, to fewer DNS pods.',
+      fix: [
+        `Now: keep as many as there are: ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (that of ${name})`).join('; ')}`,
+        'Then mend what fails: see the other findings.',
+        'For good: behavior.scaleDown.stabilizationWindowSeconds of an hour, or replicas by the size of the cluster (cluster-proportional-autoscaler) in place of load.',
+      ],
+      prove: `kubectl -n ${facts.namespace} describe hpa: "New size … reason: All metrics below target" since the failures began`,
+      disproved: 'it has been shrinking since before the failures began',
+    });
+  },
+);

@@ -1,0 +1,162 @@
+/**
+ * What the DNS pods count: two scrapes of each, some seconds apart, from the pod itself or through
+ * the API server.
+ */
+import { sleep, type Clock } from '../../../server/base/clock.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
+import type { ApiClient } from '../../../server/kube/api/client.ts';
+import { ApiFailure } from '../../../server/kube/api/failure.ts';
+import { getText } from '../../../server/kube/api/get-json.ts';
+import { Scrape, type SeriesLabels } from '../../../server/metrics/read-exposition.ts';
+import { SCRAPE_BYTES_MAX, scrapeUrl } from '../../../server/metrics/scrape-url.ts';
+import type { DnsPod } from './pods.ts';
+
+/** Where CoreDNS and ndots have their metrics. */
+const USUAL_PORT = 9153;
+/** A pod that is there has its metrics within this, milliseconds. */
+const DIRECT_MS = 2000;
+const PROXY_MS = 8000;
+
+/** What one pod counts. */
+export interface Measured {
+  readonly pod: DnsPod;
+  readonly before: Scrape;
+  readonly after: Scrape;
+  readonly seconds: number;
+}
+
+/** What all of them do. */
+export interface Measurement {
+  readonly measured: readonly Measured[];
+  /** Pods without metrics, and why. */
+  readonly without: readonly { readonly pod: DnsPod; readonly why: string }[];
+  /** Whether any pod was reached by its own address: then this machine is in the pod network. */
+  readonly direct: boolean;
+  /** What the API server refused: its proxy to pods. */
+  readonly refused: ApiFailure | null;
+}
+
+/** What it takes to measure. */
+export interface MeasureParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  /** Between the two scrapes, milliseconds. */
+  readonly forMs: number;
+  /** Where a pod has its metrics that does not say so itself. */
+  readonly port: number | null;
+  readonly signal: AbortSignal;
+}
+
+/** Measures. Rejects only when aborted. */
+export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Promise<Measurement> {
+  const { clock, forMs, signal } = parts;
+  const first = await Promise.all(pods.map((pod) => scrapePod(pod, parts)));
+  const done = (): Measurement => ({
+    measured: [],
+    without: first.map(({ pod, why }) => ({ pod, why: why ?? 'interrupted' })),
+    direct: first.some(({ direct }) => direct),
+    refused: first.find(({ refused }) => refused !== null)?.refused ?? null,
+  });
+  if (first.every(({ scrape }) => scrape === null)) return done();
+  await sleep(clock, forMs, signal);
+  if (signal.aborted) return done();
+  const second = await Promise.all(
+    first.map((each) => (each.scrape === null ? each : scrapePod(each.pod, parts, each.direct))),
+  );
+  return {
+    ...done(),
+    measured: second.flatMap(({ pod, scrape, at }, nth) => {
+      const before = first[nth]!;
+      if (scrape === null || before.scrape === null) return [];
+      return [{ pod, before: before.scrape, after: scrape, seconds: (at - before.at) / 1000 }];
+    }),
+    without: second.flatMap(({ pod, why }) => (why === null ? [] : [{ pod, why }])),
+  };
+}
+
+/** How much a counter grew; one that was started anew counts from nothing. */
+export function grown(
+  { before, after }: Pick<Measured, 'before' | 'after'>,
+  name: string,
+  fits?: (labels: SeriesLabels) => boolean,
+): number {
+  const [from, to] = [before.sum(name, fits), after.sum(name, fits)];
+  return to < from ? to : to - from;
+}
+
+/** The same by the value of a label. */
+export function grownBy(
+  { before, after }: Pick<Measured, 'before' | 'after'>,
+  name: string,
+  label: string,
+): ReadonlyMap<string, number> {
+  const from = before.by(name, label);
+  return new Map(
+    [...after.by(name, label)].map(([key, to]) => {
+      const was = from.get(key) ?? 0;
+      return [key, to < was ? to : to - was] as const;
+    }),
+  );
+}
+
+interface Scraped {
+  readonly pod: DnsPod;
+  readonly scrape: Scrape | null;
+  readonly at: number;
+  readonly direct: boolean;
+  readonly why: string | null;
+  readonly refused: ApiFailure | null;
+}
+
+/** @param direct whether it was reached by its address before; unknown at first */
+async function scrapePod(
+  pod: DnsPod,
+  { client, clock, port, signal }: MeasureParts,
+  direct: boolean | null = null,
+): Promise<Scraped> {
+  const [address] = pod.addresses;
+  const at = pod.metricsPort ?? port ?? USUAL_PORT;
+  const found = (scrape: Scrape, isDirect: boolean): Scraped => {
+    return { pod, scrape, at: clock.now(), direct: isDirect, why: null, refused: null };
+  };
+  const none = (why: string, refused: ApiFailure | null = null): Scraped => {
+    return { pod, scrape: null, at: 0, direct: direct === true, why, refused };
+  };
+  if (address === undefined) return none('it has no address');
+  let own = '';
+  if (direct !== false) {
+    try {
+      const url = new URL(`http://${printHostPort(address, at)}/metrics`);
+      const scrape = await scrapeUrl({ url, waitMs: DIRECT_MS, signal, wanted: isWanted });
+      if (scrape.size > 0) return found(scrape, true);
+      own = 'what is at its address and port are no metrics of DNS';
+    } catch (error) {
+      own = (error as Error).message;
+    }
+  }
+  try {
+    const scrape = new Scrape(isWanted);
+    const name = encodeURIComponent(`${pod.name}:${at}`);
+    const request = {
+      path: `/api/v1/namespaces/${pod.namespace}/pods/${name}/proxy/metrics`,
+      task: 'get pods/proxy',
+      waitMs: PROXY_MS,
+      bytesMax: SCRAPE_BYTES_MAX,
+      // One that sends a byte now and then is not waited for.
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2 * PROXY_MS)]),
+    };
+    await getText(client, request, (text) => scrape.push(text));
+    if (scrape.end().size > 0) return found(scrape, false);
+    return none('what it has at its port are no metrics of DNS');
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (!(error instanceof ApiFailure)) return none(`${own}; through the API server: too slow`);
+    const why = `${own}${own === '' ? '' : '; '}through the API server: ${error.message}`;
+    // A pod, or another process at its address, may answer with 403 as well.
+    return none(why, error.kind === 'forbidden' && error.reason !== '' ? error : null);
+  }
+}
+
+function isWanted(name: string): boolean {
+  return /^(coredns|ndots|process)_/.test(name);
+}

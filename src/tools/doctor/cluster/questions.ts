@@ -1,0 +1,115 @@
+/**
+ * Which servers of a living cluster are asked which questions: replicas, search domains, upstreams.
+ */
+import { parseHostPort } from '../../../server/base/ip.ts';
+import type { ProbeContext } from '../../probe/check.ts';
+import { uniqueServers } from '../../probe/asking.ts';
+import { noObjects } from '../../probe/cluster-objects.ts';
+import { askUpstream, differingViews } from '../../lint/live/upstreams.ts';
+import type { UpstreamGroup } from '../../lint/live/cluster-configuration.ts';
+import type { AskedUpstreams, ClusterFacts, Lacking } from './facts.ts';
+import { firstOf } from './lacking.ts';
+import type { Measurement } from './measure.ts';
+import type { ClientGroup, DnsPod } from './pods.ts';
+import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
+
+/** How questions are sent. */
+export type ClusterAskingContext = Pick<
+  ProbeContext,
+  'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'
+>;
+
+/** More search domains are not asked about. */
+const SUFFIXES_MAX = 12;
+/** More groups of upstreams, and more of one group, are not asked. */
+const UPSTREAMS_MAX = 16;
+
+/**
+ * The servers to ask: the service, and each DNS pod that is ready.
+ * @param replicasMost further pods are not asked
+ */
+export function contextOf(
+  probe: ClusterAskingContext,
+  parts: {
+    readonly domain: string;
+    readonly vip: ProbeContext['vip'];
+    readonly pods: readonly DnsPod[];
+    readonly endpoints: ClusterFacts['endpoints'];
+    readonly replicasMost: number;
+  },
+): ProbeContext {
+  const { domain, vip, pods, endpoints, replicasMost } = parts;
+  const ready = (endpoints ?? []).filter((each) => each.ready);
+  const port = ready[0]?.port ?? 53;
+  const own = pods
+    .filter(({ role, ready: isReady, leaving }) => role === 'server' && isReady && !leaving)
+    .flatMap(({ addresses }) => addresses.slice(0, 1).map((host) => ({ host, port })));
+  const replicas = uniqueServers([
+    ...ready.map(({ host, port: at }) => ({ host, port: at })),
+    ...own,
+  ]);
+  const search = [`default.svc.${domain}`, `svc.${domain}`, domain];
+  return {
+    ...probe,
+    objects: noObjects,
+    vip,
+    replicas: replicas.slice(0, replicasMost),
+    search,
+    ndots: 5,
+    clusterDomain: domain,
+  };
+}
+
+/**
+ * Suffixes that pods have beside those of the cluster: from their dnsConfig, and from where this
+ * runs, if that is a pod.
+ */
+export function suffixesOf(
+  search: readonly string[],
+  clients: readonly ClientGroup[],
+  domain: string,
+  lacking: Lacking[],
+): readonly string[] {
+  const theirs = clients.flatMap(({ searches }) => searches);
+  const all = [...search, ...theirs].map((suffix) => suffix.toLowerCase().replace(/\.$/, ''));
+  const foreign = [...new Set(all)].filter((suffix) => suffix !== '' && !isWithin(suffix, domain));
+  const asked = firstOf(foreign, SUFFIXES_MAX, 'search domains of pods', lacking);
+  return [`svc.${domain}.`, ...asked.map((suffix) => `${suffix}.`)];
+}
+
+/** The servers that metrics name as asked. */
+export function forwardedTo({ measured }: Measurement): ReturnType<typeof uniqueServers> {
+  const names = measured.flatMap(({ after }) =>
+    ['coredns_proxy_request_duration_seconds_count', 'coredns_forward_requests_total'].flatMap(
+      (metric) => [...after.by(metric, 'to').keys()],
+    ),
+  );
+  return uniqueServers(
+    names.flatMap((name) => {
+      const { host = '', port = null } = parseHostPort(name) ?? {};
+      return port === null ? [] : [{ host, port }];
+    }),
+  );
+}
+
+/** What the servers of each group reply, and where they differ. */
+export function askedUpstreams(
+  probe: ClusterAskingContext,
+  groups: readonly UpstreamGroup[],
+  names: readonly string[],
+  lacking: Lacking[],
+): Promise<readonly AskedUpstreams[]> {
+  return Promise.all(
+    firstOf(groups, UPSTREAMS_MAX, 'groups of upstreams', lacking).map(async (group) => {
+      const what = `upstreams for ${group.zone}`;
+      const servers = firstOf(group.servers, UPSTREAMS_MAX, what, lacking);
+      const replies = await Promise.all(
+        servers.map((server) => askUpstream(probe, server, group.zone)),
+      );
+      const alive = replies.filter(({ udp }) => udp.reply !== null).map(({ server }) => server);
+      const within = names.filter((name) => isBelow(name, group.zone));
+      const differences = alive.length < 2 ? [] : await differingViews(probe, alive, within);
+      return { ...group, replies, differences };
+    }),
+  );
+}

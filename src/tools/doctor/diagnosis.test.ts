@@ -1,0 +1,59 @@
+/** What judging takes, of captures that no cluster makes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { costsAtMost } from '../../../test/kit/growth.ts';
+import { back, dnsMessage, udpPacket } from '../../../test/kit/packets.ts';
+import { diagnose } from './diagnosis.ts';
+import { Observations } from './observe/observations.ts';
+import { Reading } from '../capture/read/reading.ts';
+
+test('many silent addresses beside many DNS pods, each asked for a name of its own, are judged in time that grows with their number', async () => {
+  const [many, few] = [silent(800), silent(100)];
+  await costsAtMost(
+    24,
+    () => diagnose(many),
+    () => diagnose(few),
+  );
+});
+
+/** That many silent addresses beside as many DNS pods. */
+function silent(count: number): Observations {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  let timeMs = 1.7e12;
+  const address = (network: number, nth: number): string =>
+    `10.${network}.${nth >> 8}.${nth & 255}`;
+  const ask = (pair: number, nth: number, isAnswered: boolean): void => {
+    const [from, to] = [address(pair, nth), address(pair + 100, nth)];
+    const ends = { from, fromPort: 4000, to, toPort: 53 };
+    const name = `s${nth}-${pair}.a.svc.cluster.local.`;
+    for (const reply of isAnswered ? [false, true] : [false]) {
+      const message = dnsMessage(name, 'A', { id: 7, reply });
+      const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + (timeMs % 60_000), 64);
+      reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+    }
+    timeMs += 1;
+  };
+  for (let round = 0; round < 3; round++)
+    for (let nth = 0; nth < count; nth++) {
+      ask(1, nth, false);
+      ask(2, nth, true);
+    }
+  timeMs += 60_000;
+  ask(3, 0, true);
+  reading.end();
+  assert.equal(observed.servers.size, 2 * count + 1);
+  return observed;
+}
+
+test('who is looked for on the local network and does not answer is told of, though no query was seen to go there', () => {
+  const observed = new Observations(new Reading({}).domains);
+  for (let nth = 0; nth < 5; nth++)
+    observed.neighbour(1.7e12 + nth, false, Uint8Array.of(10, 244, 1, 200, 10, 244, 1, 5), 0, 4, 4);
+  const { unknown } = diagnose(observed);
+  assert.match(
+    unknown.find(({ code }) => code === 'ND3015')?.reason ?? '',
+    /^5 requests for 10\.244\.1\.200 .* got no answer/,
+  );
+});

@@ -1,0 +1,197 @@
+/** From what was observed to findings, the gravest first, and to what it is not. */
+import type { Moment, Observations } from './observe/observations.ts';
+import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
+import {
+  Claims,
+  isFinding,
+  REMEMBERED_MS,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './findings/finding.ts';
+import { rules } from './findings/rules.ts';
+
+/** What was looked for and not found. */
+export interface NotFound {
+  readonly code: string;
+  /** For people: `the conntrack race`. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** All that can be said. */
+export interface Diagnosis {
+  readonly findings: readonly Finding[];
+  /** Looked for with enough to see it by. */
+  readonly excluded: readonly NotFound[];
+  /** What the capture cannot tell. */
+  readonly unknown: readonly NotFound[];
+  /** Lost queries of which nothing tells why they were lost. */
+  readonly unexplained?: readonly SeenExchange[];
+  /** Late replies, and failures, that are not of a time in which a server was silent. */
+  readonly late?: readonly Moment[];
+  readonly failed?: readonly Moment[];
+}
+
+const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, warning: 1, info: 0 };
+
+/** When more of the messages than this share cannot be read, what was not found may be in them. */
+const CUT_SHARE = 0.05;
+
+/** Tries all rules. @param wanted which; all without it */
+export function diagnose(
+  observed: Observations,
+  wanted: (rule: Rule) => boolean = () => true,
+): Diagnosis {
+  const claims = new Claims(observed);
+  // A rule that is not wanted still explains what it explains.
+  const verdicts = rules.map((rule) => [rule, rule.check(observed, claims)] as const);
+  const diagnosis = {
+    ...diagnosisOf(verdicts.filter(([rule]) => wanted(rule))),
+    unexplained: claims.open,
+    late: observed.slow.filter((each) => !claims.isOfSilence(each)),
+    failed: observed.failed.filter((each) => !claims.isOfSilence(each, REMEMBERED_MS)),
+  };
+  if (observed.total.asked === 0 && observed.logged.lines > 0) return ofErrorsAlone(diagnosis);
+  const { messages, of } = observed.cut;
+  // No message was read: these are the lines of logs.
+  if (of === 0) return withoutWay(diagnosis);
+  if (messages <= CUT_SHARE * of) return diagnosis;
+  // What was not read excludes nothing.
+  const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
+  const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
+  return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
+}
+
+/** A log of errors excludes nothing that it does not name. */
+function ofErrorsAlone<T extends Diagnosis>(diagnosis: T): T {
+  const reason =
+    'the log has no queries: take a capture, or a log with queries (plugin log in the Corefile)';
+  return { ...diagnosis, excluded: [], unknown: [{ code: '', name: 'anything else', reason }] };
+}
+
+/**
+ * What gets lost on the way to a server or back from it (ND3…), a limit of packets, EDNS on the
+ * way, an overloaded server.
+ */
+const ON_THE_WAY = /^ND(?:3\d{3}|4001|4009|7001)$/;
+
+/** A log has what its server answered: what it cannot show is not excluded by it. */
+function withoutWay<T extends Diagnosis>(diagnosis: T): T {
+  const reason = 'a log has only what was answered: take a capture';
+  const isSeen = ({ code }: NotFound): boolean => !ON_THE_WAY.test(code);
+  const unseen = diagnosis.excluded.filter((each) => !isSeen(each));
+  return {
+    ...diagnosis,
+    excluded: diagnosis.excluded.filter(isSeen),
+    unknown: [...unseen.map((each) => ({ ...each, reason })), ...diagnosis.unknown],
+  };
+}
+
+/** What verdicts come to, in order. */
+export function diagnosisOf(
+  verdicts: readonly (readonly [Pick<Rule, 'code' | 'name'>, Verdict | readonly Finding[]])[],
+): Diagnosis {
+  const findings: Finding[] = [];
+  const excluded: NotFound[] = [];
+  const unknown: NotFound[] = [];
+  for (const [{ code, name }, verdict] of verdicts) {
+    if (isList(verdict)) findings.push(...verdict);
+    else if (isFinding(verdict)) findings.push(verdict);
+    else
+      (verdict.not === 'excluded' ? excluded : unknown).push({
+        code,
+        name,
+        reason: verdict.reason,
+      });
+  }
+  // Two rules may look for one cause in two ways.
+  const codes = new Set(findings.map(({ code }) => code));
+  const lacks = ({ code }: NotFound): boolean => !codes.has(code);
+  // What one way of looking could not see is not excluded by the other, and stands once.
+  const open = onceByCode(unknown.filter(lacks));
+  const unseen = new Set(open.map(({ code }) => code));
+  return {
+    findings: ranked(findings),
+    excluded: onceByCode(excluded.filter((each) => lacks(each) && !unseen.has(each.code))),
+    unknown: open,
+  };
+}
+
+function isList(verdict: Verdict | readonly Finding[]): verdict is readonly Finding[] {
+  return Array.isArray(verdict);
+}
+
+function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
+  return [...new Map(list.toReversed().map((each) => [each.code, each])).values()].toReversed();
+}
+
+/**
+ * Two looks at the same: what both have found is one finding, and what one has found is not
+ * excluded by the other.
+ */
+export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
+  const found = new Map(one.findings.map((finding) => [keyOf(finding), finding]));
+  for (const finding of other.findings) {
+    const known = found.get(keyOf(finding));
+    found.set(keyOf(finding), known === undefined ? finding : both(known, finding));
+  }
+  const codes = new Set([...found.values()].map(({ code }) => code));
+  const excluded = [...one.excluded, ...other.excluded].filter(({ code }) => !codes.has(code));
+  const settled = new Set([...codes, ...excluded.map(({ code }) => code)]);
+  const unknown = [...one.unknown, ...other.unknown].filter(({ code }) => !settled.has(code));
+  return {
+    findings: ranked([...found.values()]),
+    excluded: onceByCode(excluded),
+    unknown: onceByCode(unknown),
+  };
+}
+
+/** Findings of one cause are the same if they are about the same. */
+function keyOf({ code, subject = '' }: Finding): string {
+  return `${code} ${subject}`;
+}
+
+/** Seen in two ways it is surer than in either. */
+function both(one: Finding, other: Finding): Finding {
+  const [first, second] =
+    grades[other.severity] > grades[one.severity] ? [other, one] : [one, other];
+  return {
+    ...first,
+    confidence: Math.min(0.99, 1 - (1 - one.confidence) * (1 - other.confidence)),
+    seen: [...first.seen, ...second.seen],
+    exchanges: [...first.exchanges, ...second.exchanges],
+    affected: [...new Set([...(first.affected ?? []), ...(second.affected ?? [])])],
+    places: [...new Set([...(first.places ?? []), ...(second.places ?? [])])],
+  };
+}
+
+/** So many times as many queries come before a finding about certain names. */
+const MANY_MORE = 2;
+
+/** The gravest first. Of equal weight the one that is surer, then the one that explains more. */
+function ranked(findings: readonly Finding[]): readonly Finding[] {
+  const sorted = findings.toSorted(
+    (one, other) => grades[other.severity] - grades[one.severity] || weight(other) - weight(one),
+  );
+  for (const finding of sorted.filter(({ hits }) => hits !== undefined)) {
+    const hitsMore = ({ severity, hits, exchanges }: Finding): boolean =>
+      severity === finding.severity && (hits ?? exchanges.length) >= MANY_MORE * finding.hits!;
+    const at = sorted.indexOf(finding);
+    const last = sorted.findLastIndex(hitsMore);
+    if (last > at) {
+      sorted.splice(at, 1);
+      sorted.splice(last, 0, finding);
+    }
+  }
+  return sorted;
+}
+
+/**
+ * How sure a finding is; among those that are about as sure, how much it is about. What was only
+ * counted comes behind.
+ */
+function weight({ confidence, exchanges, affected }: Finding): number {
+  if (exchanges.length === 0 && affected === undefined) return confidence - 0.5;
+  return confidence + Math.min(0.15, Math.log10(1 + exchanges.length) * 0.05);
+}

@@ -1,0 +1,127 @@
+/**
+ * Programs that ask for what is not there, over and over: a queue that was deleted, names that are
+ * made up, a wrong domain.
+ */
+import type { NameView } from '../observe/name-view.ts';
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+
+/** Fewer are somebody's typing mistakes. */
+const LEAST = 100;
+const SHARE = 0.3;
+/** Where search paths are tried before the name as it is, most queries are theirs. */
+const AS_WRITTEN = 0.08;
+
+/**
+ * So much of it is the search path’s, of which a capture at one of several servers shows single
+ * steps.
+ */
+const SEARCHED = 0.5;
+
+/** A large part of all queries is for names that do not exist, and no search path makes them. */
+export const absentNames: Rule = {
+  code: 'ND2008',
+  title: 'Programs ask again and again for names that do not exist',
+  name: 'a storm of queries for names that do not exist',
+  check({ absent, total, names, seconds, domains }, claims) {
+    if (total.asked < 20) return unknown('too few queries');
+    const searched = absent.queries < SHARE * total.asked;
+    if (
+      absent.queries < LEAST ||
+      absent.queries < AS_WRITTEN * total.asked ||
+      absent.walked < (searched ? 2 : 1) * SHARE * total.asked
+    )
+      return excluded(
+        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+      );
+    const made = madeBySearch(absent.samples, names.list, domains);
+    if (made >= SEARCHED * absent.samples.length)
+      return excluded(
+        'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
+      );
+    const isKnown = ({ candidates }: SeenLookup): boolean =>
+      claims.names.has(candidates.at(-1) ?? '');
+    if (absent.samples.filter(isKnown).length >= SEARCHED * absent.samples.length)
+      return excluded('why these names are not there is known');
+    const domain = absent.domain(0.8);
+    const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
+    const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));
+    const few = seen.size <= 0.1 * absent.lookups;
+    const example = absent.samples[0]!.name;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.9,
+      seen: [
+        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
+        `Who asks most: ${listed(
+          clients.map(
+            ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
+          ),
+        )}`,
+        `${few ? 'The same names' : 'Ever new names'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `below ${domain}`}: ${listed([...seen])}`,
+      ],
+      why: few
+        ? 'A program wants something that is not there (any more): a service that was deleted or renamed, a namespace or a domain that is written wrong. It tries again without a pause, and fails as long as nobody tells it the right name.'
+        : 'A program makes names up, and asks for each once: hosts of a domain that has moved, a scan, a check for wildcards, or data that is carried out through names (DNS tunnelling). No cache helps against names that nobody asked for before: each goes all the way to whoever is responsible.',
+      fix: [
+        `Find the program in the pods above, and what it wants with ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or put the service back.`,
+        few
+          ? 'A pause that grows between its tries; a negative cache (cache { denial }) takes the load off the servers meanwhile.'
+          : `Bound what one client may ask, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
+        ...(few ? [] : ['If nobody knows the program, look at it as at an intrusion.']),
+      ],
+      prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
+      disproved: 'the names exist where they are served: then servers give wrong answers',
+      exchanges: absent.samples.flatMap(({ exchanges }) => exchanges),
+    };
+  },
+};
+
+/**
+ * Lookups whose last name is another one with a search domain behind it: one that is found by
+ * itself, or that is asked for as well.
+ */
+function madeBySearch(
+  lookups: readonly SeenLookup[],
+  names: readonly NameView[],
+  domains: SearchDomains,
+): number {
+  const found = new Set(
+    names.filter(({ outcomes }) => outcomes.found > 0).map(({ name }) => name.slice(0, -1)),
+  );
+  const asked = new Set(names.map(({ name }) => name.slice(0, -1)));
+  return lookups.filter(({ candidates }) => {
+    const last = candidates.at(-1) ?? '';
+    if (hasStem(last, found)) return true;
+    // Where a walk is seen, its last name is what was meant.
+    return candidates.length === 1 && (hasStem(last, asked) || isStep(last, asked, domains));
+  }).length;
+}
+
+/** A name of the cluster as search paths are written: the namespace, `svc`, and the rest. */
+const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
+const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
+
+/**
+ * Whether a search domain of the cluster stands behind a name of the cluster, or behind what is
+ * asked with the next domain of the path.
+ */
+function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
+  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
+    if (domains.isOfCluster(name.slice(0, at + 1))) return true;
+  if (!domains.isOfCluster(name)) return false;
+  const [, stem, rest] = OF_NAMESPACE.exec(name) ?? [];
+  if (asked.has(`${stem}.svc.${rest}`) || asked.has(`${stem}.${rest}`)) return true;
+  const [, bare, cluster] = OF_SERVICES.exec(name) ?? [];
+  return asked.has(`${bare}.${cluster}`);
+}
+
+function hasStem(name: string, known: ReadonlySet<string>): boolean {
+  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
+    if (known.has(name.slice(0, at))) return true;
+  return false;
+}

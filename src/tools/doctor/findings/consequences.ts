@@ -1,0 +1,185 @@
+/**
+ * What follows from a server that is silent: those who ask it are late themselves, fail, or leave
+ * their own clients without a reply.
+ */
+import type { Observations } from '../observe/observations.ts';
+import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { REMEMBERED_MS, type Claims } from './finding.ts';
+
+/** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
+const WAITS_MS = 6000;
+/** A query is passed on within this time, milliseconds. */
+const PASSED_ON_MS = 100;
+/**
+ * A reply that comes later is felt, milliseconds; of so many it has to be known what they waited
+ * for.
+ */
+const LATE_MS = 400;
+const MOSTLY = 0.7;
+/** So many of the late replies are of times in which the server is waited for. */
+const NEARLY_ALL = 0.9;
+
+/** What a server left without a reply, or answered late. */
+export interface Silence {
+  readonly server: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/**
+ * Lost queries for the same names, at the same time, to other servers: what a server waits for
+ * itself it leaves unanswered.
+ */
+export function waitingForThese(
+  { open }: Claims,
+  losses: readonly SeenExchange[],
+): readonly SeenExchange[] {
+  const names = new Set(losses.map(({ name }) => name));
+  const servers = new Set(losses.map(({ server }) => server.address));
+  const { fromMs, toMs } = sentSpan(losses);
+  return open.filter(
+    ({ name, server, sentMs }) =>
+      names.has(name) &&
+      !servers.has(server.address) &&
+      sentMs >= fromMs - WAITS_MS &&
+      sentMs <= toMs + WAITS_MS,
+  );
+}
+
+/** Takes what a silent server lost, and what follows from that at those who ask it. */
+export function takeSilence(
+  observed: Observations,
+  claims: Claims,
+  losses: readonly SeenExchange[],
+): void {
+  claims.take(losses);
+  claims.take(waitingForThese(claims, losses));
+  explainWaiting(observed, claims, silencesOf(losses));
+}
+
+/** Times in which somebody waits for replies to these. */
+export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] {
+  const all: { server: string; fromMs: number; toMs: number }[] = [];
+  const open = new Map<string, { server: string; fromMs: number; toMs: number }>();
+  for (const { sentMs, server } of losses.toSorted((one, other) => one.sentMs - other.sentMs)) {
+    const last = open.get(server.address);
+    if (last !== undefined && sentMs <= last.toMs) {
+      last.toMs = sentMs + WAITS_MS;
+      continue;
+    }
+    const made = { server: server.address, fromMs: sentMs, toMs: sentMs + WAITS_MS };
+    open.set(server.address, made);
+    all.push(made);
+  }
+  return all;
+}
+
+/**
+ * Explains by these silences what those who ask the silent servers lose, fail with, or are late
+ * with.
+ */
+export function explainWaiting(
+  observed: Observations,
+  claims: Claims,
+  silences: readonly Silence[],
+): void {
+  const askers = askersOf(observed, new Set(silences.map(({ server }) => server)));
+  if (askers.size === 0) return;
+  claims.silences.push(...silences);
+  claims.take(
+    claims.open.filter(
+      (loss) =>
+        [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
+          askers.has(address),
+        ) &&
+        // Names of the cluster they have in memory.
+        !observed.domains.isOfCluster(loss.name) &&
+        silences.some(
+          ({ fromMs, toMs }) => loss.sentMs >= fromMs - PASSED_ON_MS && loss.sentMs <= toMs,
+        ),
+    ),
+  );
+  // Of a log without times, beside a capture, nobody knows when it was.
+  const slow = observed.slow.filter(({ sentMs }) => sentMs >= observed.firstMs);
+  const late = slow.filter((each) => claims.isOfSilence(each));
+  if (late.length >= NEARLY_ALL * slow.length)
+    for (const address of askers) claims.late.add(address);
+}
+
+/**
+ * Explains what is late of servers that asked these in vain meanwhile, for the same name: a cache
+ * of the node has one address for its clients and another one for what it asks.
+ */
+export function explainLate(
+  { affected }: Observations,
+  claims: Claims,
+  losses: readonly SeenExchange[],
+): void {
+  const asked = Map.groupBy(losses, ({ name, type }) => `${type} ${name}`);
+  const silent = new Set(
+    losses
+      .flatMap(({ server, hops }) => [server, ...hops.map((hop) => hop.server)])
+      .map(({ address }) => address),
+  );
+  const late = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter((each) => (latencyOf(each) ?? 0) >= LATE_MS && !silent.has(each.server.address));
+  for (const [address, theirs] of Map.groupBy(late, ({ server }) => server.address)) {
+    const waiting = theirs.filter(({ name, type, sentMs, repliedMs }) =>
+      asked
+        .get(`${type} ${name}`)
+        ?.some((loss) => loss.sentMs >= sentMs - PASSED_ON_MS && loss.sentMs < repliedMs!),
+    );
+    if (waiting.length >= MOSTLY * theirs.length) claims.late.add(address);
+  }
+}
+
+/** Servers that ask one of these, and the addresses that they stand behind. */
+function askersOf(
+  { servers, backends, serverNames }: Observations,
+  silent: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const clients = new Set(
+    [...silent].flatMap((address) => [
+      ...(servers.get(address)?.clients ?? []),
+      ...(backends.get(address)?.clients ?? []),
+    ]),
+  );
+  const askers = [...servers.list, ...backends.list].filter(
+    ({ address }) => clients.has(serverNames.hostOf(address)) && !silent.has(address),
+  );
+  const served = new Set(
+    askers.flatMap(({ address, clients: theirs }) =>
+      backends.get(address) === undefined ? [] : [...theirs],
+    ),
+  );
+  const services = servers.list.filter(
+    ({ clients: theirs, address }) =>
+      !silent.has(address) && [...theirs].some((client) => served.has(client)),
+  );
+  return new Set([...askers, ...services].map(({ address }) => address));
+}
+
+/**
+ * Names, with their types, that failed at no other time than in these silences, or so shortly
+ * afterwards that it was remembered.
+ */
+export function failedInSilence(
+  { failed, firstMs }: Observations,
+  claims: Claims,
+): (name: string, type: number) => boolean {
+  const counts = new Map<string, { all: number; within: number }>();
+  if (claims.silences.length > 0)
+    for (const each of failed) {
+      if (each.sentMs < firstMs) continue;
+      const key = `${each.type} ${each.name}`;
+      let count = counts.get(key);
+      if (count === undefined) counts.set(key, (count = { all: 0, within: 0 }));
+      count.all++;
+      if (claims.isOfSilence(each, REMEMBERED_MS)) count.within++;
+    }
+  return (name, type) => {
+    const count = counts.get(`${type} ${name}`);
+    return count !== undefined && count.within >= NEARLY_ALL * count.all;
+  };
+}

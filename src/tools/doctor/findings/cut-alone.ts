@@ -1,0 +1,105 @@
+/**
+ * One client that gets nothing at the service’s address, where the queries of all others are seen
+ * at the DNS pods, behind the translation.
+ */
+import { parseAddress } from '../../../server/base/ip.ts';
+import { answered, lossRate } from '../observe/outcomes.ts';
+import type { ClientView, Observations } from '../observe/observations.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { askedForCluster, isServer } from './losses.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+
+/** Of the client that is cut off: queries, ports, and milliseconds. */
+const LEAST = { queries: 4, ports: 2, ms: 2000 };
+/** So many others, with so many answers each, of which no more is lost. */
+const OTHERS = { clients: 2, answers: 4, lost: 0.2 };
+
+/**
+ * The service’s address answers nothing to one client, and the pods behind it answer all others.
+ */
+export const cutAlone: Rule = {
+  code: 'ND3004',
+  title: 'Some pods are cut off from DNS, others are not',
+  name: 'a network policy',
+  check(observed, claims) {
+    if (observed.clients.size < 2) return unknown('the capture has one client');
+    for (const { address, outcomes, clients } of observed.servers.list) {
+      const [client] = clients;
+      if (client === undefined || clients.size > 1 || answered(outcomes) > 0) continue;
+      if ((observed.clients.get(client)?.servers.size ?? 0) > 1) continue;
+      const losses = claims.openTo(address);
+      const { fromMs, toMs } = sentSpan(losses);
+      const ports = new Set(losses.map((loss) => loss.client.port));
+      if (losses.length < LEAST.queries || ports.size < LEAST.ports) continue;
+      if (toMs - fromMs < LEAST.ms) continue;
+      // A query that was taken to a pod got as far as that.
+      if (losses.some(({ hops }) => hops.length > 0)) continue;
+      if (!losses.some(({ name }) => observed.domains.isOfCluster(name))) continue;
+      const { peers, pods } = behindTranslation(observed, client, address);
+      if (peers.length < OTHERS.clients) continue;
+      claims.take(losses);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.82,
+        seen: [
+          `${client}: ${losses.length} queries to ${address} got no reply, from ${ports.size} ports and for every name, and none was seen on its way to a DNS pod.`,
+          `${peers.length} other pods are answered by ${listed(pods)}. Where these packets were captured the address of a service has been replaced by a pod’s: what they asked is not seen, but names of the cluster get their answers, so that the servers and the rules of the service are well.`,
+        ],
+        why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy (egress of this pod, or ingress of the DNS pods) that does not allow it to reach DNS.',
+        fix: [
+          `Allow UDP and TCP port 53 from this pod to ${address} and to the DNS pods behind it (kubectl get networkpolicy -A).`,
+          'If its node is another one than that of the others: see whether kube-proxy (or what stands in its place) has the rules of the service there.',
+        ],
+        prove: `from this pod: ndots query kubernetes.default @${address}, and again at a DNS pod: @${pods[0]}; the same from another pod of its node`,
+        disproved:
+          'no policy selects this pod, or other pods of its node are not answered by that address either',
+        exchanges: losses,
+      };
+    }
+    return excluded('no client is cut off while others are answered');
+  },
+};
+
+/**
+ * Clients that are answered names of the cluster by servers that are in their own network, which
+ * the silent address is not.
+ */
+function behindTranslation(
+  observed: Observations,
+  client: string,
+  silent: string,
+): { readonly peers: readonly ClientView[]; readonly pods: readonly string[] } {
+  const { servers, clients } = observed;
+  const distance = commonBits(client, silent);
+  const pods = [...askedForCluster(observed).found].filter(
+    (address) =>
+      address !== silent &&
+      commonBits(client, address) > distance &&
+      servers.get(address)?.clients.has(client) !== true,
+  );
+  const isPod = new Set(pods);
+  const peers = clients.list.filter(
+    ({ address, outcomes, servers: asked }) =>
+      address !== client &&
+      // Who is asked itself passes on what others want.
+      !isServer(observed, address) &&
+      commonBits(client, address) > distance &&
+      answered(outcomes) >= OTHERS.answers &&
+      lossRate(outcomes) < OTHERS.lost &&
+      [...asked.keys()].every((server) => isPod.has(server)),
+  );
+  return { peers, pods };
+}
+
+/** How many leading bits two addresses share; -1: they are of two families. */
+function commonBits(one: string, other: string): number {
+  const [first, second] = [parseAddress(one), parseAddress(other)];
+  if (first === null || second === null || first.length !== second.length) return -1;
+  for (let at = 0; at < first.length; at++) {
+    const differs = first[at]! ^ second[at]!;
+    if (differs !== 0) return at * 8 + Math.clz32(differs) - 24;
+  }
+  return first.length * 8;
+}

@@ -1,0 +1,216 @@
+/** DNS pods behind one address of which some do not answer. */
+import { lossRate } from '../observe/outcomes.ts';
+import { explainLate, explainWaiting, silencesOf } from './consequences.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import { answeredBetween, answeredElsewhere, asksInTurn, hasItFirst } from './losses.ts';
+import { REUSED } from './stale-flow.ts';
+
+/** Fewer are chance. */
+const LEAST = 3;
+/** Who is silent for so long is no longer only slow, milliseconds. */
+const LASTS_MS = 2000;
+/**
+ * Of so many times as many new sockets as there are pods each gets one in all likelihood (e⁻³ is 5
+ * %).
+ */
+const SURELY_ONE = 3;
+
+/** Of several servers behind one service some never answer. */
+export const deadBackend: Rule = {
+  code: 'ND3008',
+  title: 'One of the DNS pods behind the service does not answer',
+  name: 'a dead DNS pod behind the service',
+  check(observed, claims) {
+    const list = backendsOf(observed);
+    const astray = astrayOf(observed, claims);
+    if (list.length < 2 && astray.length > 0) return oneIsGone(astray, claims);
+    if (list.length < 2)
+      return unknown(
+        'the capture does not show which DNS pods the service’s address stands for (capture on the node)',
+      );
+    const dead = list.filter(
+      (view) =>
+        (view.outcomes.asked >= 3 && lossRate(view.outcomes) >= 0.95) ||
+        diedMeanwhile(view, observed, list.length),
+    );
+    const fromMs = Math.min(...dead.map(({ lastReplyMs }) => lastReplyMs));
+    const fine = list.filter(
+      (view) =>
+        view.outcomes.asked >= 3 &&
+        lossRate(view.outcomes) <= 0.1 &&
+        view.lastReplyMs > fromMs &&
+        !dead.includes(view),
+    );
+    if ((dead.length === 0 || fine.length === 0) && astray.length > 0)
+      return oneIsGone(astray, claims);
+    if (dead.length === 0 || fine.length === 0)
+      return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
+        ? unknown('a DNS pod that answered nobody was asked too little')
+        : excluded('all DNS pods that were asked answer');
+    const losses = dead.flatMap(({ address }) => claims.openTo(address));
+    if (losses.length < 3)
+      return unknown('what got lost on its way to a pod is explained otherwise');
+    claims.take(losses);
+    // A cache that asks them by turns is late itself meanwhile.
+    explainWaiting(observed, claims, silencesOf(losses));
+    explainLate(observed, claims, losses);
+    const names = dead.map(({ address }) => address);
+    const several = dead.length > 1;
+    const lost = sentSpan(losses);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${share(losses.length, askedSince(dead))} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
+        `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
+      ],
+      why: several
+        ? 'What is lost depends on where it goes, and on nothing else. Pods of other nodes that cannot be reached are often the network between nodes: an overlay (VXLAN) whose checksums a network card gets wrong, or a route that is missing. Otherwise the pods are dead, and still endpoints of the service.'
+        : 'The pod is dead, hung or cut off, and is still an endpoint of the service: each query has the chance of one in so many pods to go there, and its client waits 5 s.',
+      fix: [
+        `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
+        'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
+        'A readinessProbe on /ready takes a dead pod out of the service.',
+      ],
+      prove: names
+        .slice(0, 2)
+        .map((name) => `ndots query kubernetes.default.svc.cluster.local @${name}`)
+        .join('; '),
+      disproved: 'these pods answer when they are asked directly from the client’s node',
+      exchanges: losses,
+    };
+  },
+};
+
+/**
+ * Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an
+ * endpoint of the service.
+ */
+function diedMeanwhile(
+  { lastReplyMs, lastAskedMs, sinceReply }: ServerView,
+  { flows }: Observations,
+  pods: number,
+): boolean {
+  const fresh = new Set(
+    sinceReply.flatMap((each) => {
+      const flow = flows.get(each);
+      return flow !== undefined && flow.firstMs > lastReplyMs ? flow : [];
+    }),
+  );
+  const silentMs = lastAskedMs - lastReplyMs;
+  // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any
+  // more.
+  const services = new Set(sinceReply.map(({ server }) => server.address));
+  const later = flows.list.filter(
+    ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
+  ).length;
+  const isAskedStill = later < SURELY_ONE * pods;
+  // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port
+  // of an earlier one.
+  const untilMs = sentSpan(sinceReply).toMs;
+  const opened = flows.list.filter(
+    ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
+  ).length;
+  return (
+    sinceReply.length >= LEAST &&
+    fresh.size >= 2 &&
+    fresh.size > REUSED * opened &&
+    silentMs >= LASTS_MS &&
+    isAskedStill
+  );
+}
+
+/** What was taken to these since their last replies. */
+function askedSince(dead: readonly ServerView[]): number {
+  return dead.reduce((sum, { outcomes, history, lastReplyMs }) => {
+    const before = history.filter(([second]) => (second + 1) * 1000 <= lastReplyMs);
+    const answered = history.reduce((all, [, each]) => all + each.asked - each.lost, 0);
+    const lost = before.reduce((all, [, each]) => all + each.lost, 0);
+    return sum + outcomes.asked - answered - lost;
+  }, 0);
+}
+
+/**
+ * DNS pods that queries were taken to; where the capture shows no translation, those that a cache
+ * or a forwarder spreads its queries over.
+ */
+function backendsOf(observed: Observations): readonly ServerView[] {
+  const { backends, servers, names, domains } = observed;
+  const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
+  const pods = new Set<string>();
+  for (const { address, clients } of servers.list) {
+    const isPod = (server: string): boolean => inside.some((view) => view.servers.has(server));
+    if (!isPod(address)) continue;
+    const listing = [...clients].filter((client) => hasItFirst(observed, client, address));
+    const turning = [...clients].filter(
+      (client) => asksInTurn(observed, client, address) && !listing.includes(client),
+    );
+    // Where most have it as the first of their resolv.conf, the others have as well.
+    if (listing.length >= turning.length) continue;
+    for (const client of turning) {
+      pods.add(address);
+      for (const other of answeredElsewhere(observed, client, address))
+        if (isPod(other.address)) pods.add(other.address);
+    }
+  }
+  return [
+    ...backends.list,
+    ...servers.list.filter(({ address }) => pods.has(address) && !backends.get(address)),
+  ];
+}
+
+/**
+ * Lost queries to an address that answers others meanwhile, of which a router said that nobody on
+ * its link has where they are taken.
+ */
+function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
+  const lost = claims.open.filter(
+    ({ client }) => observed.astray.get(`${client.address} ${client.port}`) === true,
+  );
+  const { fromMs, toMs } = sentSpan(lost);
+  const theirs = lost.filter(({ server }) =>
+    answeredBetween(observed, server.address, fromMs, toMs),
+  );
+  return theirs.length >= LEAST ? theirs : [];
+}
+
+function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
+  const servers = [...new Set(losses.map(({ server }) => server.address))];
+  const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
+  // What such a socket lost before the router gave up is of the same cause.
+  const all = claims.open.filter(({ client }) => sockets.has(`${client.address} ${client.port}`));
+  claims.take(all);
+  return {
+    code: 'ND3008',
+    title: 'One of the DNS pods behind the service does not answer',
+    severity: 'critical',
+    confidence: 0.9,
+    seen: [
+      `Of ${sockets.size} sockets that asked ${listed(servers)} the queries (${all.length}) came back: nobody has the address that they were taken to (ICMP host or address unreachable).`,
+      `Queries of other sockets to ${listed(servers)} are answered in the same time.`,
+    ],
+    why: 'The service’s address stands for several pods, and one of them is gone with its host or its interface, and is still an endpoint: each query has the chance of one in so many pods to go there.',
+    fix: [
+      'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+      'Take the node that is gone out of the cluster (kubectl delete node), or delete the pod, so that its endpoint goes.',
+    ],
+    prove:
+      'ip neigh on the client’s node: an endpoint’s address, or the node that it is on, is FAILED',
+    disproved: 'all endpoints answer when they are asked directly from the client’s node',
+    exchanges: all,
+  };
+}

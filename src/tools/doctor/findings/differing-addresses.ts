@@ -1,0 +1,188 @@
+/** Servers that give different addresses for one name, and go on doing so. */
+import { typeName } from '../../../server/wire/iana.ts';
+import type { AnswerSet } from '../observe/answer-sets.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { clock, excluded, listed, sentence, took, unknown, type Rule } from './finding.ts';
+import { serveTheSame } from './losses.ts';
+
+/** Fewer answers of a set are chance. */
+const LEAST = 2;
+/** A server gives one set for so much of its answers, or its answers change with time. */
+const STEADY = 0.9;
+/** The sets of one address that is asked come back so often, or the name changed. */
+const RETURNED = 2;
+/** The same, for sets that have addresses in common: pods come and go. */
+const RETURNED_IN_PART = 5;
+/** Caches took the addresses of external names from elsewhere so often, and got the same again. */
+const RENEWED = 2;
+/** An answer is up to a second older than its TTL says, milliseconds. */
+const ROUNDED_MS = 1000;
+
+interface Disagreement {
+  readonly view: NameView;
+  /** The sets that stand beside each other, the most frequent first. */
+  readonly sets: readonly AnswerSet[];
+  /** For how long both were given, milliseconds. */
+  readonly lastedMs: number;
+  /** Whether the servers behind the address are known. */
+  readonly isByServer: boolean;
+}
+
+/** A DNS pod with old data gives the old address of a service, again and again. */
+export const addressesDiffer: Rule = {
+  code: 'ND8005',
+  title: 'DNS pods give different addresses for the same name, and go on doing so',
+  name: 'addresses that differ by server',
+  check(observed, claims) {
+    const views = observed.names.list.filter(
+      ({ sets, name }) => sets !== null && !claims.names.has(name),
+    );
+    if (!views.some(({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > LEAST))
+      return unknown('no name was found often enough to compare its addresses');
+    const all = views.flatMap((view) => disagreement(view, observed) ?? []);
+    const own = all.filter(({ view }) => isOwnName(view, observed));
+    const found = own.length > 0 ? own : all;
+    const [first] = found.toSorted((one, other) => other.lastedMs - one.lastedMs);
+    if (first === undefined) return excluded('every name has the same addresses, whoever answers');
+    const isOwn = own.length > 0;
+    const names = [...new Set(found.map(({ view }) => view.name))];
+    for (const name of names) claims.names.add(name);
+    const { sets, isByServer, lastedMs, view } = first;
+    const odd = oddServers(found);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: isOwn ? 'critical' : 'warning',
+      confidence: isByServer ? 0.93 : 0.82,
+      seen: [
+        sentence(
+          `${view.name} ${typeName(view.type)}: ${listed(
+            sets.map((each) => textOf(each, isByServer)),
+            6,
+          )}`,
+        ),
+        `Both were given for ${took(lastedMs)}, longer than their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s lets a cache keep an answer.`,
+        ...(odd.length > 0
+          ? [
+              `${listed(odd)} ${odd.length === 1 ? 'is' : 'are'} alone with ${odd.length === 1 ? 'its' : 'their'} answers; the other servers agree.`,
+            ]
+          : []),
+        ...(isByServer
+          ? []
+          : [
+              'The capture does not show which DNS pod gave which answer: capture on the node, or in each DNS pod.',
+            ]),
+        ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
+      ],
+      why: isOwn
+        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, it lost the API server and answers from what it had), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
+        : 'The servers behind one address got the name from different sources, and each got the same addresses again when its answer expired: a secondary server with an old zone, an internal and a public view, or answers that depend on where the question comes from.',
+      fix: isOwn
+        ? [
+            odd.length > 0
+              ? `Restart the DNS pod ${odd[0]!}: kubectl -n kube-system delete pod (its address is in kubectl get pods -o wide).`
+              : 'Restart the DNS pods one after the other: kubectl -n kube-system rollout restart deployment coredns',
+            'Compare with the truth: kubectl get service,endpointslices -A -o wide.',
+            'Look at the pod’s log for errors of its API connection (reflector, watch, i/o timeout), and at coredns_kubernetes_dns_programming_duration_seconds.',
+          ]
+        : [
+            'Compare the serial numbers in the SOA record at each server of the zone.',
+            'Have all DNS pods forward the zone to servers of one kind.',
+          ],
+      prove: `ndots query ${view.name} ${typeName(view.type)} @POD for each DNS pod${isByServer ? ` (${listed(sets.map(({ server }) => server))})` : ''}`,
+      disproved: 'all DNS pods give the same addresses a minute later: then the name changed',
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
+        exchanges.filter(({ name }) => names.includes(name)),
+      ),
+      affected: names,
+    };
+  },
+};
+
+/** `10.244.0.4 says 10.96.1.99 (12 times, from 22:40:01 to 22:40:39)`. */
+function textOf(
+  { server, addresses, size, count, firstMs, lastMs }: AnswerSet,
+  isByServer: boolean,
+): string {
+  const what = `${addresses.join(' ')}${size > addresses.length ? ` and ${size - addresses.length} more` : ''}`;
+  const when = `${count} times, from ${clock(firstMs)} to ${clock(lastMs)}`;
+  return isByServer ? `${server} says ${what} (${when})` : `${what} (${when})`;
+}
+
+function disagreement(view: NameView, observed: Observations): Disagreement | null {
+  const { list, leftOut } = view.sets!;
+  if (list.length < 2 || leftOut > 0) return null;
+  const isOwn = isOwnName(view, observed);
+  const steady = [...Map.groupBy(list, ({ server }) => server).values()].flatMap(steadyOf);
+  const byServer = steady.filter((one) =>
+    steady.some((other) => isBeside(one, other, isOwn, observed)),
+  );
+  if (byServer.length >= 2) {
+    const lastedMs = Math.max(
+      ...byServer.flatMap((one) =>
+        byServer.map((other) => (one.hash === other.hash ? 0 : overlapOf(one, other))),
+      ),
+    );
+    return { view, sets: sorted(byServer), lastedMs, isByServer: true };
+  }
+  // Behind the one address that is asked are several servers, which the capture does not show.
+  const all = list.filter(({ count }) => count >= LEAST);
+  if (!isOwn || new Set(list.map(({ server }) => server)).size > 1 || all.length < 2) return null;
+  const [one, other] = sorted(all) as [AnswerSet, AnswerSet];
+  const least = isDisjoint(one, other) ? RETURNED : RETURNED_IN_PART;
+  const lastedMs = overlapOf(one, other);
+  if (Math.min(one.returned, other.returned) < least) return null;
+  if (lastedMs <= 1000 * Math.max(one.ttl, other.ttl) + ROUNDED_MS) return null;
+  return { view, sets: sorted(all), lastedMs, isByServer: false };
+}
+
+/** The set that a server gives nearly always; none: its answers change. */
+function steadyOf(sets: readonly AnswerSet[]): readonly AnswerSet[] {
+  const all = sets.reduce((sum, { count }) => sum + count, 0);
+  return sets.filter(({ count }) => count >= LEAST && count >= STEADY * all);
+}
+
+/** Whether two servers gave different sets at the same time, for longer than a cache may. */
+function isBeside(
+  one: AnswerSet,
+  other: AnswerSet,
+  isOwn: boolean,
+  observed: Observations,
+): boolean {
+  if (one.hash === other.hash) return false;
+  if (one.asked !== other.asked && !serveTheSame(observed, one.server, other.server)) return false;
+  if (overlapOf(one, other) <= 1000 * Math.max(one.ttl, other.ttl) + ROUNDED_MS) return false;
+  return isOwn || (Math.min(one.renewed, other.renewed) >= RENEWED && isDisjoint(one, other));
+}
+
+function overlapOf(one: AnswerSet, other: AnswerSet): number {
+  return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
+}
+
+/** Whether the two have no address in common, as far as their addresses are known. */
+function isDisjoint(one: AnswerSet, other: AnswerSet): boolean {
+  return !one.addresses.some((address) => other.addresses.includes(address));
+}
+
+function sorted(sets: readonly AnswerSet[]): readonly AnswerSet[] {
+  return sets.toSorted((one, other) => other.count - one.count);
+}
+
+/** Servers that are alone with their answers for a name that several others agree about. */
+function oddServers(found: readonly Disagreement[]): readonly string[] {
+  const odd = new Set<string>();
+  for (const { sets, isByServer } of found) {
+    if (!isByServer) continue;
+    const byHash = [...Map.groupBy(sets, ({ hash }) => hash).values()];
+    const most = Math.max(...byHash.map(({ length }) => length));
+    if (most > 1) for (const group of byHash) if (group.length === 1) odd.add(group[0]!.server);
+  }
+  return [...odd];
+}
+
+/** Whether DNS pods have the addresses of the name themselves: it is no alias of an external name. */
+function isOwnName({ name, sets }: NameView, { domains }: Observations): boolean {
+  const isOfCluster = domains.isOfCluster(name) || name.includes('.svc.');
+  return isOfCluster && !sets!.list.some(({ isAlias }) => isAlias);
+}

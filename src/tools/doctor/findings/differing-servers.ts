@@ -1,0 +1,226 @@
+/** Servers of which some say that a name exists, and others that it does not. */
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { serveTheSame } from './losses.ts';
+import { isRemembered } from './remembered-denial.ts';
+import {
+  excluded,
+  listed,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
+
+/**
+ * So many names of a zone that come, and so many that go, as one or the other of two servers is
+ * asked.
+ */
+const EACH_WAY = 2;
+/** So many times NXDOMAIN are no chance, however often the server had the name before. */
+const MANY = 5;
+
+/** How many names were compared. @param isOwn whether these are names of the cluster */
+function agreed(observed: Observations, isOwn: boolean): Verdict {
+  const compared = observed.names.list.filter(
+    ({ name, servers }) => isOfCluster(name, observed) === isOwn && [...servers].length > 1,
+  ).length;
+  const what = isOwn ? 'names of the cluster' : 'external names';
+  return compared === 0
+    ? unknown(`none of the ${what} was asked of two servers`)
+    : excluded(
+        `servers agree whether ${compared} ${what} exist (names and types that two of them or more were asked for)`,
+      );
+}
+
+interface ServerDifference {
+  readonly view: NameView;
+  readonly having: readonly string[];
+  readonly lacking: readonly string[];
+}
+
+type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
+
+/** What is said of DNS pods that disagree. */
+export const ofReplicas: Text = {
+  code: 'ND8001',
+  title: 'DNS pods of the cluster give different answers to the same question',
+  why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
+  fix: [
+    'If the Corefile has autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
+    'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+    'See whether one replica has errors of its API connection in its log.',
+  ],
+  disproved: 'all replicas answer alike a minute later: then the name was new',
+};
+
+/** What is said of upstream servers that disagree. */
+export const ofUpstreams: Text = {
+  code: 'ND4005',
+  title: 'Upstream servers that are used in turn do not know the same names',
+  why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+  fix: [
+    'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+    'forward { policy sequential } hides it, as long as the first server is up.',
+  ],
+  disproved: 'both servers answer alike when they are asked directly',
+};
+
+/**
+ * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to
+ * the API).
+ */
+export const replicasDiffer: Rule = {
+  code: ofReplicas.code,
+  title: ofReplicas.title,
+  name: 'DNS pods that disagree',
+  check(observed, claims) {
+    const all = differences(observed, claims);
+    if (all === null) return unknown('no name was asked of two servers');
+    const found = all.filter(({ view }) => isOfCluster(view.name, observed));
+    if (found.length === 0) return agreed(observed, true);
+    explainZones(observed, claims, found);
+    return {
+      ...parts(observed, found),
+      ...ofReplicas,
+      prove: `ndots query ${found[0]!.view.name} @POD for each DNS pod`,
+    };
+  },
+};
+
+/** Upstream servers have different views of the world. */
+export const viewsDiffer: Rule = {
+  code: ofUpstreams.code,
+  title: ofUpstreams.title,
+  name: 'upstream servers that disagree',
+  check(observed, claims) {
+    const all = differences(observed, claims);
+    if (all === null) return unknown('no name was asked of two servers');
+    const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
+    if (found.length === 0) return agreed(observed, false);
+    explainZones(observed, claims, found);
+    return {
+      ...parts(observed, found),
+      ...ofUpstreams,
+      prove: `ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, and @${found[0]!.lacking[0]}`,
+    };
+  },
+};
+
+/**
+ * That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no
+ * two servers were asked for.
+ */
+function explainZones(
+  { names }: Observations,
+  claims: Claims,
+  found: readonly ServerDifference[],
+): void {
+  const zones = new Set(found.map(({ view }) => parentOf(view.name)));
+  for (const { name } of names.list) if (zones.has(parentOf(name))) claims.names.add(name);
+}
+
+function parts(
+  observed: Observations,
+  found: readonly ServerDifference[],
+): Pick<Finding, 'severity' | 'confidence' | 'seen' | 'exchanges'> {
+  const { having, lacking } = found[0]!;
+  const keys = new Set(found.map(({ view }) => view.name));
+  return {
+    severity: 'critical',
+    confidence: found.length >= 2 ? 0.93 : 0.85,
+    seen: [
+      `${listed([...keys])}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`,
+    ],
+    exchanges: observed.affected.flatMap((lookup) =>
+      lookup.exchanges.filter(({ name }) => keys.has(name)),
+    ),
+  };
+}
+
+/**
+ * Names that some servers have and others do not, to and fro; null if none was asked of two
+ * servers.
+ */
+function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
+  const found: ServerDifference[] = [];
+  const views = observed.names.list.filter(
+    ({ name, servers }) => servers.size >= 2 && !claims.names.has(name),
+  );
+  if (views.length === 0) return null;
+  for (const view of views) {
+    // To and fro in time, not one after the other: else the name came or went.
+    const overlap =
+      view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
+    if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
+    // A new name, which one server had as missing before, and another one did not.
+    if (isRemembered(observed, view)) continue;
+    const servers = [...view.servers];
+    const having = servers
+      .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)
+      .map(([server]) => server);
+    const lacking = servers
+      // It may have had the name before, and have it again.
+      .filter(
+        ([, { found: yes, nxdomain }]) => nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY)),
+      )
+      .map(([server]) => server)
+      .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
+    // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for
+    // each other.
+    if (lacking.length > 0) found.push({ view, having, lacking });
+  }
+  return found.length > 0 ? found : seldomAsked(observed, views);
+}
+
+/**
+ * The same of names that are asked too seldom for each to tell: whatever server has one of a zone
+ * has all, who lacks one lacks all, and some are found first and denied then, others the other way
+ * round. No time at which a zone came or went makes both.
+ */
+function seldomAsked(
+  observed: Observations,
+  views: readonly NameView[],
+): readonly ServerDifference[] {
+  const mixed = views.flatMap((view) => {
+    const servers = [...view.servers];
+    const having = servers.flatMap(([server, { found, nodata }]) =>
+      found + nodata > 0 ? server : [],
+    );
+    const lacking = servers.flatMap(([server, { nxdomain }]) => (nxdomain > 0 ? server : []));
+    return having.length > 0 && lacking.length > 0 ? [{ view, having, lacking }] : [];
+  });
+  return [...Map.groupBy(mixed, ({ view }) => parentOf(view.name)).values()].flatMap((zone) => {
+    const having = [...new Set(zone.flatMap((each) => each.having))];
+    const lacking = [...new Set(zone.flatMap((each) => each.lacking))];
+    const standsBeside = having.some((one) =>
+      lacking.some((other) => serveTheSame(observed, one, other)),
+    );
+    if (!standsBeside || having.some((one) => lacking.includes(one))) return [];
+    const { gone, come } = changes(zone.map(({ view }) => view));
+    return Math.min(gone.size, come.size) >= EACH_WAY
+      ? zone.map(({ view }) => ({ view, having, lacking }))
+      : [];
+  });
+}
+
+/** Names that were found before they were denied, and the other way round. */
+function changes(views: readonly NameView[]): {
+  readonly gone: ReadonlySet<string>;
+  readonly come: ReadonlySet<string>;
+} {
+  const gone = views.filter((view) => view.firstFoundMs < view.lastNegativeMs);
+  const come = views.filter((view) => view.firstNegativeMs < view.lastFoundMs);
+  const namesOf = (list: readonly NameView[]): ReadonlySet<string> =>
+    new Set(list.map(({ name }) => name));
+  return { gone: namesOf(gone), come: namesOf(come) };
+}
+
+function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
+}
+
+function isOfCluster(name: string, { domains }: Observations): boolean {
+  return domains.isOfCluster(name) || name.includes('.svc.');
+}

@@ -1,0 +1,134 @@
+/**
+ * Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { Observations } from '../observe/observations.ts';
+import { lossRate } from '../observe/outcomes.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { waitingForThese } from './consequences.ts';
+
+/** So many times more names than chance explains have to be without an AAAA reply. */
+const SURPLUS = 4;
+
+/** When so many A queries are lost, names without an AAAA reply are no news. */
+const OTHERS_LOST = 0.1;
+
+/** No more of the others is lost, by one AAAA that is. */
+const ALIKE = 0.34;
+/** So much of the AAAA queries that are lost meanwhile is never answered. */
+const MOST = 0.6;
+const TOGETHER_MS = 100;
+/**
+ * Nobody asks again sooner; what several ask within a shorter time is of one moment, milliseconds.
+ */
+const AGAIN_MS = 900;
+
+/** A is answered, AAAA of the same name never, however often it is asked. */
+export const droppedAaaa: Rule = {
+  code: 'ND3009',
+  title: 'AAAA queries are dropped, A queries of the same names are answered',
+  name: 'AAAA queries that are dropped',
+  check(observed, claims) {
+    const aaaa = observed.types.get(TYPE.AAAA);
+    if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
+      return unknown('no pairs of A and AAAA were seen');
+    if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
+    // By server: who asks it may well be answered by another one, which waits in vain itself.
+    const unanswered = Map.groupBy(
+      claims.open.filter(({ type, name, server, sentMs }) => {
+        if (type !== TYPE.AAAA) return false;
+        const since = observed.names.get(name, TYPE.AAAA)?.answeredMs.get(server.address);
+        return since === undefined || sentMs > since;
+      }),
+      ({ name, server }) => `${name} ${server.address}`,
+    );
+    const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
+      (queries) => isSpared(observed, queries),
+    );
+    const again = victims.filter((queries) => queries.length >= 2 && lastsOf(queries) >= AGAIN_MS);
+    const losses = victims.flat();
+    const names = new Set(losses.map(({ name }) => name));
+    if (again.length === 0 || losses.length < 2)
+      return excluded('AAAA queries are answered when they are asked again');
+    if (again.length < 1 + SURPLUS * byChance(observed))
+      return excluded('A queries are lost as often: it does not depend on the type');
+    const { fromMs, toMs } = sentSpan(losses);
+    const besides = claims.open.filter(
+      ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - TOGETHER_MS && sentMs <= toMs,
+    );
+    const alike = claims.open.filter(
+      ({ type, sentMs }) => type === TYPE.AAAA && sentMs >= fromMs && sentMs <= toMs,
+    );
+    if (losses.length < MOST * alike.length)
+      return excluded('AAAA queries that got lost are answered when they are asked again');
+    if (besides.length > ALIKE * losses.length)
+      return excluded(
+        `${besides.length} A queries are lost in the same time, besides ${losses.length} for AAAA`,
+      );
+    const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
+    if (rates[0] >= OTHERS_LOST && rates[0] >= ALIKE * rates[1])
+      return excluded('A queries of other names are lost, too: it does not depend on the type');
+    claims.take(losses);
+    claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
+    for (const name of names) claims.names.add(name);
+    const all = aaaa.lost >= 0.9 * aaaa.asked;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: losses.length >= 4 ? 0.93 : 0.8,
+      seen: [
+        `${losses.length} AAAA queries for ${listed([...names])} got no reply, repeats included; A queries for the same names were answered.`,
+        all
+          ? `No AAAA query of the capture was answered (${aaaa.lost} of ${aaaa.asked}).`
+          : `Other AAAA queries of the capture were answered (${aaaa.asked - aaaa.lost} of ${aaaa.asked}): it depends on the name, or it began later.`,
+      ],
+      why: all
+        ? 'A firewall or an appliance on the way, or the server itself, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.'
+        : 'The server that is responsible for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
+      fix: [
+        'Have whoever runs the firewall or the server answer AAAA (an empty NOERROR is enough).',
+        'Until then answer it in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
+        'glibc 2.36 and later: options no-aaaa in the pods’ dnsConfig.',
+      ],
+      prove: `ndots query ${[...names][0]} AAAA, then the same with A; from a node outside of the cluster too`,
+      disproved: 'the same AAAA query is answered when it is asked alone: then it is not its type',
+      exchanges: losses,
+    };
+  },
+};
+
+/** From the first to the last of these, milliseconds. */
+function lastsOf(queries: readonly SeenExchange[]): number {
+  const { fromMs, toMs } = sentSpan(queries);
+  return toMs - fromMs;
+}
+
+/**
+ * How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are.
+ */
+function byChance({ names, types }: Observations): number {
+  const rate = lossRate(types.get(TYPE.A)!);
+  return names.list
+    .filter(({ type, outcomes }) => type === TYPE.AAAA && outcomes.asked >= 2)
+    .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
+}
+
+/** Whether the server answers A for the name, in the same time. */
+function isSpared(
+  { names, losses }: Observations,
+  [first, ...others]: readonly [SeenExchange, ...SeenExchange[]],
+): boolean {
+  const { name, server } = first;
+  if (!names.get(name, TYPE.A)?.answeredMs.has(server.address)) return false;
+  const sinceMs = others.reduce((least, { sentMs }) => Math.min(least, sentMs), first.sentMs);
+  const lost = losses.filter(
+    (loss) =>
+      loss.type === TYPE.A &&
+      loss.name === name &&
+      loss.server.address === server.address &&
+      loss.sentMs >= sinceMs - TOGETHER_MS,
+  );
+  return lost.length <= ALIKE * (1 + others.length);
+}

@@ -1,0 +1,173 @@
+/** Queries with EDNS that vanish, while those without it are answered. */
+import type { ClientView, Observations } from '../observe/observations.ts';
+import { isFailure, lossRate } from '../observe/outcomes.ts';
+import type { QueryCounts, ServerView } from '../observe/server-view.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import {
+  excluded,
+  listed,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+
+/** Of fewer queries with EDNS, and without, nothing can be said. */
+const LEAST = 4;
+/** So much of the one kind is lost, and no more of the other. */
+const LOST = 0.9;
+const SPARED = 0.1;
+/**
+ * So many errors of form, and nothing else, are about EDNS: no other part of a query of a program
+ * has a form of its own.
+ */
+const ALONE = 8;
+
+/** What decides whether a query is answered is its OPT record (RFC 6891). */
+export const droppedEdns: Rule = {
+  code: 'ND4009',
+  title: 'A server answers, but not over TCP or not with EDNS',
+  name: 'queries with EDNS that are dropped',
+  check(observed, claims) {
+    const both = observed.servers.list.filter(
+      ({ edns, plain }) => edns.asked >= LEAST && plain.asked >= LEAST,
+    );
+    const alone = observed.servers.list.filter(isMisledAlone);
+    if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
+    if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
+    const deaf = both.filter((server) => isDeaf(server, observed));
+    const misled = both.filter(isMisled);
+    if (misled.length > 0) return misreads(misled, observed, claims);
+    const losses = deaf.flatMap(({ address }) =>
+      claims.openTo(address).filter(({ udpSize }) => udpSize > 0),
+    );
+    if (deaf.length > 0 && losses.length < LEAST)
+      return unknown(
+        'those who use EDNS lose what they ask, and it is explained by who they are: have one of them ask without',
+      );
+    if (deaf.length === 0)
+      return excluded(
+        `lost are ${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS, and ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
+      );
+    claims.take(losses);
+    const addresses = deaf.map(({ address }) => address);
+    const isProven = observed.clients.list.some(asksBoth);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: isProven ? (losses.length >= 10 ? 0.93 : 0.85) : 0.75,
+      seen: [
+        `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply; of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))}.`,
+        ...(isProven
+          ? []
+          : [
+              'No client asks both with EDNS and without it: a rule about just these pods would look the same (ND3004), but they have nothing else in common.',
+            ]),
+      ],
+      why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. Old servers and firewalls that inspect DNS drop what has it. Who asks with EDNS waits for its time-out; some resolvers then ask once more without.',
+      fix: [
+        `Have ${listed(addresses)}, or what stands in front of it, take queries with an OPT record (a DNS inspection of a firewall, an old appliance).`,
+        'Until then, clients without EDNS: options edns0 and trust-ad out of resolv.conf; in Unbound, server: edns-buffer-size does not help, another upstream does.',
+      ],
+      prove: `dig +edns=0 ${losses[0]!.name} @${addresses[0]}, then the same with +noedns: only the second is answered`,
+      disproved: 'both are answered from the same host',
+      exchanges: losses,
+    };
+  },
+};
+
+/**
+ * Whether the server says of (nearly) all queries with EDNS that it does not understand them, and
+ * of (nearly) none without.
+ */
+function isMisled({ edns, plain }: ServerView): boolean {
+  return edns.misread >= LOST * edns.asked && plain.misread <= SPARED * plain.asked;
+}
+
+/** Whether it says so of all that it is asked, and nobody asks without EDNS. */
+function isMisledAlone({ edns, plain }: ServerView): boolean {
+  return plain.asked === 0 && edns.misread >= ALONE && edns.misread === edns.asked - edns.lost;
+}
+
+function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
+  const addresses = servers.map(({ address }) => address);
+  const exchanges = observed.affected.flatMap((lookup) =>
+    lookup.exchanges.filter((each) => each.udpSize > 0 && isFailure(each)),
+  );
+  // That these fail is no news.
+  for (const { name } of exchanges) claims.names.add(name);
+  return {
+    code: 'ND4009',
+    title: 'A server answers, but not over TCP or not with EDNS',
+    severity: 'critical',
+    confidence: total(servers, 'plain', 'asked') > 0 ? 0.95 : 0.8,
+    seen: [
+      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with an error of form (FORMERR or NOTIMP); of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
+    ],
+    why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. A server that does not know it says that it does not understand the query. Some resolvers then ask once more without (glibc does), others fail: Go always asks with EDNS.',
+    fix: [
+      `Another server, or a newer version of it, in the place of ${listed(addresses)}: EDNS is as old as 1999.`,
+      'Or a forwarder in front of it that asks it without EDNS (Unbound and BIND find that out by themselves).',
+    ],
+    prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0]}, then the same with +noedns: only the second is answered`,
+    disproved: 'both are answered from the same host',
+    exchanges,
+  };
+}
+
+/**
+ * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
+ * it lose what they ask so.
+ */
+function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
+  const { clients } = observed;
+  if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
+  if (edns.asked > edns.lost && goesByName(address, observed)) return false;
+  const theirs = clients.list.filter(({ servers }) => servers.has(address));
+  const users = theirs.filter(({ withEdns }) => withEdns > 0);
+  return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
+}
+
+/**
+ * Whether what the server leaves without a reply is all that is asked for certain names, as where
+ * their answers are large.
+ */
+function goesByName(address: string, observed: Observations): boolean {
+  const losses = observed.losses.filter(
+    ({ server, udpSize }) => udpSize > 0 && server.address === address,
+  );
+  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY);
+}
+
+/** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
+export function goByEdns(observed: Observations, losses: readonly SeenExchange[]): boolean {
+  if (losses.some(({ udpSize }) => udpSize === 0)) return false;
+  const asked = new Set(losses.map(({ server }) => server.address));
+  return [...asked].every((address) => {
+    const server = observed.servers.get(address);
+    return server !== undefined && isDeaf(server, observed);
+  });
+}
+
+/** Whether some client is answered by the server without EDNS, and never with it. */
+export function isProvenDeaf(server: ServerView, observed: Observations): boolean {
+  return (
+    isDeaf(server, observed) &&
+    observed.clients.list.some((client) => client.servers.has(server.address) && asksBoth(client))
+  );
+}
+
+function asksBoth({ withEdns, outcomes }: ClientView): boolean {
+  return withEdns > 0 && withEdns < outcomes.asked;
+}
+
+function total(
+  servers: readonly ServerView[],
+  kind: 'edns' | 'plain',
+  what: keyof QueryCounts,
+): number {
+  return servers.reduce((sum, server) => sum + server[kind][what], 0);
+}

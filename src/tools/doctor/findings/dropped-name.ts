@@ -1,0 +1,94 @@
+/** Names that nobody answers, told from sockets that nobody answers. */
+import type { Observations } from '../observe/observations.ts';
+import { deadNames, UNLIKELY, type DeadNames } from './dead-names.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import { waitingForThese } from './consequences.ts';
+
+/** What fits into a packet on (nearly) every link, bytes. */
+const PACKET_BYTES = 1232;
+/** Fewer are chance. */
+const LEAST = 3;
+/** What one client loses alone are so many names. */
+const NAMES = 3;
+/** So many names of outside, and of the cluster, tell that it goes by that. */
+const OUTSIDE_LEAST = 4;
+
+/** Queries for some names are never answered, all others are. */
+export const droppedName: Rule = {
+  code: 'ND3010',
+  title: 'Queries for certain names get no reply, whoever asks',
+  name: 'names that nobody answers',
+  check(observed, claims) {
+    if (observed.names.size < 2) return unknown('the capture is about one name');
+    const dead = deadNames(observed, claims.open).filter(
+      (each) =>
+        (each.chance < UNLIKELY || isOutside(each, observed)) &&
+        each.losses.length >= LEAST &&
+        !isOfOne(each, observed),
+    );
+    // What the clients of a server are not answered, as it waits for another one, is that one’s.
+    const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
+    if (found === undefined)
+      return claims.open.length === 0
+        ? excluded('every query was answered, or it is known why not')
+        : excluded(
+            'names that get no reply get one from other sockets, or are not asked for often enough to tell',
+          );
+    const { server, losses, names, answered } = found;
+    // Nobody is to be asked for a domain at the top.
+    const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
+    claims.take(losses);
+    claims.take(found.cut);
+    claims.take(waitingForThese(claims, losses));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
+        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile.`,
+        ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
+      ],
+      why: 'What depends on the name is decided where names are read: the upstream that is responsible for this zone does not answer (or a filter drops it), and the server in between waits for it for longer than its clients wait.',
+      fix: [
+        `Look at who is responsible for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
+        ...(losses.some(({ udpSize }) => udpSize > PACKET_BYTES)
+          ? [
+              'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
+            ]
+          : []),
+        'If a search domain of the nodes makes these names, take it out of their resolv.conf (kubelet --resolv-conf): nobody needs them.',
+        'Let the server give up sooner than its clients: forward { max_connect_attempts } or a shorter timeout, so that they get SERVFAIL and go on.',
+      ],
+      prove: `ndots query ${names[0]} @${server}, and of its upstream directly`,
+      disproved: 'the same name is answered to another client by the same server',
+      exchanges: losses,
+    };
+  },
+};
+
+/**
+ * Whether one client alone loses these, names without a domain in common, and is answered nothing
+ * any more: then it may go by who asks.
+ */
+function isOfOne(
+  { server, names, suffix, losses }: DeadNames,
+  { flows, clients }: Observations,
+): boolean {
+  const [client, ...others] = new Set(losses.map((loss) => loss.client.address));
+  if (others.length > 0 || suffix !== '' || names.length < NAMES || clients.size < 2) return false;
+  const { fromMs } = sentSpan(losses);
+  return !flows.to(server).some((flow) => flow.client === client && flow.lastAnsweredMs >= fromMs);
+}
+
+/** Whether it is all names of outside, and no name of the cluster. */
+function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {
+  return (
+    names.length >= OUTSIDE_LEAST &&
+    answered.length >= OUTSIDE_LEAST &&
+    !names.some((name) => domains.isOfCluster(name)) &&
+    answered.every((name) => domains.isOfCluster(name))
+  );
+}

@@ -1,0 +1,97 @@
+/** Sockets that get nothing because of their port: a range of source ports does not pass. */
+import type { FlowView } from '../observe/flow-view.ts';
+import { choices } from './dead-names.ts';
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { isSilent, turnsOf, whileSilent } from './sockets.ts';
+
+/** So many silent sockets, and so many that are answered, of all over the range. */
+const LEAST = { silent: 6, fine: 12 };
+/**
+ * So much of what is silent lies within the range, and so little of what lies within it is
+ * answered.
+ */
+const WITHIN = { silent: 0.9, fine: 0.1 };
+/** So unlikely is it that chance puts these next to each other, of all ranges that there are. */
+const CHANCE_MAX = 0.0001;
+/**
+ * Further from chance, silence comes in stretches of time: who takes one port after the other has
+ * those of a stretch next to each other.
+ */
+const BY_TIME = -3;
+
+/** Queries from ports of one range get no reply, all others do. */
+export const droppedPorts: Rule = {
+  code: 'ND3020',
+  title: 'Queries from a range of source ports get no reply',
+  name: 'a range of source ports that is dropped',
+  check(observed, claims) {
+    const open = new Set(claims.open.map(({ client }) => `${client.address} ${client.port}`));
+    const flows = whileSilent(
+      observed.flows.list.filter(
+        (flow) => !isSilent(flow) || open.has(`${flow.client} ${flow.port}`),
+      ),
+    );
+    const silent = flows.filter(isSilent).length;
+    const range = rangeOf(flows);
+    if (silent < LEAST.silent || flows.length - silent < LEAST.fine || range === null)
+      return unknown('too few sockets got no reply, or too few were answered');
+    const { from, to, lost, answered } = range;
+    // Of N sockets there are about N²/2 ranges.
+    const chance = Math.exp(2 * Math.log(flows.length) - choices(flows.length, silent));
+    if (
+      lost < WITHIN.silent * silent ||
+      answered > WITHIN.fine * (lost + answered) ||
+      flows.length - lost - answered < LEAST.fine ||
+      chance > CHANCE_MAX
+    )
+      return excluded('ports of sockets that get nothing lie among those of others');
+    if (turnsOf(flows).deviation < BY_TIME)
+      return excluded('sockets that get nothing are of one moment');
+    const losses = claims.open.filter(({ client }) => client.port >= from && client.port <= to);
+    claims.take(losses);
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: silent >= 2 * LEAST.silent ? 0.9 : 0.8,
+      seen: [
+        `Of sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, whoever asked; with other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
+      ],
+      why: 'Whether a query is answered goes by the port that it is sent from, and a client draws that anew for each lookup: one lookup in so many waits. Something on the way lets replies (or queries) pass for a part of the ports only: a stateless rule of a firewall or a cloud’s network ACL that opens too few ephemeral ports for what comes back, ports of the node that are kept for something else (NodePort services, 30000 to 32767), or a translation of addresses whose ports belong to another host.',
+      fix: [
+        `See which rules of the way name ports between ${from} and ${to}: network ACLs (they have no memory: replies need all ephemeral ports, 1024 to 65535), firewalls, nft list ruleset on both nodes.`,
+        'Until then: net.ipv4.ip_local_port_range of the pods (a safe sysctl) to what passes.',
+      ],
+      prove: `dig -b 0.0.0.0#${Math.trunc((from + to) / 2)} @${servers[0]} kubernetes.default.svc.cluster.local, and with a port outside of the range`,
+      disproved: 'a query from a port of that range is answered, again and again',
+      exchanges: losses,
+    };
+  },
+};
+
+interface PortRange {
+  readonly from: number;
+  readonly to: number;
+  /** Sockets within it without a reply, and with one. */
+  readonly lost: number;
+  readonly answered: number;
+}
+
+/** The range of ports with most silent sockets more than others. */
+function rangeOf(flows: readonly FlowView[]): PortRange | null {
+  const sorted = flows.toSorted((one, other) => one.port - other.port);
+  let best: PortRange | null = null;
+  let most = 0;
+  let [first, lost, answered] = [0, 0, 0];
+  for (const flow of sorted) {
+    if (lost - answered <= 0) [first, lost, answered] = [flow.port, 0, 0];
+    if (isSilent(flow)) lost++;
+    else answered++;
+    if (lost - answered > most) {
+      most = lost - answered;
+      best = { from: first, to: flow.port, lost, answered };
+    }
+  }
+  return best;
+}

@@ -1,0 +1,155 @@
+/** Services that are aliases of external names (ExternalName) whose zone does not answer. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import type { Observations } from '../observe/observations.ts';
+import { waitingForThese } from './consequences.ts';
+import {
+  excluded,
+  listed,
+  sentence,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Rule,
+} from './finding.ts';
+
+/** Fewer failures are chance. */
+const LEAST = 3;
+/** More names that fail are not those of a few services. */
+const NAMES_MAX = 5;
+/** Other names of the cluster that are found show that the server has its data. */
+const OTHERS = 1;
+/** What a DNS pod has in memory does not take so long, milliseconds. */
+const LATE_MS = 1000;
+
+interface Failing {
+  readonly name: string;
+  /** Where its alias leads; empty: the replies do not say. */
+  readonly target: string;
+  readonly exchanges: readonly SeenExchange[];
+}
+
+/** One service fails because it is an alias of an external name whose servers do not answer. */
+export const externalTarget: Rule = {
+  code: 'ND4031',
+  title: 'A service is an alias of an external name whose zone does not answer (ExternalName)',
+  name: 'the target of an ExternalName service',
+  check(observed, claims) {
+    const { names, domains } = observed;
+    const own = names.list.filter(
+      ({ name }) => domains.isOfCluster(name) && !claims.names.has(name),
+    );
+    if (own.length === 0) return unknown('no name of the cluster was asked for');
+    const fine = new Set(
+      own.flatMap(({ name, outcomes }) =>
+        outcomes.found > 0 && outcomes.servfail === 0 ? name : [],
+      ),
+    );
+    const failing = failingOf(observed, fine);
+    const known = failing.filter(({ target }) => target !== '');
+    const found = known.length > 0 ? known : failing;
+    if (found.length === 0 || found.length > NAMES_MAX || fine.size < OTHERS)
+      return excluded('no name of a service fails alone');
+    const exchanges = found.flatMap((each) => each.exchanges);
+    if (exchanges.length < LEAST) return excluded('no name of a service fails alone');
+    const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
+    const losses = lossesOf(targets, exchanges, claims, observed);
+    const silent = [...new Set(losses.map(({ server }) => server.address))];
+    claims.take(losses);
+    claims.take(waitingForThese(claims, losses));
+    claims.take(claims.open.filter(({ name }) => found.some((each) => each.name === name)));
+    for (const each of [...found.map(({ name }) => name), ...targets]) claims.names.add(each);
+    // A server that waits for the target is late only for these names.
+    for (const { server, hops } of exchanges)
+      for (const { address } of [server, ...hops.map((hop) => hop.server)])
+        claims.late.add(address);
+    const waits = exchanges
+      .flatMap((each) => latencyOf(each) ?? [])
+      .toSorted((one, other) => one - other);
+    const list = found.map(({ name }) => name);
+    const [service = '', namespace = ''] = list[0]!.split('.');
+    const lookedUp = [...new Set(losses.map(({ name }) => name))];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: targets.length > 0 ? 0.95 : 0.88,
+      seen: [
+        sentence(
+          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more; ${fine.size} other ${fine.size === 1 ? 'name' : 'names'} of the cluster ${fine.size === 1 ? 'is' : 'are'} answered`,
+        ),
+        ...(targets.length > 0
+          ? [
+              sentence(
+                `The replies have a CNAME record: ${listed(found.map(({ name, target }) => `${name} leads to ${target}`))}`,
+              ),
+            ]
+          : [
+              'A DNS pod has service names in memory. It waits for another server only if a service is an alias of an external name.',
+            ]),
+        ...(losses.length > 0
+          ? [
+              sentence(
+                `${share(losses.length, observed.losses.length)} lost queries are for ${listed(lookedUp)}, to ${listed(silent)}`,
+              ),
+            ]
+          : []),
+      ],
+      why: 'For a service of type ExternalName the DNS of the cluster answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other services and other external names are not affected.',
+      fix: [
+        `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops what comes from the cluster.`,
+        'Or correct spec.externalName of the service, if the target has moved.',
+        'A shorter time-out in forward lets programs fail sooner.',
+      ],
+      prove: `kubectl -n ${namespace} get service ${service} -o jsonpath={.spec.externalName}; then ndots query ${targets[0] ?? 'TARGET'} @${silent[0] ?? 'UPSTREAM'}`,
+      disproved: 'the target is answered by its own name servers, asked from a DNS pod’s node',
+      exchanges: [...exchanges, ...losses],
+    };
+  },
+};
+
+/** Names of the cluster that are never found and fail late, or whose failure has an alias in it. */
+function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly Failing[] {
+  const { affected, domains, replyFaults, names } = observed;
+  const byName = Map.groupBy(
+    affected.flatMap(({ exchanges }) =>
+      exchanges.filter(
+        (each) =>
+          (isFailure(each) || isLost(each)) &&
+          domains.isOfCluster(each.name) &&
+          !fine.has(each.name),
+      ),
+    ),
+    ({ name }) => name,
+  );
+  return [...byName].flatMap(([name, exchanges]) => {
+    const target = [1, 28]
+      .flatMap((type) => replyFaults.failingTargets.get(`${type} ${name}`)?.target ?? [])
+      .find((each) => !domains.isOfCluster(each));
+    const isFound = [1, 28].some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
+    const late = exchanges.filter(
+      (each) => each.rcode === RCODE.SERVFAIL && (latencyOf(each) ?? 0) >= LATE_MS,
+    );
+    if (isFound || (target === undefined && late.length < LEAST)) return [];
+    return [{ name, target: target ?? '', exchanges }];
+  });
+}
+
+/** Lost queries for these targets; where they are not known, those for names that are asked while the service’s queries wait. */
+function lossesOf(
+  targets: readonly string[],
+  waiting: readonly SeenExchange[],
+  { open }: Claims,
+  { domains }: Observations,
+): readonly SeenExchange[] {
+  if (targets.length > 0) return open.filter(({ name }) => targets.includes(name));
+  const outside = open.filter(({ name }) => !domains.isOfCluster(name));
+  const isAwaited = ({ sentMs }: SeenExchange): boolean =>
+    waiting.some(
+      (each) => sentMs >= each.sentMs && sentMs <= (each.repliedMs ?? each.sentMs + 5000),
+    );
+  const byName = [...Map.groupBy(outside, ({ name }) => name).values()];
+  return byName.filter((losses) => losses.every(isAwaited)).flat();
+}

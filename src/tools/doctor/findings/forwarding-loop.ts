@@ -1,0 +1,289 @@
+/** Name servers that ask each other in a circle. */
+import type { Observations } from '../observe/observations.ts';
+import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isServer } from './losses.ts';
+
+/** A question is asked of a server, and goes round, within this time, milliseconds. */
+const AROUND_MS = 100;
+/** What waits for a question that goes round does so for as many seconds. */
+const back: readonly number[] = Array.from({ length: 7 }, (_, earlier) => earlier);
+
+/** A question that comes back does so within this time, milliseconds. */
+const RETURN_MS = 2000;
+
+const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
+  code: 'ND4004',
+  title: 'Name servers ask each other in a circle',
+  severity: 'critical',
+  why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A query circulates until one of the servers gives up.',
+  fix: [
+    'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
+    'Forward only the zones of the corporate servers to them (a server block for these zones).',
+  ],
+  prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
+  disproved:
+    'the ids and times show that each query was asked by a client, and not by the other server',
+};
+
+/** Servers forward to each other, or to themselves, in a loop. */
+export const forwardingLoop: Rule = {
+  code: loop.code,
+  title: loop.title,
+  name: 'a forwarding loop',
+  check(observed, claims) {
+    const said = observed.counters.get('loopDetected') ?? 0;
+    const returning = returningOf(observed);
+    if (returning !== null) return returned(claims, returning);
+    const both = observed.clients.list.filter(
+      ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
+    );
+    if (both.length === 0 && said === 0)
+      return unknown(
+        observed.clients.list.some(({ address }) => observed.serverNames.isShared(address))
+          ? 'several servers have one address: which of them asks another cannot be seen'
+          : 'no server of the capture asks others',
+      );
+    const circles = both
+      .map(({ address }) => circleOf(observed, address))
+      .filter((found) => found !== null);
+    if (circles.length === 0 && said === 0)
+      return excluded('no server asks one that asks it, be it by way of others');
+    // What goes round is not answered until somebody gives up, or refuses (max_concurrent): else a
+    // program on the server's own host asks.
+    const repeated = observed.names.list
+      .filter(
+        ({ outcomes: { asked, lost, servfail, refused } }) =>
+          asked >= 10 && lost + servfail + refused >= 0.5 * asked,
+      )
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
+    // The same question goes round: that two servers ask each other for different names is not a
+    // circle.
+    const asking = askedInVain(observed);
+    const round = (circle: readonly string[]): typeof repeated =>
+      repeated.filter(
+        ({ name }) =>
+          !(circle.length === 1 && name === HEALTH_CHECK) &&
+          circle.every((address) => asking.get(name)?.has(address)),
+      );
+    const circle = circles.find((found) => round(found).length > 0) ?? circles[0];
+    const going = circle === undefined ? repeated : round(circle);
+    const names = going.map(({ name }) => name);
+    if (said === 0 && names.length === 0) return excluded('no question goes round');
+    const keys = new Set(names);
+    claims.take(claims.open.filter(({ name }) => keys.has(name)));
+    explainCircle(observed, claims, circles, asking);
+    return {
+      ...loop,
+      confidence: said > 0 ? 0.98 : 0.9,
+      seen: [
+        ...(circle === undefined ? [] : [roundText(observed, circle)]),
+        ...(names.length > 0
+          ? [
+              `The same questions go round: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`,
+            ]
+          : []),
+        ...(said > 0 ? ['The plugin loop of CoreDNS says so, too.'] : []),
+      ],
+      exchanges: observed.losses.filter(({ name }) => keys.has(name)),
+    };
+  },
+};
+
+/**
+ * What a circle comes to: names that go round, and others of their zone, are lost, late or refused
+ * for whoever asks for them, while questions go round.
+ */
+function explainCircle(
+  observed: Observations,
+  claims: Claims,
+  circles: readonly (readonly string[])[],
+  asking: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  const members = new Set(circles.flat());
+  for (const address of members) claims.late.add(address);
+  const goesRound = (name: string): boolean =>
+    circles.some((circle) => circle.every((address) => asking.get(name)?.has(address)));
+  const going = new Set([...asking.keys()].filter(goesRound));
+  const zones = new Set([...going].map(zoneOf));
+  const loops = (name: string): boolean => going.has(name) || isBelowAny(name, zones);
+  for (const name of asking.keys()) if (loops(name)) claims.names.add(name);
+  const seconds = new Set(
+    [...observed.losses, ...observed.failed].flatMap(({ name, client, sentMs }) =>
+      going.has(name) && members.has(client.address) ? Math.floor(sentMs / 1000) : [],
+    ),
+  );
+  const isMeanwhile = (sentMs: number): boolean =>
+    back.some((earlier) => seconds.has(Math.floor((sentMs + AROUND_MS) / 1000) - earlier));
+  claims.take(
+    claims.open.filter(
+      ({ name, sentMs }) =>
+        loops(name) &&
+        // Names of the cluster they have in memory.
+        !observed.domains.isOfCluster(name) &&
+        isMeanwhile(sentMs),
+    ),
+  );
+}
+
+/**
+ * The zone of a name that goes round, as far as the name tells it: what is above it; of one below a
+ * top-level domain the name itself.
+ */
+function zoneOf(name: string): string {
+  const above = name.slice(name.indexOf('.') + 1);
+  return above.indexOf('.') < above.length - 1 ? above : name;
+}
+
+function isBelowAny(name: string, zones: ReadonlySet<string>): boolean {
+  for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1)
+    if (zones.has(name.slice(at))) return true;
+  return false;
+}
+
+/** By name: the clients that got no answer, or a failure. */
+function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { name, client } of [...losses, ...failed]) {
+    const clients = found.get(name);
+    if (clients === undefined) found.set(name, new Set([client.address]));
+    else clients.add(client.address);
+  }
+  return found;
+}
+
+/**
+ * What forwarders ask for to see whether an upstream lives: one that does so at its own address
+ * asks its neighbour there.
+ */
+const HEALTH_CHECK = '.';
+/** Fewer queries are of a program on the server's own host. */
+const LEAST = 5;
+
+/** Whether so many queries of the client go to that server, be it by the address of a service. */
+function asks(observed: Observations, client: string, server: string): boolean {
+  if (asksDirectly(observed, client, server)) return true;
+  const view = observed.backends.get(server);
+  return view !== undefined && view.outcomes.asked >= LEAST && view.clients.has(client);
+}
+
+function asksDirectly({ clients }: Observations, client: string, server: string): boolean {
+  return (clients.get(client)?.servers.get(server)?.asked ?? 0) >= LEAST;
+}
+
+/** More servers are in no circle that anybody has built. */
+const VISITED_MAX = 100;
+
+/**
+ * The shortest way from the server back to itself, each asking the next: itself alone, if it does
+ * so directly.
+ */
+function circleOf(observed: Observations, start: string): readonly string[] | null {
+  const askedBy = new Map<string, string>();
+  const visited = [start];
+  for (const address of visited) {
+    for (const next of askedFrom(observed, address)) {
+      if (next === start) {
+        const way = [address];
+        for (let at = askedBy.get(address); at !== undefined; at = askedBy.get(at)) way.unshift(at);
+        return way;
+      }
+      if (askedBy.has(next) || visited.length === VISITED_MAX) continue;
+      askedBy.set(next, address);
+      visited.push(next);
+    }
+  }
+  return null;
+}
+
+/** Servers that the server asks. */
+function askedFrom(observed: Observations, address: string): readonly string[] {
+  const behind = observed.backends.list.filter(({ clients }) => clients.has(address));
+  const asked = [
+    ...(observed.clients.get(address)?.servers.keys() ?? []),
+    ...behind.map((view) => view.address),
+  ];
+  // Who is called by address and port asks others from the address alone; of several at one address
+  // it is not known which does.
+  return [...new Set(asked)]
+    .filter((other) => asks(observed, address, other))
+    .map((other) => observed.serverNames.hostOf(other))
+    .filter((other) => !observed.serverNames.isShared(other));
+}
+
+function roundText(observed: Observations, circle: readonly string[]): string {
+  const [address = '', ...others] = circle;
+  if (others.length > 0)
+    return `${address} asks ${others.join(', which asks ')}, which asks ${address}.`;
+  const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
+  const own = observed.serverNames.only(address) ?? address;
+  return `${address} asks itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
+}
+
+/** Queries that come back to the server that has sent them, from an address that it did not ask. */
+interface Returning {
+  readonly server: string;
+  readonly asked: string;
+  readonly from: string;
+  readonly exchanges: readonly SeenExchange[];
+}
+
+/**
+ * A circle of which the capture shows only what a server sends and gets: the packets that come back
+ * have the address of a node or a gateway (SNAT), and the id with which they left. Null: nothing
+ * comes back so.
+ */
+function returningOf({ losses, affected }: Observations): Returning | null {
+  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
+  const byQuestion = Map.groupBy(
+    [...all].toSorted((one, other) => one.sentMs - other.sentMs),
+    ({ id, type, name }) => `${id} ${type} ${name}`,
+  );
+  const found = new Map<string, SeenExchange[]>();
+  for (const same of byQuestion.values()) {
+    if (same.length < 3) continue;
+    for (const [at, back] of same.entries()) {
+      const left = same
+        .slice(0, at)
+        .findLast(
+          ({ client, server }) => isAskedOf(back, client.address) && server !== back.server,
+        );
+      if (left === undefined || back.sentMs - left.sentMs > RETURN_MS) continue;
+      // The client that asked first may send its query again.
+      const first = same.find((each) => isAskedOf(each, left.client.address));
+      const isOther = back.client.address !== left.client.address;
+      if (!isOther || first === back || first?.client.address === back.client.address) continue;
+      const key = [left.client.address, left.server.address, back.client.address].join(' ');
+      const list = found.get(key);
+      if (list === undefined) found.set(key, [back]);
+      else list.push(back);
+    }
+  }
+  const [most] = [...found].toSorted(([, one], [, other]) => other.length - one.length);
+  if (most === undefined || most[1].length < LEAST) return null;
+  const [server = '', asked = '', from = ''] = most[0].split(' ');
+  return { server, asked, from, exchanges: most[1] };
+}
+
+/** Whether the query goes to that address, be it by the address of a service. */
+function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
+  return server.address === address || hops.some((hop) => hop.server.address === address);
+}
+
+function returned(claims: Claims, { server, asked, from, exchanges }: Returning): Finding {
+  const names = new Set(exchanges.map(({ name }) => name));
+  for (const name of names) claims.names.add(name);
+  claims.late.add(server);
+  claims.late.add(asked);
+  const lost = claims.open.filter(({ name }) => names.has(name));
+  claims.take(lost);
+  return {
+    ...loop,
+    confidence: 0.88,
+    seen: [
+      `${server} asks ${asked}, and the same queries, with the same ids, come back to it from ${from}: ${exchanges.length} times.`,
+      `They are for ${listed([...names])}`,
+    ],
+    exchanges: [...exchanges, ...lost],
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * Servers that are late with names of the cluster. A DNS pod has these in memory and asks nobody
+ * for them: a healthy one answers within a few milliseconds, and one that takes much longer has no
+ * time, whatever it waits for with other names.
+ */
+import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
+
+/**
+ * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy
+ * clusters that this was measured by none took more than 32, but for one whose server was far away,
+ * which takes as long at all times.
+ */
+const LATE_MS = 50;
+/**
+ * So many seconds, which are so much of the time from the first of them to the last, and so many
+ * replies in them.
+ */
+const LEAST = { seconds: 4, share: 0.5, replies: 20 };
+/**
+ * Before and afterwards, or when little waits, it is so many times quicker: else the way to it is
+ * long.
+ */
+const QUICKER = { otherwise: 4, least: 1.5 };
+
+/** So many queries for names of the cluster go to an upstream on purpose, or by mistake. */
+const FORWARDED = 5;
+
+const NEARLY_ALL = 0.9;
+
+/** When a server was late with names of the cluster. */
+export interface LateStretch {
+  readonly server: ServerView;
+  /** Seconds since 1970, both included. */
+  readonly fromS: number;
+  readonly toS: number;
+  readonly replies: number;
+  /** On average in these seconds, and in all others; milliseconds. */
+  readonly meanMs: number;
+  readonly otherwiseMs: number | null;
+}
+
+/** The servers of the capture that were, those that stand behind others too. */
+export function lateFromMemory(observed: Observations): readonly LateStretch[] {
+  const { servers, backends } = observed;
+  if (areForwarded(observed)) return [];
+  return [...servers.list, ...backends.list].flatMap((server) => stretchOf(server) ?? []);
+}
+
+/**
+ * Whether DNS pods ask an upstream for names of the cluster, and none is found there: then they do
+ * not have them in memory. (A cache of the node asks the DNS pods, which find some.)
+ */
+function areForwarded({ servers, backends, names, domains }: Observations): boolean {
+  const isUpstream = (address: string): boolean =>
+    [...(servers.get(address)?.clients ?? [])].some(
+      (client) => servers.get(client) !== undefined || backends.get(client) !== undefined,
+    );
+  let [asked, found] = [0, 0];
+  for (const view of names.list) {
+    if (!domains.isOfCluster(view.name)) continue;
+    for (const [server, outcomes] of view.servers)
+      if (isUpstream(server)) {
+        asked += outcomes.asked;
+        found += outcomes.found + outcomes.nodata;
+      }
+  }
+  return asked >= FORWARDED && found === 0;
+}
+
+function stretchOf(server: ServerView): LateStretch | null {
+  const history = server.history.filter(([, { own }]) => own > 0);
+  const late = history.filter(([, { own, ownMs }]) => ownMs >= LATE_MS * own);
+  if (late.length < LEAST.seconds) return null;
+  const [fromS, toS] = [late[0]![0], late.at(-1)![0]];
+  const within = history.filter(([second]) => second >= fromS && second <= toS);
+  const rest = history.filter(([second]) => second < fromS || second > toS);
+  const [meanMs, otherwiseMs] = [meanOf(within), meanOf(rest)];
+  const replies = within.reduce((sum, [, { own }]) => sum + own, 0);
+  if (late.length < LEAST.share * within.length || replies < LEAST.replies || meanMs === null)
+    return null;
+  if (server.stoodStill || areStandstills(server, late)) return null;
+  const isQuicker =
+    otherwiseMs === null
+      ? server.quantile(0.05) * QUICKER.least <= meanMs
+      : otherwiseMs * QUICKER.otherwise <= meanMs;
+  return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
+}
+
+/**
+ * Whether (nearly) all of these seconds are of times in which nobody was answered, and then all at
+ * once: the server had no time at all, and then enough.
+ */
+function areStandstills({ standstills }: ServerView, late: ServerView['history']): boolean {
+  const times = standstills.list.filter(({ meanwhile }) => meanwhile === 0);
+  const isOfOne = ([second]: ServerView['history'][number]): boolean =>
+    times.some(({ fromMs, toMs }) => second >= Math.floor(fromMs / 1000) && second <= toMs / 1000);
+  return late.filter(isOfOne).length >= NEARLY_ALL * late.length;
+}
+
+function meanOf(seconds: ServerView['history']): number | null {
+  const replies = seconds.reduce((sum, [, { own }]) => sum + own, 0);
+  return replies === 0 ? null : seconds.reduce((sum, [, { ownMs }]) => sum + ownMs, 0) / replies;
+}

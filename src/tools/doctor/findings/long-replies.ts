@@ -1,0 +1,169 @@
+/**
+ * Replies over UDP that are longer than something on the way lets pass, though none of them is in
+ * fragments.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { sentSpan, UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { listed, type Claims } from './finding.ts';
+
+/** So many are lost, and so much of what can be compared is longer than all that comes. */
+const LEAST = 3;
+const MOST = 0.8;
+/** So unlikely is it that chance picks these. */
+const CHANCE_MAX = 0.01;
+/** The same where long ones come at other times: so many lookups lose theirs, at so many times. */
+const AT_TIMES = { lookups: 4, chance: 0.002 };
+/** A client asks again for a name within this time, milliseconds. */
+const AGAIN_MS = 5500;
+/**
+ * Of sizes that nobody has seen: so many queries for so many names, (nearly) all that is lost, and
+ * so many that are answered in the same way.
+ */
+const UNSEEN = { queries: 6, names: 2, share: 0.9, answered: 6 };
+
+/** Lost queries with EDNS whose answers are long. */
+export interface LongReplies {
+  /** Bytes of the longest reply that arrives, or those that DNS has without EDNS. */
+  readonly limit: number;
+  readonly losses: readonly SeenExchange[];
+  /** What shows it. */
+  readonly seen: string;
+}
+
+/**
+ * Lost queries with EDNS for answers that are too long for the way, and for no others; null: what
+ * is lost has other sizes, too.
+ */
+export function longReplies(observed: Observations, claims: Claims): LongReplies | null {
+  return (
+    longOnes(observed, claims) ?? longAtTimes(observed, claims) ?? unseenOnes(observed, claims)
+  );
+}
+
+/**
+ * Those that are longer, as others or later ones get them, than all that arrives meanwhile, and
+ * than DNS without EDNS allows.
+ */
+function longOnes(observed: Observations, claims: Claims): LongReplies | null {
+  const { names, servers } = observed;
+  const { comparable, sizeOf } = comparableOf(observed, claims);
+  const { fromMs, toMs } = sentSpan(comparable.filter((loss) => sizeOf(loss) > UDP_BYTES));
+  const limit = comparable.reduce(
+    (most, { server }) =>
+      Math.max(most, servers.get(server.address)?.longestBetween(fromMs, toMs) ?? 0),
+    UDP_BYTES,
+  );
+  const losses = comparable.filter((loss) => sizeOf(loss) > limit);
+  const isChance =
+    losses.length < LEAST ||
+    losses.length < MOST * comparable.length ||
+    longShare(names.list, limit) ** losses.length >= CHANCE_MAX;
+  if (isChance) return null;
+  return {
+    limit,
+    losses,
+    seen: `${losses.length} queries with EDNS got no reply whose answers have more than ${limit} bytes (${namesOf(losses)}), and meanwhile no reply of more than ${limit} bytes came by UDP; shorter ones arrive.`,
+  };
+}
+
+/** Those that are lost at times, and come at others; short ones always come. */
+function longAtTimes(observed: Observations, claims: Claims): LongReplies | null {
+  const { comparable, sizeOf } = comparableOf(observed, claims);
+  const least = comparable.reduce((size, loss) => Math.min(size, sizeOf(loss)), Infinity);
+  // One short one that is lost besides is chance.
+  const limit = least > UDP_BYTES ? least - 1 : UDP_BYTES;
+  const losses = comparable.filter((loss) => sizeOf(loss) > limit);
+  if (losses.length < comparable.length - 1 || losses.length < MOST * comparable.length)
+    return null;
+  const lookups = lookupsOf(losses);
+  if (lookups < AT_TIMES.lookups) return null;
+  if (longShare(observed.names.list, limit) ** lookups >= AT_TIMES.chance) return null;
+  return {
+    limit,
+    losses,
+    seen: `${losses.length} queries with EDNS of ${lookups} lookups got no reply whose answers have more than ${limit} bytes when they come, as they do at other times (${namesOf(losses)}); shorter ones always arrive.`,
+  };
+}
+
+/**
+ * Those of which nobody gets an answer, so that its size is not known: of some names one type is
+ * never answered, however often it is asked for, and another one, of which there is no record,
+ * always is. (That it is AAAA alone has another cause.)
+ */
+function unseenOnes(observed: Observations, { open }: Claims): LongReplies | null {
+  const { names, servers, losses: all } = observed;
+  const lost = open.filter((loss) => allowsLong(observed, loss));
+  const losses = lost.filter(({ name, type }) => {
+    const view = names.get(name, type);
+    return view !== undefined && view.longest === 0 && view.outcomes.asked === view.outcomes.lost;
+  });
+  const hit = new Set(losses.map(({ name }) => name));
+  if (losses.length < UNSEEN.queries || hit.size < UNSEEN.names) return null;
+  if (losses.length < UNSEEN.share * lost.length || losses.some(({ type }) => type === TYPE.AAAA))
+    return null;
+  const spared = new Set<string>();
+  for (const { name, outcomes } of names.list)
+    if (hit.has(name) && outcomes.nodata > 0 && outcomes.lost === 0) spared.add(name);
+  const asked = new Set(losses.map(({ server }) => server.address));
+  const answered = servers.list
+    .filter(({ address }) => asked.has(address))
+    .reduce((sum, { edns }) => sum + edns.asked - edns.lost, 0);
+  if (spared.size < hit.size || answered < UNSEEN.answered || all.length > 2 * losses.length)
+    return null;
+  return {
+    limit: UDP_BYTES,
+    losses,
+    seen: `${losses.length} queries with EDNS for records of ${namesOf(losses)} never got a reply, however often they were repeated; those of another type for the same names, of which there is none, always did, and so did ${answered} others with EDNS: what is short comes.`,
+  };
+}
+
+/** How many lookups these are of: who gets no reply asks again. */
+function lookupsOf(losses: readonly SeenExchange[]): number {
+  const last = new Map<string, number>();
+  let count = 0;
+  for (const { client, name, sentMs } of losses.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    const key = `${client.address} ${name}`;
+    if (sentMs - (last.get(key) ?? -Infinity) > AGAIN_MS) count++;
+    last.set(key, sentMs);
+  }
+  return count;
+}
+
+/** Lost queries with EDNS of which it is known how long their answers are. */
+function comparableOf(
+  observed: Observations,
+  { open }: Claims,
+): {
+  readonly comparable: readonly SeenExchange[];
+  readonly sizeOf: (loss: SeenExchange) => number;
+} {
+  const sizeOf = ({ type, name }: SeenExchange): number =>
+    observed.names.get(name, type)?.longest ?? 0;
+  const comparable = open.filter((loss) => allowsLong(observed, loss) && sizeOf(loss) > 0);
+  return { comparable, sizeOf };
+}
+
+/**
+ * Whether a query over UDP allows replies that DNS does not have without EDNS. Where the capture
+ * has the beginnings of packets only, that it has an OPT record is all that is known of it, and
+ * (nearly) everybody who has one allows more.
+ */
+function allowsLong({ cut }: Observations, { protocol, udpSize }: SeenExchange): boolean {
+  return protocol === 'udp' && (udpSize > UDP_BYTES || (udpSize === UDP_BYTES && cut.messages > 0));
+}
+
+/** Which share of all queries is for names whose answers have more bytes. */
+function longShare(names: readonly NameView[], limit: number): number {
+  return askedOf(names.filter(({ longest }) => longest > limit)) / askedOf(names);
+}
+
+/** Queries for these. */
+export function askedOf(names: readonly NameView[]): number {
+  return names.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+}
+
+function namesOf(losses: readonly SeenExchange[]): string {
+  return listed([...new Set(losses.map(({ name }) => name))]);
+}

@@ -1,0 +1,155 @@
+/** Names of services that are asked without the cluster’s domain, and so do not exist. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { isServer } from './losses.ts';
+
+/** Fewer lookups that fail are hardly noticed. */
+const LEAST = 3;
+/** Names that only look like those of services: fewer are chance. */
+const NAMES_LEAST = 2;
+/** A name of a service has so many labels at most: `db.shop.svc`. */
+const LABELS_MAX = 3;
+/** What no top-level domain looks like: those have letters alone, or begin with `xn--`. */
+const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
+/** A namespace that every cluster has. */
+const DEFAULT_NAMESPACE = 'default';
+
+/** Pods ask for `db.shop` as written, and stop at its NXDOMAIN. */
+export const lowNdots: Rule = {
+  code: 'ND2011',
+  title: 'Service names are asked without the cluster’s domain: ndots is too low',
+  name: 'names of services without their domain',
+  check(observed, claims) {
+    if (observed.lookups === 0) return unknown('no lookup was seen');
+    const namespaces = namespacesOf(observed);
+    const walked = walkedBy(observed);
+    const failed = observed.affected.filter(
+      (lookup) =>
+        isAskedAsWritten(lookup, observed) &&
+        !claims.names.has(lookup.name) &&
+        !isServer(observed, lookup.client) &&
+        !walked.has(`${lookup.client} ${shortened(lookup.name)}`),
+    );
+    const sure = failed.filter(({ name }) => isOfService(name, namespaces));
+    // A name of a service in full has shown which namespaces there are.
+    const alike = failed.filter(
+      ({ name, client }) =>
+        isLikeService(name) && (sure.some((each) => each.client === client) || sure.length === 0),
+    );
+    const all = [...new Set([...sure, ...alike])];
+    const names = [...new Set(all.map(({ name }) => shortened(name)))];
+    if (all.length < LEAST || (sure.length === 0 && names.length < NAMES_LEAST))
+      return excluded('no name of a service is asked as written');
+    const clients = [...new Set(all.map(({ client }) => client))];
+    const theirs = clients.reduce(
+      (sum, client) => sum + (observed.clients.get(client)?.lookups ?? 0),
+      0,
+    );
+    const elsewhere = names.flatMap((name) => foundWithDomain(name, observed) ?? []);
+    const dots = Math.min(...names.map((name) => name.split('.').length - 1));
+    const searching = clients.filter((client) =>
+      observed.affected.some((each) => each.client === client && each.candidates.length > 1),
+    );
+    for (const { name } of all) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: sure.length > 0 || elsewhere.length > 0 ? 0.93 : 0.8,
+      seen: [
+        sentence(
+          `${share(all.length, theirs)} lookups of ${listed(clients)} asked for names of services as written, got NXDOMAIN and stopped: ${listed(names)}`,
+        ),
+        ...(elsewhere.length > 0
+          ? [sentence(`With the cluster’s domain appended they exist: ${listed(elsewhere)}`)]
+          : []),
+        searching.length > 0
+          ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is asked as written first: ndots of these pods is ${Math.max(1, dots)} or lower.`
+          : `They never appended a search domain: ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
+      ],
+      why: 'A name with at least as many dots as ndots says is asked as written first. musl (Alpine) stops at its NXDOMAIN; glibc and Go continue with the search path. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens where dnsPolicy, dnsConfig or --dns-search leaves the search path out.',
+      fix: [
+        `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option: kubelet writes 5. kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
+        `Or write these names in full: ${names[0]!.replace(/\.svc$/, '')}.svc.cluster.local.`,
+        'Check that /etc/resolv.conf of the pod has the search domains of the cluster (dnsPolicy: ClusterFirst).',
+      ],
+      prove: `ndots trace ${names[0]!} --client musl,glibc --from POD`,
+      disproved: 'the pod’s /etc/resolv.conf has ndots:5 and the search domains of the cluster',
+      exchanges: all.flatMap(({ exchanges }) => exchanges),
+      affected: clients,
+    };
+  },
+};
+
+/** Clients and the names that they tried with a search domain appended. */
+function walkedBy({ affected, domains }: Observations): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { client, candidates } of affected)
+    for (const each of candidates) {
+      const domain = domains.domainOf(each);
+      if (domain !== null) found.add(`${client} ${each.slice(0, -domain.length - 1)}`);
+    }
+  return found;
+}
+
+/** Whether a lookup asked for one name alone, of a few labels, and it does not exist. */
+function isAskedAsWritten(
+  { candidates, exchanges, name }: SeenLookup,
+  { domains }: Observations,
+): boolean {
+  const labels = shortened(name).split('.').length;
+  return (
+    candidates.length === 1 &&
+    labels >= 2 &&
+    labels <= LABELS_MAX &&
+    !domains.isOfCluster(name) &&
+    domains.domainOf(name) === null &&
+    exchanges.every(({ rcode }) => rcode === RCODE.NXDOMAIN)
+  );
+}
+
+/** Whether it is `db.shop.svc`, or `db.shop` where there is a namespace `shop`. */
+function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
+  const labels = shortened(name).split('.');
+  if (labels.at(-1) === 'svc') return true;
+  return labels.length === 2 && namespaces.has(labels[1]!);
+}
+
+/** Whether it is a name of two labels whose last one is no top-level domain. */
+function isLikeService(name: string): boolean {
+  const labels = shortened(name).split('.');
+  return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
+}
+
+/** Namespaces, as names of services and search domains have them. */
+function namespacesOf({ names, domains, affected }: Observations): ReadonlySet<string> {
+  const found = new Set([DEFAULT_NAMESPACE]);
+  for (const name of [
+    ...names.list.flatMap((each) => (each.outcomes.found > 0 ? each.name : [])),
+    ...[...domains.all].map((domain) => `.${domain}`),
+    ...affected.map((each) => each.name),
+  ]) {
+    const labels = shortened(name).split('.');
+    const at = labels.indexOf('svc');
+    if (at >= 1 && labels[at - 1] !== '') found.add(labels[at - 1]!);
+  }
+  return found;
+}
+
+/** The name with the cluster’s domain appended, where somebody found it so; null: nobody did. */
+function foundWithDomain(name: string, { names }: Observations): string | null {
+  const stem = `${name.replace(/\.svc$/, '')}.svc.`;
+  return (
+    names.list.find((each) => each.outcomes.found > 0 && each.name.startsWith(stem))?.name ?? null
+  );
+}
+
+function maxDots(names: readonly string[]): number {
+  return Math.max(...names.map((name) => name.split('.').length - 1));
+}
+
+function shortened(name: string): string {
+  return name.endsWith('.') ? name.slice(0, -1) : name;
+}

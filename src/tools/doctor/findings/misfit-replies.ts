@@ -1,0 +1,62 @@
+/** Replies that come to the right socket with the wrong id, question or flag. */
+import type { Misfit } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, sentence, share, type Rule } from './finding.ts';
+
+/** Fewer are chance: somebody may try to forge replies. */
+const LEAST = 3;
+
+const saids: Readonly<
+  Record<Misfit, { readonly what: string; readonly why: string; readonly fix: string }>
+> = {
+  id: {
+    what: 'carry another id than the query',
+    why: 'A proxy or load balancer gives each query an id of its own on the way to the server and does not put the old one back, or it sends one client the reply to another one’s query.',
+    fix: 'translates ids; leave DNS out of it, or update it',
+  },
+  question: {
+    what: 'have the id of the query and another question',
+    why: 'Something on the way changes the question: a rewrite without its way back (in CoreDNS, the reply’s question has to be the client’s), a proxy that appends a domain, or a server that mixes up queries on one socket.',
+    fix: 'changes questions; have it put the client’s question back into the reply',
+  },
+  flag: {
+    what: 'do not have the QR flag, so that they look like queries',
+    why: 'The server or a proxy sends the query back instead of a reply, or writes its header wrong: an echo service, a loop that returns to the client, a broken implementation.',
+    fix: 'sends messages without QR; something else than a DNS server may listen there',
+  },
+};
+
+/** Each query is answered, and the client cannot use any of the replies. */
+export const misfitReplies: Rule = {
+  code: 'ND3039',
+  title: 'Replies do not fit their queries (id, question or QR flag), and are ignored',
+  name: 'replies that do not fit their queries',
+  check(observed, claims) {
+    const all = claims.open.filter(({ misfit }) => (misfit ?? null) !== null);
+    if (all.length < LEAST)
+      return excluded('replies have the id and the question of their queries');
+    const [[misfit, losses]] = [...Map.groupBy(all, (each) => each.misfit!)].toSorted(
+      ([, one], [, other]) => other.length - one.length,
+    ) as [[Misfit, typeof all]];
+    claims.take(all);
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    const clients = [...new Set(losses.map(({ client }) => client.address))];
+    const names = [...new Set(losses.map(({ name }) => name))];
+    const { what, why, fix } = saids[misfit];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        `${share(all.length, observed.total.asked)} queries got a reply that does not fit; ${losses.length} of these replies ${what}.`,
+        sentence(`They come from ${listed(servers)} to ${listed(clients)}, for ${listed(names)}`),
+      ],
+      why: `${why} A client accepts a reply only if its id and its question are those of the query (RFC 5452 section 9), because it could be forged otherwise. It ignores this one and waits until its time is over.`,
+      fix: [`Find what is between the clients and ${listed(servers)} and ${fix}.`],
+      prove: `ndots query ${names[0]!} @${servers[0]!} says what does not fit; compare with a capture beside the server`,
+      disproved:
+        'the same replies fit where the server sends them: then something on the way changes them',
+      exchanges: all,
+    };
+  },
+};

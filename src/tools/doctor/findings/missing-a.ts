@@ -1,0 +1,89 @@
+/** Names of which one address family says that they do not exist, and the other that they do. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+
+/** Fewer replies of a kind are chance. */
+const LEAST = 3;
+
+/** A is NXDOMAIN and AAAA is not, always: existence does not depend on the type (RFC 8020). */
+export const missingA: Rule = {
+  code: 'ND8006',
+  title: 'A says that a name does not exist, AAAA of the same name that it does, always',
+  name: 'A that is missing where AAAA is not',
+  check(observed, claims) {
+    const { names } = observed;
+    if (!names.list.some(({ type }) => type === TYPE.AAAA))
+      return unknown('AAAA was not asked for');
+    const found = names.list.flatMap((a) => {
+      if (a.type !== TYPE.A || claims.names.has(a.name)) return [];
+      const aaaa = names.get(a.name, TYPE.AAAA);
+      return aaaa !== undefined && isSplit(a, aaaa) ? [{ a, aaaa }] : [];
+    });
+    const [first] = found;
+    if (first === undefined) return excluded('A and AAAA of a name exist both, or neither does');
+    const list = found.map(({ a }) => a.name);
+    for (const name of list) claims.names.add(name);
+    const isSearched = list.some((name) => observed.domains.domainOf(name) !== null);
+    const isFound = found.some(({ aaaa }) => aaaa.outcomes.found > 0);
+    const { a, aaaa } = found.find((each) => each.aaaa.outcomes.found > 0) ?? first;
+    const has =
+      aaaa.outcomes.found > 0 ? 'has an answer' : 'exists without a record of that type (NODATA)';
+    return {
+      code: this.code,
+      title: this.title,
+      // Some servers suppress AAAA with an empty answer for every name, which most resolvers accept.
+      severity: isFound ? 'critical' : 'warning',
+      confidence: isFound ? 0.92 : 0.75,
+      seen: [
+        sentence(
+          `${listed(list)}: A was NXDOMAIN ${a.outcomes.nxdomain} times and never anything else; AAAA ${has}, ${aaaa.outcomes.found + aaaa.outcomes.nodata} times`,
+        ),
+        `The replies came from ${listed([...serversOf(a, aaaa)])}.`,
+      ],
+      why: !isFound
+        ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search path there; glibc and Go continue.'
+        : isSearched
+          ? 'The name has a search domain appended. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc accepts NXDOMAIN for A together with any reply for AAAA. A program without IPv6 then gets no address, because glibc stops before the name that has one.'
+          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that read it so drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
+      fix: [
+        !isFound
+          ? 'Let AAAA of missing names be NXDOMAIN: template { rcode NXDOMAIN } denies the names that exist as well, so forward AAAA and filter its answers, or leave it alone.'
+          : isSearched
+            ? 'autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which completes both families alike; then clear the cache (restart the DNS pods).'
+            : 'Have the server answer A with NOERROR and no record, and a SOA record, where only AAAA exists.',
+        'In the Corefile, look for template, rewrite and view blocks that are for A or AAAA alone.',
+      ],
+      prove: `ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}: both NXDOMAIN, or neither`,
+      disproved: 'A and AAAA agree when each DNS pod is asked directly',
+      exchanges: exchangesOf(observed, new Set(list)),
+      affected: list,
+    };
+  },
+};
+
+/** Whether the one was never anything but missing, and the other never missing, at the same time. */
+function isSplit(a: NameView, aaaa: NameView): boolean {
+  const [missing, there] = [a.outcomes, aaaa.outcomes];
+  const exists = there.found + there.nodata;
+  return (
+    missing.nxdomain >= LEAST &&
+    missing.found + missing.nodata === 0 &&
+    exists >= LEAST &&
+    there.nxdomain === 0
+  );
+}
+
+function serversOf(...views: readonly NameView[]): ReadonlySet<string> {
+  return new Set(views.flatMap(({ servers }) => [...servers].map(([server]) => server)));
+}
+
+function exchangesOf(
+  { affected, searched }: Observations,
+  names: ReadonlySet<string>,
+): Observations['losses'] {
+  return [...new Set([...affected, ...searched])].flatMap(({ exchanges }) =>
+    exchanges.filter(({ name }) => names.has(name)),
+  );
+}

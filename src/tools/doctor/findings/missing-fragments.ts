@@ -1,0 +1,202 @@
+/** Large replies that get lost where small ones do not. */
+import type { Observations } from '../observe/observations.ts';
+import {
+  bytesOf,
+  needsFragments,
+  UDP_BYTES,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+import { askedOf, longReplies } from './long-replies.ts';
+
+/** So much of what is lost has to be of large replies. */
+const EXPLAINS = 0.3;
+const MOST = 0.8;
+/** So unlikely is it that chance picks these. */
+const CHANCE_MAX = 0.01;
+const LEAST = 3;
+
+/**
+ * Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way.
+ */
+export const missingFragments: Rule = {
+  code: 'ND3012',
+  title: 'Large replies get lost on the way (fragments, MTU)',
+  name: 'lost fragments or a wrong MTU',
+  check(observed, claims) {
+    const { missingFragments: missing, tooBig } = observed;
+    // Of a packet that was too big the error says whose it was.
+    const outgrown = claims.open.filter(
+      ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
+    );
+    // Who lost fragments offered to take more than fits into a packet.
+    const large = claims.open.filter(({ udpSize }) => udpSize > 1232);
+    const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
+    const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
+    const sized = largeOnes(observed, claims);
+    const byTcp = largeByTcp(observed, claims);
+    const gapped = lostSegments(observed, claims);
+    const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
+    const long = packets.length === 0 ? longReplies(observed, claims) : null;
+    const theirs = long?.losses ?? packets;
+    if (missing + tooBig === 0 && theirs.length === 0)
+      return large.length > 0
+        ? excluded(
+            'no fragment is missing, no packet was too big, and short replies are lost as well',
+          )
+        : unknown('no large reply was asked for');
+    claims.take(theirs);
+    // What is sent again and again comes late, if it does.
+    for (const { server } of gapped) claims.late.add(server.address);
+    // Whether these are large nobody has seen, but short ones that were asked for in this way got
+    // their answers.
+    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));
+    if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: theirs.length > 0 ? 'critical' : 'warning',
+      confidence: theirs.length > 0 ? 0.9 : 0.7,
+      seen: [
+        ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
+        ...(sized.length > 0 ? [sizeText(sized)] : []),
+        ...(long === null ? [] : [long.seen]),
+        ...(byTcp.length > 0
+          ? [
+              `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
+            ]
+          : []),
+        ...(gapped.length > 0
+          ? [
+              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply on connections to which later segments came and an earlier one never did, however often it was sent: what is short gets through.`,
+            ]
+          : []),
+        ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
+        ...(theirs.length > 0
+          ? [
+              `${share(theirs.length, observed.total.asked)} queries got no whole reply${outgrown.length > 0 ? `; of ${outgrown.length} it was too big for a link` : ''}.`,
+            ]
+          : []),
+      ],
+      why:
+        long !== null && long.limit <= UDP_BYTES
+          ? tooLongByUdp
+          : 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
+      fix: [
+        ...(long !== null && long.limit <= UDP_BYTES
+          ? [
+              `Find the firewall that measures replies of DNS (“message-length maximum ${UDP_BYTES}”), and have it let 1232 bytes pass; until then bufsize ${UDP_BYTES}.`,
+            ]
+          : []),
+        'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and TCP port 53 open everywhere.',
+        'Set the MTU of the pods’ network to what the overlay leaves.',
+        ...(byTcp.length + gapped.length > 0
+          ? [
+              'Until then: fit TCP’s segments to the way (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and let ICMP “too big” pass.',
+            ]
+          : []),
+      ],
+      prove:
+        'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second comes by TCP; ping -M do -s 1400 between pods of two nodes',
+      disproved: 'replies of 4096 bytes arrive between the same two hosts',
+      exchanges: theirs,
+    };
+  },
+};
+
+/**
+ * Lost queries that allow replies of more bytes than these, of whose names no answer was seen;
+ * empty: some with short answers are lost in this way, too.
+ */
+function unsized(
+  { names }: Observations,
+  { open }: Claims,
+  bytes: number,
+): readonly SeenExchange[] {
+  const large = open.filter(({ udpSize }) => udpSize > bytes);
+  const sizes = large.map(({ name, type }) => names.get(name, type)?.longest ?? 0);
+  return sizes.some((size) => size > 0) ? [] : large;
+}
+
+/**
+ * Queries over TCP, for what had been truncated, that (nearly) all got no reply where something
+ * comes over TCP: full segments are too big for a link on the way.
+ */
+function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {
+  const truncated = new Set(observed.truncated.map(({ name }) => name));
+  const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
+  const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
+  const comes = observed.missingSegments > 0 || lost.length < asked;
+  return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+}
+
+/**
+ * Queries over TCP whose connections have a gap for good: most of all that is lost, of several
+ * connections.
+ */
+function lostSegments({ gapped }: Observations, { open }: Claims): readonly SeenExchange[] {
+  const lost = open.filter(
+    ({ protocol, client }) => protocol === 'tcp' && gapped.has(`${client.address} ${client.port}`),
+  );
+  const sockets = new Set(lost.map(({ client }) => `${client.address} ${client.port}`));
+  return sockets.size >= LEAST && lost.length >= MOST * open.length ? lost : [];
+}
+
+const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
+
+/**
+ * Lost queries whose replies are larger than a packet: as they were seen on their way, or as others
+ * get them. Empty: what is lost has other sizes, too.
+ */
+function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
+  const { names } = observed;
+  const isLarge = ({ type, name }: SeenExchange): boolean =>
+    needsFragments(names.get(name, type)?.longest ?? 0);
+  const lost = open.filter(
+    (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > 1232 && isLarge(loss)),
+  );
+  // What is lost before it is answered anywhere says nothing of sizes.
+  const comparable = open.filter(
+    ({ type, name, udpSize }) => udpSize > 1232 && (names.get(name, type)?.longest ?? 0) > 0,
+  );
+  if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
+  const all = askedOf(names.list);
+  const large = askedOf(names.list.filter(({ longest }) => needsFragments(longest)));
+  const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
+  // That only large ones are lost could be chance where most are large.
+  return (large / all) ** lost.length < CHANCE_MAX ||
+    seen.length >= LEAST ||
+    onlyLargeOnes(observed, lost)
+    ? lost
+    : [];
+}
+
+/**
+ * Whether from some moment on no name with large answers is answered, and those with small ones
+ * are.
+ */
+function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): boolean {
+  const large = new Set(
+    observed.names.list.flatMap(({ name, longest }) => (needsFragments(longest) ? name : [])),
+  );
+  return deadNames(observed, lost).some(
+    ({ answered, chanceOfThese }) =>
+      chanceOfThese < UNLIKELY && !answered.some((name) => large.has(name)),
+  );
+}
+
+function sizeText(lost: readonly SeenExchange[]): string {
+  const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
+  const names = [...new Set(lost.map(({ name }) => name))];
+  const byTcp = seen.filter(({ protocol }) => protocol === 'tcp').length;
+  const how =
+    byTcp === 0
+      ? 'fragments'
+      : byTcp === seen.length
+        ? 'TCP segments'
+        : 'fragments or TCP segments';
+  return seen.length > 0
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in ${how}, and not where their queries came from (${listed(names)}); short ones arrive.`
+    : `What got no reply has answers that are larger than a packet, as they are seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
+}

@@ -1,0 +1,218 @@
+/** Hosts that nobody on their link answers for. */
+import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import { choices } from './dead-names.ts';
+import { excluded, listed, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+
+/** Fewer requests without an answer, errors and losses are no news. */
+const LEAST = 3;
+/** A router looks for a neighbour for three seconds before it says so, milliseconds. */
+const TOLD_MS = 4000;
+/** Who loses so much is away. */
+const AWAY = 0.8;
+/**
+ * So many lookups begin when somebody has been given up, and so unlikely is it that they do by
+ * chance.
+ */
+const MOST = 0.8;
+const CHANCE_MAX = 0.01;
+
+/** Nobody says to have the server’s address on the local network. */
+export const missingNeighbour: Rule = {
+  code: 'ND3015',
+  title: 'Packets are not even sent: nobody on the local network has the next address',
+  name: 'a neighbour that is gone, or a full neighbour table',
+  check(observed, claims) {
+    const overflow = observed.counters.get('neighbourOverflow') ?? 0;
+    const alone = observed.servers.list.flatMap((server) => {
+      const { address } = server;
+      const neighbour = observed.neighbours.list.find((each) => each.address === address);
+      const asked = neighbour?.longest ?? 0;
+      const icmp =
+        (observed.unreachable.get(address)?.noNeighbour ?? 0) + unquotedOf(observed, address);
+      if (asked < LEAST && icmp < LEAST) return [];
+      // Clients that this address answers meanwhile show that several servers share it, of which
+      // one is gone: no neighbour is missing.
+      return isAway(server) ? [{ address, asked, icmp }] : [];
+    });
+    const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
+    if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
+    if (alone.length === 0 && overflow === 0)
+      return observed.neighbours.size === 0
+        ? unknown('the capture has no ARP, and no router says that nobody has an address')
+        : unanswered(observed);
+    const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
+    const addresses = servers.map(({ address }) => address);
+    const losses = addresses.flatMap((address) => claims.openTo(address));
+    if (losses.length < LEAST && overflow === 0)
+      return excluded('what nobody answered for on the local network, no query was lost for');
+    claims.take(losses);
+    // Behind the address of a service stand others: who is asked for in vain is the one that is
+    // gone.
+    const gone = observed.neighbours.list
+      .filter(
+        ({ address, unanswered }) =>
+          unanswered >= LEAST && !addresses.includes(address) && isLikely(address, addresses),
+      )
+      .toSorted((one, other) => other.longest - one.longest);
+    const missing = [
+      ...gone.map(({ address }) => address),
+      ...servers.flatMap(({ address, asked }) => (asked > 0 || gone.length === 0 ? address : [])),
+    ];
+    const [first = 'ADDRESS'] = missing;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: overflow > 0 ? 0.95 : 0.85,
+      seen: [
+        ...gone
+          .slice(0, 3)
+          .map(
+            ({ address, longest }) =>
+              `${address}: asked for on the local network (ARP, neighbour discovery), ${times(longest)}, and nobody answered.`,
+          ),
+        ...(addresses.length > 0
+          ? servers
+              .slice(0, 3)
+              .map(
+                ({ address, asked, icmp }) =>
+                  `${address}: ${[
+                    ...(asked > 0
+                      ? [
+                          `asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered`,
+                        ]
+                      : []),
+                    ...(icmp > 0
+                      ? [
+                          gone.length > 0
+                            ? `what was sent there came back, ${times(icmp)}: nobody has the address that it was taken to (ICMP host or address unreachable)`
+                            : `a router said, ${times(icmp)}, that nobody on its link has the address, or the one that it is translated to (ICMP host or address unreachable)`,
+                        ]
+                      : []),
+                  ].join('; ')}.`,
+              )
+          : []),
+        ...(overflow > 0
+          ? [`The kernel says ${overflow} times that its neighbour table overflows.`]
+          : []),
+      ],
+      why: 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
+      fix: overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge],
+      prove: `ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
+      disproved: `ip neigh shows ${first} as REACHABLE while queries get lost`,
+      exchanges: losses,
+    };
+  },
+};
+
+/**
+ * How many errors, of which the capture cuts off whose address nobody has, are of this server: told
+ * to clients that lose what they ask it, and nothing elsewhere, while they do.
+ */
+function unquotedOf({ unquoted, losses }: Observations, address: string): number {
+  if (unquoted.length === 0) return 0;
+  const [own, others] = [new Map<string, number[]>(), new Set<string>()];
+  for (const { client, server, sentMs } of losses) {
+    if (server.address !== address) others.add(client.address);
+    else if (!own.has(client.address)) own.set(client.address, [sentMs, sentMs]);
+    else own.get(client.address)![1] = Math.max(own.get(client.address)![1]!, sentMs);
+  }
+  return unquoted.filter(({ timeMs, client }) => {
+    const [fromMs = Infinity, toMs = 0] = own.get(client) ?? [];
+    return !others.has(client) && timeMs >= fromMs && timeMs <= toMs + TOLD_MS;
+  }).length;
+}
+
+/**
+ * Whether packets to these may be taken to it: of the same family, and no link-local address, by
+ * which a host asks whether it may have it (RFC 4862).
+ */
+function isLikely(address: string, servers: readonly string[]): boolean {
+  return (
+    !address.startsWith('fe80:') &&
+    servers.some((server) => server.includes(':') === address.includes(':'))
+  );
+}
+
+/**
+ * A name server that nobody asks anything, as nobody finds it: lookups begin when the kernel has
+ * given it up. Null: there is none.
+ */
+function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
+  const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
+  for (const { address, asked, answered } of observed.neighbours.list) {
+    const wanted = all.get(address) ?? [];
+    // Who is asked something was found, or is lost to more than a few.
+    if (asked < LEAST || answered > 0 || observed.servers.get(address) !== undefined) continue;
+    // Others who ask for it look for something else there.
+    if (wanted.some(({ asker }) => observed.clients.get(asker) === undefined)) continue;
+    const late = wanted.reduce((sum, each) => sum + each.late, 0);
+    const lookups = wanted.reduce((sum, each) => sum + each.late + each.otherwise, 0);
+    if (late < LEAST || late < MOST * lookups) continue;
+    const chance = wanted.reduce((sum, each) => sum + each.late * Math.log(each.chance), 0);
+    if (Math.exp(choices(lookups, late) + chance) > CHANCE_MAX) continue;
+    const askers = new Set(wanted.map(({ asker }) => asker));
+    return {
+      severity: 'warning',
+      confidence: 0.6,
+      seen: [
+        `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered.`,
+        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin when such a request has been in vain for a second. No query goes there, so that none is lost.`,
+      ],
+      why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds nobody says to have it, the query is dropped where it was made, and the program asks its next name server.`,
+      fix: [
+        `Take ${address} out of the resolv.conf of the clients (nameserver lines; kubelet’s clusterDNS, dnsConfig), or bring back who had it.`,
+        find(address),
+      ],
+      prove: `cat /etc/resolv.conf in a client; ip neigh show ${address}: FAILED or INCOMPLETE; ndots query NAME @${address}`,
+      disproved: `${address} is in no resolv.conf of the clients, and something else on them asks for it`,
+      exchanges: observed.begunLate.filter(({ client }) => askers.has(client.address)),
+    };
+  }
+  return null;
+}
+
+const enlarge =
+  'sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes, if the kernel says that the table overflows.';
+
+function find(address: string): string {
+  return `See whether the host or pod with ${address} still exists (kubectl get nodes,pods -A -o wide | grep ${address}), and why it is still an endpoint or the next hop of a route (ip route get ${address}).`;
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+/**
+ * Whether (nearly) nothing is answered from the first to the last second in which something is
+ * lost.
+ */
+function isAway({ history }: ServerView): boolean {
+  const lossy = history.filter(([, { lost }]) => lost > 0);
+  const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
+  const within = history.filter(([second]) => second > from && second <= to);
+  const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
+  const lost = within.reduce((sum, [, second]) => sum + second.lost, 0);
+  return lost >= AWAY * asked;
+}
+
+/**
+ * Whom nobody answered for, and no query was seen to go to: whether that is a name server the
+ * capture cannot tell.
+ */
+function unanswered({ neighbours }: Observations): Verdict {
+  const missing = neighbours.list.filter(
+    ({ answered, longest }) => answered === 0 && longest >= LEAST,
+  );
+  if (missing.length === 0)
+    return excluded(
+      neighbours.list.length === 0
+        ? 'no query is lost for want of an address on the local network'
+        : `each of ${neighbours.list.length} addresses of the local network is found`,
+    );
+  const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
+  return unknown(
+    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer: if that is a name server, its queries are not even sent`,
+  );
+}

@@ -1,0 +1,91 @@
+/** Names that exist and have no address: NODATA, which programs report like a missing name. */
+import type { EmptyName } from '../observe/failed-lookups.ts';
+import type { Observations } from '../observe/observations.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { programs } from './losses.ts';
+import { excluded, listed, sentence, unknown, type Claims, type Rule } from './finding.ts';
+
+/** Fewer lookups are chance. */
+const LEAST = 3;
+
+/** Lookups end without an address, because the name has none. */
+export const namesWithoutAddresses: Rule = {
+  code: 'ND8007',
+  title: 'A name exists and has no address (NODATA), so its lookups fail',
+  name: 'names that exist without addresses (NODATA)',
+  check(observed, claims) {
+    if (observed.types.get(TYPE.A) === undefined) return unknown('no IPv4 address was asked for');
+    const found = emptyNames(observed, claims);
+    const [first] = found;
+    if (first === undefined)
+      return excluded('every name that exists and is asked for has an address');
+    const names = found.map(({ name }) => name);
+    const clients = [...new Set(found.flatMap((each) => [...each.clients.keys()]))];
+    const services = names.filter((name) => isService(name, observed));
+    const [, service = 'SERVICE', namespace = 'NAMESPACE'] =
+      /^(?:.*\.)?([^.]+)\.([^.]+)\.svc\./.exec(services[0] ?? '') ?? [];
+    const server = first.samples[0]!.server.address;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.88,
+      seen: [
+        sentence(
+          `NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name, observed)} (${lookups} lookups)`))}`,
+        ),
+        `The servers never said NXDOMAIN for ${names.length === 1 ? 'this name' : 'these names'}, and never gave an address.`,
+        `Asked by ${listed(clients)}.`,
+      ],
+      why:
+        services.length > 0
+          ? 'The Service exists, or its name would be NXDOMAIN. A headless Service has the addresses of its ready endpoints, so one without ready endpoints has none. A Service with addresses of the other family only looks the same to programs that need this one. Programs report that the name does not resolve.'
+          : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, and has no address of the type that programs ask for. Programs report that the name does not resolve.',
+      fix: [
+        ...(services.length > 0
+          ? [
+              `Look for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the selector of the Service.`,
+              'If clients have to reach pods before they are ready: publishNotReadyAddresses: true in the Service.',
+            ]
+          : []),
+        ...(services.length < names.length
+          ? [
+              `Add an address of this type in the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
+            ]
+          : []),
+      ],
+      prove: `ndots query ${first.name} A @${server}, and AAAA: NOERROR without an answer`,
+      disproved: 'the same query returns an address, or NXDOMAIN',
+      exchanges: found.flatMap(({ samples }) => samples),
+    };
+  },
+};
+
+/** The most frequent first. */
+function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[] {
+  const { failedLookups, names, replyFaults } = observed;
+  const askers = new Set(programs(observed).map(({ address }) => address));
+  return failedLookups.empty.list
+    .filter(({ name, lookups, clients }) => {
+      if (lookups < LEAST || claims.names.has(name)) return false;
+      if (![...clients.keys()].some((client) => askers.has(client))) return false;
+      // Replies without a SOA record, and referrals, say nothing of the name.
+      for (const fault of ['bare', 'referral'] as const)
+        if (replyFaults.kinds.get(fault)?.names.get(`${TYPE.A} ${name}`) !== undefined)
+          return false;
+      return [TYPE.A, TYPE.AAAA].every((type) => {
+        const outcomes = names.get(name, type)?.outcomes;
+        return outcomes === undefined || outcomes.found + outcomes.nxdomain === 0;
+      });
+    })
+    .toSorted((one, other) => other.lookups - one.lookups);
+}
+
+/** `A and AAAA`: the families that were asked for. */
+function typesOf(name: string, { names }: Observations): string {
+  return names.get(name, TYPE.AAAA) === undefined ? 'A' : 'A and AAAA';
+}
+
+function isService(name: string, { domains }: Observations): boolean {
+  return name.includes('.svc.') && domains.isOfCluster(name);
+}

@@ -1,0 +1,155 @@
+/** Names that are asked for before they exist. */
+import type { NameView, ServerTimes } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import { countdown, countsDown, isRemembered, isWithoutTtl } from './remembered-denial.ts';
+
+/**
+ * So often, and for so long, was a name missing, and so often found afterwards; more names at once
+ * are no new ones.
+ */
+const UNSEEN = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
+
+/** A name that was asked for before it existed stays missing for as long as that was remembered. */
+export const newName: Rule = {
+  code: 'ND8003',
+  title: 'A new name stays invisible: that it was missing is cached',
+  name: 'a cached "no such name"',
+  check(observed, claims) {
+    const cached = observed.names.list.filter((view) => {
+      const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
+      if (claims.names.has(name) || isWithoutTtl(observed, view)) return false;
+      if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
+      // Of several caches each forgets at its own time.
+      return firstFoundMs < lastNegativeMs
+        ? isRemembered(observed, view)
+        : countsDown(negativeTtls);
+    });
+    if (cached.length === 0) {
+      const unseen = withoutTtl(observed, claims);
+      const [one] = unseen;
+      for (const { name } of unseen) claims.names.add(name);
+      if (one !== undefined)
+        return {
+          ...told(observed, unseen),
+          confidence: 0.6,
+          seen: [
+            `${namesOf(unseen)}: ${one.outcomes.nxdomain} times NXDOMAIN from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
+              one.firstFoundMs > one.lastNegativeMs
+                ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
+                : `found from ${clock(one.firstFoundMs)} on, by turns with that, and at last always: several caches forget it at times of their own.`
+            }`,
+            'Of these answers the capture has only the beginning: whether their TTL counted down, as that of what is remembered does, cannot be seen (tcpdump -s 0).',
+          ],
+        };
+    }
+    const candidates = observed.names.list.filter(({ negativeTtls }) => negativeTtls.length >= 3);
+    if (candidates.length === 0)
+      return unknown('no name was asked for again and again while it was missing');
+    if (cached.length === 0)
+      return excluded(
+        `${candidates.length} names that were missing again and again are not found later`,
+      );
+    for (const { name } of cached) claims.names.add(name);
+    return {
+      ...told(observed, cached),
+      confidence: 0.9,
+      seen: [`${namesOf(cached)}: ${timesOf(cached[0]!)}`],
+    };
+  },
+};
+
+/** When one server denied the name, until when, and what others did that denied it. */
+function timesOf({ serverTimes, negativeTtls }: NameView): string {
+  const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
+  const isThrough = ({ missingMs, existsMs }: ServerTimes): boolean =>
+    existsMs >= missingMs && existsMs < Infinity;
+  const shown = ({ server }: ServerTimes): readonly number[] =>
+    countdown(negativeTtls.filter((each) => each.server === server)).map(({ ttl }) => ttl);
+  // One of which the capture has it all, if there is one.
+  const [one] = denying.toSorted(
+    (here, there) =>
+      Number(isThrough(there)) - Number(isThrough(here)) ||
+      shown(there).length - shown(here).length,
+  );
+  const { server, missingMs, existsMs } = one!;
+  const ttls = shown(one!);
+  const denied = `${server} says NXDOMAIN up to ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
+  const then =
+    existsMs >= missingMs
+      ? `, then found at ${clock(existsMs)}.`
+      : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
+  const others = denying.filter((each) => each !== one);
+  const alike = others.filter(isThrough);
+  const keeping = others.filter(({ existsMs: at }) => at === Infinity);
+  const lastMs = (all: readonly ServerTimes[]): number =>
+    Math.max(...all.map((each) => each.missingMs));
+  return [
+    denied + then,
+    ...(alike.length > 0
+      ? [
+          `${alike.length} more ${alike.length === 1 ? 'server denies' : 'servers deny'} it, too, ${alike.length === 1 ? '' : 'the last one '}up to ${clock(lastMs(alike))}.`,
+        ]
+      : []),
+    ...(keeping.length > 0
+      ? [
+          `${listed(keeping.map((each) => each.server))} still ${keeping.length === 1 ? 'says' : 'say'} NXDOMAIN at ${clock(lastMs(keeping))}.`,
+        ]
+      : []),
+  ].join(' ');
+}
+
+/**
+ * Names that were missing, and asked for again and again, until they were found for good, in a
+ * capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too
+ * many to be new.
+ */
+function withoutTtl(observed: Observations, claims: Claims): readonly NameView[] {
+  const found = observed.names.list.filter((view) => {
+    const { name, outcomes, firstNegativeMs, lastNegativeMs, firstFoundMs } = view;
+    return (
+      !claims.names.has(name) &&
+      isWithoutTtl(observed, view) &&
+      outcomes.nxdomain >= UNSEEN.asked &&
+      outcomes.found >= UNSEEN.found &&
+      lastNegativeMs - firstNegativeMs >= UNSEEN.lastsMs &&
+      (firstFoundMs > lastNegativeMs || isRemembered(observed, view))
+    );
+  });
+  return new Set(found.map(({ name }) => name)).size <= UNSEEN.names ? found : [];
+}
+
+/** What is the same of each. */
+function told(
+  observed: Observations,
+  cached: readonly NameView[],
+): Omit<Finding, 'seen' | 'confidence'> {
+  const keys = new Set(cached.map(({ name }) => name));
+  return {
+    code: 'ND8003',
+    title: 'A new name stays invisible: that it was missing is cached',
+    severity: 'warning',
+    why: 'Somebody asked before the name existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) keeps "no such name" for the TTL that came with it, and says so while the name has long been there.',
+    fix: [
+      'cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } (kubeadm’s Corefile does), on the node-local cache, too.',
+      'Create the service before its clients start, or have them ask again.',
+    ],
+    prove: `ndots query ${cached[0]!.name} @POD for each DNS pod: those that say NXDOMAIN show a TTL that counts down`,
+    disproved: 'the TTL does not count down: then the server really does not have the name yet',
+    exchanges: observed.affected.flatMap((lookup) =>
+      lookup.exchanges.filter(({ name }) => keys.has(name)),
+    ),
+  };
+}
+
+function namesOf(cached: readonly NameView[]): string {
+  return listed([...new Set(cached.map(({ name }) => name))]);
+}

@@ -1,0 +1,57 @@
+/** The cache of the node is gone, and its address and rules are still there. */
+import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
+import { answered } from '../observe/outcomes.ts';
+import { clock, excluded, share, unknown, type Rule } from './finding.ts';
+
+const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
+
+/** The cache on the node is gone, and its address and rules are still there. */
+export const nodeCacheDark: Rule = {
+  code: 'ND3006',
+  title: 'The node-local cache does not answer, and nothing takes its place',
+  name: 'a dead node-local cache',
+  check(observed, claims) {
+    const local = observed.servers.list.filter(({ address }) => isLinkLocal(address));
+    if (local.length === 0) return unknown('no query to a link-local address was seen');
+    const dark = local.find(({ outcomes, lastReplyMs, lastMs }) => {
+      const silentMs = lastMs - Math.max(lastReplyMs, -Infinity);
+      return outcomes.lost >= 3 && (answered(outcomes) === 0 || silentMs > 3000);
+    });
+    if (dark === undefined) return excluded('the cache on the node answers');
+    const { address, outcomes, lastReplyMs } = dark;
+    const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs);
+    if (losses.length < 3) return excluded('the cache on the node answers');
+    claims.take(losses);
+    const refused = observed.unreachable.get(address);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: refused === undefined ? 0.85 : 0.95,
+      seen: [
+        answered(outcomes) === 0
+          ? `${outcomes.asked} queries went to ${address}, and not one was answered.`
+          : `${address} answered until ${clock(lastReplyMs)}; of what was asked later, ${share(losses.length, losses.length)} got no reply.`,
+        ...(refused === undefined
+          ? []
+          : [
+              `The kernel said ${refused.count} times that nobody listens there (ICMP port unreachable).`,
+            ]),
+      ],
+      why: 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address no longer find a listener, and are not taken to the cluster’s DNS either.',
+      fix: [
+        'On the node: start the cache again, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
+        'Give the cache a memory limit that it does not reach, and a priority class (system-node-critical).',
+      ],
+      prove: `On the node: ip addr show | grep ${address}; ss -lnup sport = :53`,
+      disproved: `a process on the node listens on ${address}:53 (ss -lnup), or queries of other pods of the same node are answered`,
+      exchanges: losses,
+    };
+  },
+};
+
+/** Whether it is an address of the node alone, as its cache has. */
+export function isLinkLocal(address: string): boolean {
+  const bytes = parseAddress(address);
+  return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));
+}

@@ -1,0 +1,69 @@
+/** Whether other connections fare as queries do. */
+import { lossRate } from '../observe/outcomes.ts';
+import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/**
+ * No more of the other connections repeat their first packet where nothing is the matter with them.
+ */
+const SPARED = 0.02;
+
+/** A smaller part of what is explained otherwise is no cause of its own. */
+const REST = 0.1;
+
+/**
+ * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
+ * first.
+ */
+export const notDns: Rule = {
+  code: 'ND3090',
+  title: 'It is not DNS: other connections are lost in the same way',
+  name: 'the network as a whole',
+  check(observed, claims) {
+    const { opened, repeated } = observed.others;
+    const exceeded = observed.counters.get('trackingExceeded') ?? 0;
+    if (opened < 10 && exceeded === 0)
+      return unknown(
+        'the capture has no other connections to compare with (capture more than port 53)',
+      );
+    const losses = claims.open;
+    const rate = lossRate(observed.total);
+    const otherRate = opened === 0 ? 0 : repeated / opened;
+    const alike = opened >= 10 && repeated >= 2 && otherRate >= 0.3 * rate && otherRate >= 0.01;
+    if (exceeded === 0 && repeated >= 2 && otherRate >= SPARED && !(losses.length >= 3 && alike))
+      return unknown(
+        `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
+      );
+    // What is known of nearly all of them is known of the rest.
+    if (alike && exceeded === 0 && losses.length < REST * claims.explained.length)
+      return excluded('what hits other connections as well is explained otherwise');
+    if (losses.length < 3 || !(alike || exceeded > 0))
+      return excluded('other connections are opened without loss');
+    claims.take(losses);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: exceeded > 0 ? 0.95 : repeated >= 5 ? 0.9 : 0.75,
+      seen: [
+        `${share(observed.total.lost, observed.total.asked)} DNS queries got no reply.`,
+        ...(opened > 0
+          ? [`${share(repeated, opened)} other TCP connections had to repeat their first packet.`]
+          : []),
+        ...(exceeded > 0
+          ? [
+              `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,
+            ]
+          : []),
+      ],
+      why: 'First packets of all kinds get lost: a flow table of the hypervisor or of a firewall that is full, a network card or a link that drops. DNS is most of what opens new flows, so that it is in the logs first, and it is as little to blame as the rest.',
+      fix: [
+        'Look at the layer below: limits of the instance type (ethtool -S eth0 | grep exceeded), drops of interfaces (ip -s link), the full flow table of a firewall.',
+        'Fewer new connections help meanwhile: keep-alive, connection pools, a larger instance.',
+      ],
+      prove:
+        'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node: SYNs that are repeated to all sorts of addresses',
+      disproved: `connections to other services open at once while DNS queries are lost (here ${percent(repeated, opened)} do not)`,
+      exchanges: losses,
+    };
+  },
+};

@@ -1,0 +1,98 @@
+/** Clients that ask a server of their own choice, which does not know the cluster. */
+import type { ClientView, Observations } from '../observe/observations.ts';
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { isServer, serveTheSame } from './losses.ts';
+
+/** So many names of the cluster have to be missing there. */
+const LEAST = 3;
+
+/** Some pods ask another DNS than all others, and miss the names of the cluster. */
+export const otherDns: Rule = {
+  code: 'ND2007',
+  title: 'Some pods ask other servers than the DNS of the cluster',
+  name: 'pods that ask elsewhere',
+  check(observed) {
+    const { knows, misses } = clusterNames(observed);
+    if (knows.size === 0) return unknown('no server was seen that knows names of the cluster');
+    const strangers = observed.servers.list.filter(
+      ({ address }) =>
+        !knows.has(address) &&
+        (misses.get(address) ?? 0) >= LEAST &&
+        [...knows].every((ours) => !serveTheSame(observed, ours, address)) &&
+        askers(observed, address, knows).length > 0,
+    );
+    if (strangers.length === 0) return excluded('who asks for names of the cluster asks its DNS');
+    const addresses = new Set(strangers.map(({ address }) => address));
+    const theirs = [
+      ...new Set([...addresses].flatMap((address) => askers(observed, address, knows))),
+    ];
+    const clients = new Set(theirs.map(({ address }) => address));
+    const exchanges = observed.affected.flatMap((lookup) =>
+      clients.has(lookup.client)
+        ? lookup.exchanges.filter(({ name }) => observed.domains.isOfCluster(name))
+        : [],
+    );
+    const missing = [...addresses].reduce((sum, address) => sum + misses.get(address)!, 0);
+    const others = observed.clients.list.filter(
+      ({ address }) => !clients.has(address) && !isServer(observed, address),
+    ).length;
+    const asked = theirs.reduce(
+      (sum, { servers }) =>
+        [...addresses].reduce((of, address) => of + (servers.get(address)?.asked ?? 0), sum),
+      0,
+    );
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        `${listed(theirs.map(({ address }: ClientView) => address))} ${theirs.length === 1 ? 'asks' : 'ask'} ${listed([...addresses])}, and ${others === 1 ? 'one other does' : `${others} others do`} not.`,
+        `${share(missing, asked)} of their queries were for names of the cluster that others find, and got NXDOMAIN.`,
+      ],
+      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or an address of a server written into the program. What they ask knows no names of services. That is no fault of the DNS of the cluster.',
+      fix: [
+        'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node), unless that is what is meant.',
+        'If the server is meant, a forwarding of the cluster’s domain from it to the DNS of the cluster.',
+      ],
+      prove: `kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and dnsPolicy and dnsConfig of these`,
+      disproved: 'the pods’ /etc/resolv.conf names the DNS of the cluster',
+      exchanges,
+    };
+  },
+};
+
+/**
+ * Servers that have names of the cluster, and how often others say that there is none of these
+ * names.
+ */
+function clusterNames({ names, domains }: Observations): {
+  readonly knows: ReadonlySet<string>;
+  readonly misses: ReadonlyMap<string, number>;
+} {
+  const knows = new Set<string>();
+  const misses = new Map<string, number>();
+  for (const { name, outcomes, servers } of names.list) {
+    if (outcomes.found + outcomes.nodata === 0 || !domains.isOfCluster(name)) continue;
+    for (const [server, { found, nodata, nxdomain }] of servers)
+      if (found + nodata > 0) knows.add(server);
+      else if (nxdomain > 0) misses.set(server, (misses.get(server) ?? 0) + nxdomain);
+  }
+  return { knows, misses };
+}
+
+/**
+ * Who asks this server and is no server. What the cluster's DNS asks itself is its upstream, too,
+ * and belongs into the resolv.conf of nobody who also asks the cluster's DNS: of those only the
+ * ones count that ask no server that knows the cluster.
+ */
+function askers(
+  observed: Observations,
+  address: string,
+  knows: ReadonlySet<string>,
+): readonly ClientView[] {
+  const all = observed.clients.list.filter(({ servers }) => servers.has(address));
+  const programs = all.filter((client) => !isServer(observed, client.address));
+  if (programs.length === all.length) return programs;
+  return programs.filter(({ servers }) => [...servers.keys()].every((each) => !knows.has(each)));
+}

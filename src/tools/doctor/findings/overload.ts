@@ -1,0 +1,206 @@
+/** Servers that cannot keep up, by what they lose or by what waits for what. */
+import type { Observations } from '../observe/observations.ts';
+import { answered } from '../observe/outcomes.ts';
+import type { History, ServerView } from '../observe/server-view.ts';
+import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  clock,
+  excluded,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
+import { lateFromMemory } from './late-from-memory.ts';
+import { upstreams } from './losses.ts';
+
+/**
+ * Names in memory that take less on average, while nothing is lost, or only by one client of
+ * several, do not show that the server is busy;
+ * milliseconds. Twice as much where it waits for a slow upstream.
+ */
+const FELT_MS = 100;
+/** One in ten replies takes longer, milliseconds. */
+const SLOW_MS = 400;
+
+const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
+  code: 'ND7001',
+  title: 'A name server cannot keep up: replies come late, then not at all',
+  severity: 'critical',
+  why: 'Queries come faster than they are answered: the processor of the server is at its limit (or throttled by it), or what it asks itself is slow and everybody waits. Clients then ask again, which makes more of the same.',
+  fix: [
+    'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
+    'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
+    'max_concurrent in forward bounds what waits for a slow upstream.',
+  ],
+  prove:
+    'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
+  disproved:
+    'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low meanwhile',
+};
+
+/** A server that answers ever later, and then not at all. */
+export const overload: Rule = {
+  code: said.code,
+  title: said.title,
+  name: 'an overloaded server',
+  check(observed, claims) {
+    if (observed.total.asked < 20) return unknown('too few queries to judge by');
+    const late = lateWithOwnNames(observed, claims);
+    if (late !== null) return late;
+    for (const server of observed.servers.list) {
+      const { outcomes, history } = server;
+      const { lossy, calm } = server.byLoss;
+      const quiet = calm.filter(([, { lost, asked }]) => asked > lost && lost === 0);
+      const mean = (list: History): number => {
+        const asked = list.reduce((sum, [, second]) => sum + second.asked - second.lost, 0);
+        return asked === 0
+          ? 0
+          : list.reduce((sum, [, second]) => sum + second.latencyMs, 0) / asked;
+      };
+      const before = mean(quiet);
+      const within = mean(lossy);
+      const slow =
+        quiet.length === 0
+          ? within > 500
+          : (within > 150 && within > 4 * before) ||
+            // The most are slow, and not a few that somebody else is waited for.
+            server.isOutOfBreath;
+      const losses = claims.openTo(server.address);
+      const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
+      if (!slow || server.stoodStill || answersOthers(observed, server)) continue;
+      if (losses.length < 5 || losses.length < 0.02 * asked) continue;
+      claims.take(losses);
+      claims.late.add(server.address);
+      const rejects =
+        (observed.counters.get('concurrentRejects') ?? 0) +
+        (observed.counters.get('shedDropped') ?? 0);
+      const killed = observed.counters.get('oomKilled') ?? 0;
+      return {
+        ...said,
+        confidence: rejects + killed > 0 ? 0.95 : 0.85,
+        seen: [
+          `${server.address}: replies took ${within.toFixed(0)} ms on average in the seconds in which queries got lost, ${before.toFixed(1)} ms in the others.`,
+          `${share(outcomes.lost, outcomes.asked)} got no reply; most in one second: ${Math.max(...history.map(([, second]) => second.asked))} queries.`,
+          ...(killed > 0
+            ? [`The kernel or Kubernetes ended a process for its memory ${killed} times.`]
+            : []),
+          ...(rejects > 0
+            ? [`CoreDNS refused or dropped ${rejects} queries because too many waited.`]
+            : []),
+        ],
+        exchanges: losses,
+      };
+    }
+    return waitingLine(observed, claims) ?? excluded(paceText(observed));
+  },
+};
+
+/** What every DNS pod has in memory takes long. */
+function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
+  const stretches = lateFromMemory(observed).filter(
+    ({ server }) => !claims.late.has(server.address),
+  );
+  const [worst] = stretches.toSorted((one, other) => other.replies - one.replies);
+  if (worst === undefined) return null;
+  const addresses = new Set(stretches.map(({ server }) => server.address));
+  const isTheirs = ({ server, hops, sentMs }: SeenExchange): boolean =>
+    (addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address))) &&
+    stretches.some(({ fromS, toS }) => sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 2) * 1000);
+  const losses = claims.open.filter(isTheirs);
+  // A server that is busy loses queries of anybody.
+  const losers = new Set(losses.map(({ client }) => client.address));
+  const isUpstreamSlow = [...upstreams(observed)].some(
+    (address) => (observed.servers.get(address)?.quantile(0.65) ?? 0) >= SLOW_MS,
+  );
+  const feltMs = isUpstreamSlow ? 2 * FELT_MS : FELT_MS;
+  if (losers.size < Math.min(2, worst.server.clients.size) && worst.meanMs < feltMs) return null;
+  const slow = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs),
+  );
+  claims.take(losses);
+  for (const address of addresses) claims.late.add(address);
+  for (const { server } of losses) claims.late.add(server.address);
+  const { server, fromS, toS, replies, meanMs, otherwiseMs } = worst;
+  return {
+    ...said,
+    confidence: 0.88,
+    seen: [
+      `${server.address} took ${took(meanMs)} on average for names of the cluster (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and ask nobody for them: it is the server itself that has no time (or, behind a cache of the node, the DNS pods).`,
+      `${share(losses.length, observed.total.asked)} queries got no reply in that time; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+    ],
+    exchanges: [...losses, ...slow],
+  };
+}
+
+/** Whether what is late waits for somebody behind the server. */
+function answersOthers({ lines, backends }: Observations, server: ServerView): boolean {
+  const isOutrun = ({ address }: ServerView): boolean => lines.get(address)?.isOutrun ?? false;
+  if (!isOutrun(server)) return false;
+  // Of several behind one address each has a line of its own.
+  const behind = backends.list.filter(({ clients }) =>
+    [...clients].some((one) => server.clients.has(one)),
+  );
+  return behind.length === 0 || behind.some(isOutrun);
+}
+
+/** All wait for each other, and hardly anything is lost yet. */
+function waitingLine(observed: Observations, claims: Claims): Verdict | null {
+  if (observed.slowLookups < 0.3 * observed.lookups) return null;
+  const behind = [...observed.servers.list, ...observed.backends.list].flatMap((server) => {
+    const line = observed.lines.get(server.address)?.line ?? null;
+    return line === null ||
+      line.correlation < 0.8 ||
+      line.longest < 4 ||
+      observed.lines.get(server.address)!.isOvertaken ||
+      server.quantile(0.9) < SLOW_MS
+      ? []
+      : [{ ...line, server }];
+  });
+  if (behind.length === 0) return null;
+  const addresses = new Set(behind.map(({ server }) => server.address));
+  // The service that they stand behind is late with them.
+  const isTheirs = ({ server, hops }: SeenExchange): boolean =>
+    addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
+  const slow = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= SLOW_MS / 2),
+  );
+  const losses = claims.open.filter(isTheirs);
+  claims.take(losses);
+  for (const { server } of [...slow, ...losses]) claims.late.add(server.address);
+  for (const address of addresses) claims.late.add(address);
+  return {
+    ...said,
+    confidence: 0.85,
+    seen: [
+      ...behind
+        .slice(0, 3)
+        .map(
+          ({ server, stepMs, longest, correlation }) =>
+            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} before it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(0.9) / 2)}.`,
+        ),
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
+    ],
+    exchanges: [...slow, ...losses],
+  };
+}
+
+/** How fast the server that loses most answers while it does, and otherwise. */
+function paceText({ servers }: Observations): string {
+  const losing = servers.list
+    .filter(({ outcomes }) => outcomes.lost > 0)
+    .toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
+  if (losing.length === 0) return 'no query is lost, and none waits for those before it';
+  // Who never answers is not late.
+  const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
+  if (worst === undefined) return 'who leaves queries without a reply answers none';
+  const { within, otherwise } = worst.pace;
+  // Where all that was sent in a second is lost, or there is no second without a loss, there are
+  // not two paces to compare.
+  if (within === 0 || otherwise === 0)
+    return `${worst.address} loses queries, and those that it answers mostly take ${took(within + otherwise)}`;
+  return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;
+}

@@ -1,0 +1,355 @@
+/**
+ * A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers
+ * have.
+ */
+import type { Observations } from '../observe/observations.ts';
+import type { Bucket } from '../observe/bucket-replay.ts';
+import { unevenness } from '../observe/evenness.ts';
+import type { RateHistory } from '../observe/rates.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import { excluded, percent, share, unknown, type Claims, type Rule } from './finding.ts';
+import { askedOf } from './long-replies.ts';
+import { onlyAaaa } from './losses.ts';
+import { domainOf } from './search-domain-fails.ts';
+import { oneLosesAlone, sparesKnown } from './table-full.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+
+/**
+ * A bucket explains the losses if it errs in no more than this share of them, and chance in so many
+ * times more.
+ */
+const ERROR_MAX = 0.3;
+const CHANCE_MORE = 2;
+
+/**
+ * One that each client has for itself does so better for several; what others lose is then of the
+ * same kind.
+ */
+const EACH = { error: 0.25, clients: 2, others: 0.4 };
+
+/**
+ * A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less
+ * than by chance.
+ */
+const LOW = { rate: 8, seconds: 10, spread: 0.6 };
+
+/**
+ * Where the load never changes: so much more even than chance, standard deviations; and so much
+ * that others, who lose hardly anything, would have lost.
+ */
+const EVEN = { least: -4, others: 10, spared: 0.1 };
+/**
+ * A socket that has asked so often, and of whose losses no more than this share are at its end, is
+ * no silent one.
+ */
+const ALIVE = { asked: 3, share: 0.2 };
+
+/** Replies that take longer come from a server that is behind with its work, milliseconds. */
+const SLOW_MS = 150;
+
+/** So much of what is lost is of one search domain. */
+const OF_SEARCH = 0.95;
+
+/** Seconds are full in which so much is asked, of a server by all and by one client. */
+const FULL = { all: 60, one: 15 };
+
+/** Fewer losses show no limit. */
+const LOST = 20;
+/**
+ * What is asked in the busiest second, compared with the quietest, of a load that never changes.
+ */
+const SAME = 1.3;
+
+interface PacketLimit {
+  readonly rate: number;
+  readonly seen: string;
+  /** Whom it hits; null: everybody. */
+  readonly clients: ReadonlySet<string> | null;
+}
+
+/** Replies stay at one rate while queries go beyond it. */
+export const packetCap: Rule = {
+  code: 'ND4001',
+  title: 'Replies stop at a fixed number a second: a packet limit',
+  name: 'a packet limit of the cloud',
+  check(observed, claims) {
+    const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
+    if (busy.length === 0) return unknown('too few queries for a limit on packets');
+    // A limit takes packets as they come, and not those of new sockets.
+    if (sparesKnown(observed) && !oneLosesAlone(observed))
+      return excluded('sockets that were answered before lose nothing');
+    for (const server of busy) {
+      // What is late before it is lost waits in a queue.
+      if (server.isOutOfBreath) continue;
+      const found =
+        plateauOf(server, observed) ??
+        bucketOf(server, observed) ??
+        ofEachClient(server, observed) ??
+        bucketOfEach(server, observed) ??
+        evenlyOfSome(server, observed, claims);
+      if (found === null) continue;
+      const losses = claims
+        .openTo(server.address)
+        .filter(({ client }) => found.clients?.has(client.address) ?? true);
+      if (losses.length < LOST) continue;
+      // A limit reads no names.
+      const dead = deadNames(observed, losses);
+      if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+        continue;
+      if (isOfSearch(losses, observed)) continue;
+      claims.take(losses);
+      const aws = found.rate > 900 && found.rate < 1100;
+      const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
+        seen: [
+          found.seen,
+          `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
+          ...(exceeded > 0
+            ? [
+                `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
+              ]
+            : []),
+        ],
+        why: aws
+          ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest without a word. All DNS pods of one node share that.'
+          : 'Something on the way lets so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or what the server allows each client.',
+        fix: [
+          'Ask less: caching of what goes upstream (cache in the Corefile, a node-local cache), and no search domains of the provider that only give NXDOMAIN.',
+          'Spread the DNS pods over more nodes, as the limit is per interface.',
+          'With ndots: forward { max_pps 1000 } keeps below the limit and says when it is reached.',
+        ],
+        prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
+        disproved: 'the counter stands still while queries get lost',
+        exchanges: losses,
+      };
+    }
+    if (busy.some(({ history, outcomes }) => outcomes.lost >= LOST && isSameAlways(history)))
+      return unknown('as much is asked at all times: there is no other rate to compare with');
+    return excluded('replies follow the queries at every rate');
+  },
+};
+
+/** Whether all of these are below one search domain, and not the most of what is asked. */
+function isOfSearch(
+  losses: readonly SeenExchange[],
+  { domains, names, total }: Observations,
+): boolean {
+  return [...domains.all].some((domain) => {
+    if (domains.isOfCluster(domain)) return false;
+    const below = losses.filter(({ name }) => isBelow(name, domain)).length;
+    const asked = askedOf(names.list.filter(({ name }) => isBelow(name, domain)));
+    return below >= OF_SEARCH * losses.length && asked < OF_SEARCH * total.asked;
+  });
+}
+
+function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
+  const { address, outcomes, history } = server;
+  if (outcomes.asked < 300) return null;
+  // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for
+  // those before it.
+  const line = lines.get(address)?.line ?? null;
+  if (server.quantile(0.5) > SLOW_MS && line !== null && line.correlation > 0.5) return null;
+  const plateau = plateauIn(history, FULL.all);
+  if (plateau === null) return null;
+  const { rate, seconds, most } = plateau;
+  return {
+    rate,
+    seen: `${address} gave ${rate.toFixed(0)} replies in each of ${seconds} seconds, while up to ${most} queries a second were asked.`,
+    clients: null,
+  };
+}
+
+/**
+ * What each client is allowed for itself: others are answered meanwhile, so that the sum is no
+ * plateau.
+ */
+function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
+  const limited = clients.list.flatMap((client) => {
+    const rates = client.servers.get(address)?.rates ?? null;
+    const plateau = rates === null ? null : plateauIn(rates.history, FULL.one);
+    return plateau === null ? [] : [{ client: client.address, ...plateau }];
+  });
+  const [first] = limited;
+  if (first === undefined) return null;
+  const { rate, seconds, most } = first;
+  const others =
+    limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : '';
+  return {
+    rate,
+    seen: `${address} gave ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it asked up to ${most} times a second.${others}`,
+    clients: new Set(limited.map(({ client }) => client)),
+  };
+}
+
+/**
+ * What some clients are allowed for themselves, of a load that never changes, so that there is no
+ * other rate to compare with: what passes is far more even than chance, and who asks less loses
+ * nothing.
+ */
+function evenlyOfSome(
+  { address }: ServerView,
+  observed: Observations,
+  claims: Claims,
+): PacketLimit | null {
+  const { clients, flows } = observed;
+  const losses = claims.openTo(address);
+  const isOfSocket = (client: string, lost: number): boolean => {
+    const silent = flows
+      .to(address)
+      .filter((flow) => flow.client === client && flow.asked >= ALIVE.asked)
+      .reduce((sum, { unanswered }) => sum + unanswered, 0);
+    return silent > ALIVE.share * lost;
+  };
+  const limited = clients.list.flatMap((client) => {
+    const counts = client.servers.get(address);
+    const full = fullSeconds(counts?.rates?.history ?? [], FULL.one);
+    if (counts === undefined || full.length < LOW.seconds) return [];
+    const passed = full.map(([, { asked, lost }]) => asked - lost);
+    const sent = full.map(([, { asked }]) => asked);
+    const { mean: rate } = spreadOf(passed);
+    if (rate < LOW.rate || spreadOf(sent).mean < 1.15 * rate) return [];
+    if (unevenness(passed, sent) > EVEN.least || isOfSocket(client.address, counts.lost)) return [];
+    if (onlyAaaa(losses.filter((loss) => loss.client.address === client.address))) return [];
+    if (losesBelow(counts.rates!.history, rate)) return [];
+    return [{ client: client.address, rate, seconds: full.length, sent: spreadOf(sent).mean }];
+  });
+  const [first] = limited;
+  if (first === undefined) return null;
+  const hit = new Set(limited.map(({ client }) => client));
+  const others = clients.list.flatMap(({ address: client, servers }) =>
+    hit.has(client) ? [] : (servers.get(address) ?? []),
+  );
+  // Whatever else takes so large a share takes it of others as well.
+  const share = 1 - first.rate / first.sent;
+  const expected = share * others.reduce((sum, { asked }) => sum + asked, 0);
+  const lost = others.reduce((sum, each) => sum + each.lost, 0);
+  if (expected < EVEN.others || lost > EVEN.spared * expected) return null;
+  return {
+    rate: first.rate,
+    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : ''}`,
+    clients: hit,
+  };
+}
+
+interface Plateau {
+  /** Replies a second, and in how many seconds. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** The most that was asked in one. */
+  readonly most: number;
+}
+
+/** @param least what is asked in a full second */
+function plateauIn(history: RateHistory, least: number): Plateau | null {
+  const full = fullSeconds(history, least);
+  if (full.length < 3) return null;
+  const replied = spreadOf(full.map(([, second]) => second.replied));
+  const { mean: rate } = replied;
+  const asked = full.reduce((sum, [, second]) => sum + second.asked, 0) / full.length;
+  const fewest = Math.min(...full.map(([, second]) => second.asked));
+  if (asked < 1.15 * rate || fewest < rate) return null;
+  const isSteady = rate >= 50 && replied.deviation <= 0.06 * rate;
+  if (!isSteady && !isSteadierThanChance(full)) return null;
+  if (losesBelow(history, rate)) return null;
+  return {
+    rate,
+    seconds: full.length,
+    most: Math.max(...full.map(([, second]) => second.asked)),
+  };
+}
+
+/** Whether as much is asked in every second. */
+function isSameAlways(history: RateHistory): boolean {
+  const asked = history.slice(1, -1).map(([, second]) => second.asked);
+  return asked.length > 0 && Math.max(...asked) <= SAME * Math.min(...asked);
+}
+
+/**
+ * Whole seconds in which something was lost, without the edges of the burst.
+ * @param least what is asked in one
+ */
+function fullSeconds(history: RateHistory, least: number): RateHistory {
+  return history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
+}
+
+/**
+ * Whether something is lost where less is asked than so many a second: below a limit nothing is.
+ */
+function losesBelow(history: RateHistory, rate: number): boolean {
+  const below = history.filter(
+    ([, { asked, lost }]) => asked < 0.9 * rate && lost > 0.1 * asked && lost > 3,
+  );
+  return below.length > 1;
+}
+
+/**
+ * Whether the number of replies is steadier from second to second than chance, query by query,
+ * would have it, and than a fixed share of what is asked: as a low limit is.
+ */
+function isSteadierThanChance(seconds: RateHistory): boolean {
+  if (seconds.length < LOW.seconds) return false;
+  const { mean: rate, deviation } = spreadOf(seconds.map(([, { replied }]) => replied));
+  if (rate < LOW.rate) return false;
+  const asked = seconds.reduce((sum, [, second]) => sum + second.asked, 0) / seconds.length;
+  const share = rate / asked;
+  const byShare = spreadOf(seconds.map(([, second]) => second.replied - share * second.asked));
+  const most = LOW.spread * Math.min(Math.sqrt(rate * (1 - share)), byShare.deviation);
+  return deviation <= most;
+}
+
+function spreadOf(values: readonly number[]): {
+  readonly mean: number;
+  readonly deviation: number;
+} {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, deviation: Math.sqrt(squares / values.length) };
+}
+
+/** Bursts whose first queries are answered and whose tails are lost. */
+function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | null {
+  const bucket = replays.get(server.address)?.best(ERROR_MAX) ?? null;
+  if (bucket === null) return null;
+  const { rate, burst, error, chance } = bucket;
+  // A queue that overflows drops the tail, too, but what it takes waits.
+  if (chance < CHANCE_MORE * error || server.quantile(0.9) > SLOW_MS) return null;
+  return {
+    rate,
+    seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
+    clients: null,
+  };
+}
+
+/** A bucket that each client has for itself: of several clients it tells which queries are lost. */
+function bucketOfEach(server: ServerView, observed: Observations): PacketLimit | null {
+  if (server.quantile(0.9) > SLOW_MS) return null;
+  const sure = limitedBelow(EACH.error, server, observed);
+  const [first] = sure;
+  if (first === undefined || sure.length < EACH.clients) return null;
+  const limited = limitedBelow(EACH.others, server, observed);
+  const { client, rate, burst, error } = first;
+  return {
+    rate,
+    seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. So it is with ${limited.length - 1} more, each for itself.`,
+    clients: new Set(limited.map((each) => each.client)),
+  };
+}
+
+/** Clients of a server whose losses a bucket explains with no more than this error. */
+function limitedBelow(
+  errorMax: number,
+  server: ServerView,
+  { clients }: Observations,
+): readonly (Bucket & { readonly client: string })[] {
+  return clients.list.flatMap(({ address, servers }) => {
+    const bucket = servers.get(server.address)?.replay?.best(errorMax) ?? null;
+    const isLimit = bucket !== null && bucket.chance >= CHANCE_MORE * bucket.error;
+    return isLimit ? [{ client: address, ...bucket }] : [];
+  });
+}

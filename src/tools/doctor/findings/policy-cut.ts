@@ -1,0 +1,183 @@
+/** Clients that are cut off from a server that answers others. */
+import type { Asked, Observations } from '../observe/observations.ts';
+import { answered, lossRate } from '../observe/outcomes.ts';
+import { explainWaiting, silencesOf } from './consequences.ts';
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { choices, UNLIKELY } from './dead-names.ts';
+import { isProvenDeaf } from './dropped-edns.ts';
+import { answeredBetween } from './losses.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+
+/** A rule is not of one moment, milliseconds. */
+const LASTS_MS = 2000;
+
+/** From this on a client's resolver is known. */
+const SURE = 0.7;
+
+/** So many errors of a firewall about one client are no chance. */
+const SAID = 3;
+
+type AskingClient = Asked & { readonly address: string };
+
+/** A firewall says itself that it lets nothing of these clients through. */
+export const prohibited: Rule = {
+  code: 'ND3004',
+  title: 'Some pods are cut off from DNS, others are not',
+  name: 'a network policy',
+  check(observed, claims) {
+    const said = [...observed.prohibited].filter(([, count]) => count >= SAID);
+    const ways = new Set(said.map(([way]) => way));
+    // Behind the translation a node may stand as the sender.
+    const losses = claims.open.filter((loss) =>
+      [loss, ...loss.hops].some(({ client, server }) =>
+        ways.has(`${client.address} ${server.address}`),
+      ),
+    );
+    if (losses.length < SAID)
+      return excluded(
+        'no firewall says so by ICMP, and no client is cut off while others are answered',
+      );
+    claims.take(losses);
+    explainWaiting(observed, claims, silencesOf(losses));
+    const clients = [...new Set(losses.map(({ client }) => client.address))];
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    const count = said.reduce((sum, [, each]) => sum + each, 0);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
+      ],
+      why: 'Only a rule says that: a NetworkPolicy, or a firewall of the node, that does not allow these pods to reach DNS, and rejects what it does not allow.',
+      fix: [
+        `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall of the node that sends the ICMP errors).`,
+      ],
+      prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows who rejects`,
+      disproved: 'no policy and no rule of the node selects these pods',
+      exchanges: losses,
+    };
+  },
+};
+
+/** Some clients get no reply at all from a server that answers others. */
+export const policyCut: Rule = {
+  code: 'ND3004',
+  title: 'Some pods are cut off from DNS, others are not',
+  name: 'a network policy',
+  check(observed, claims) {
+    if (observed.clients.size < 2) return unknown('the capture has one client');
+    const asking = clientsByServer(observed);
+    for (const server of observed.servers.list) {
+      const theirs = asking.get(server.address);
+      if (theirs === undefined || answered(server.outcomes) === 0) continue;
+      // Where EDNS is what decides, who uses it for everything is answered nothing.
+      const isDeaf = isProvenDeaf(server, observed);
+      const cut = theirs.filter(
+        ({ address, asked, lost }) =>
+          asked >= 4 && lost === asked && !(isDeaf && asksWithEdns(observed, address)),
+      );
+      const fine = theirs.filter(
+        ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < 0.2,
+      );
+      if (cut.length === 0 || fine.length === 0) continue;
+      const addresses = new Set(cut.map(({ address }) => address));
+      const losses = claims
+        .openTo(server.address)
+        .filter(({ client }) => addresses.has(client.address));
+      // One port that gets nothing is a stale entry of connection tracking, not a rule.
+      const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
+      if (!several || losses.length < 4) continue;
+      // Others are answered while these are not: else the server was away.
+      const { fromMs, toMs } = sentSpan(losses);
+      if (toMs - fromMs < LASTS_MS) continue;
+      if (!answeredBetween(observed, server.address, fromMs, toMs)) continue;
+      const byEdns = goesByEdns(observed, addresses, fine);
+      // A rule about pods hardly picks just those that use EDNS.
+      if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY)) continue;
+      if (byEdns && areOfManyKinds(observed, addresses, fine)) continue;
+      claims.take(losses);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
+        seen: [
+          `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
+          `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
+          ...(byEdns
+            ? [
+                'Besides, all queries of those that are cut off have EDNS (an OPT record), and none of the others’ has: something that drops EDNS would look the same (ND4009).',
+              ]
+            : []),
+        ],
+        why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
+        fix: [
+          `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache an ipBlock of its address).`,
+        ],
+        prove: `from such a pod: ndots query kubernetes.default @${server.address}, and again by TCP (+tcp); then with the policy changed`,
+        disproved:
+          'the pods are on one node with others that are answered, and no policy selects them: then it is their connection to that node',
+        exchanges: losses,
+      };
+    }
+    const little = observed.clients.list.filter(({ servers }) =>
+      [...servers.values()].some(({ asked, lost }) => asked >= 2 && lost === asked),
+    );
+    return little.length > 0
+      ? unknown('who is not answered asked too little, or for another reason')
+      : excluded('no client is cut off while others are answered');
+  },
+};
+
+/** Clients, and what each of them asks the server: by server. */
+function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonly AskingClient[]> {
+  const all = new Map<string, AskingClient[]>();
+  for (const { address, servers } of clients.list)
+    for (const [server, counts] of servers) {
+      const theirs = all.get(server);
+      if (theirs === undefined) all.set(server, [{ address, ...counts }]);
+      else theirs.push({ address, ...counts });
+    }
+  return all;
+}
+
+/** Whether those that are cut off use EDNS for all that they ask, and the others for nothing. */
+function goesByEdns(
+  observed: Observations,
+  cut: ReadonlySet<string>,
+  fine: readonly { readonly address: string }[],
+): boolean {
+  return (
+    [...cut].every((address) => asksWithEdns(observed, address)) &&
+    fine.every(({ address }) => observed.clients.get(address)?.withEdns === 0)
+  );
+}
+
+/** Whether all that the client asks has EDNS. */
+function asksWithEdns({ clients }: Observations, address: string): boolean {
+  const client = clients.get(address);
+  return client !== undefined && client.withEdns === client.outcomes.asked;
+}
+
+/**
+ * Whether those that are cut off are programs of several kinds, and others of the same kind are
+ * answered without EDNS: what they have in common is EDNS.
+ */
+function areOfManyKinds(
+  { clients }: Observations,
+  cut: ReadonlySet<string>,
+  fine: readonly { readonly address: string }[],
+): boolean {
+  const kindsOf = (addresses: Iterable<string>): ReadonlySet<string> =>
+    new Set(
+      [...addresses].flatMap((address) => {
+        const best = clients.get(address)?.recognition.best ?? null;
+        return best !== null && best.either >= SURE ? best.kind : [];
+      }),
+    );
+  const theirs = kindsOf(cut);
+  const others = kindsOf(fine.map(({ address }) => address));
+  return theirs.size >= 2 && [...theirs].some((kind) => others.has(kind));
+}

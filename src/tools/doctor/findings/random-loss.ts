@@ -1,0 +1,239 @@
+/** Loss that nothing explains. */
+import type { Observations } from '../observe/observations.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Rule,
+} from './finding.ts';
+import { askersText, firstTries } from './losses.ts';
+
+/** A smaller share of what is asked is no trouble. */
+const RARE = 0.002;
+/** What is felt. */
+const MUCH = 0.01;
+/** What is lost within this time is of one moment, milliseconds. */
+const MOMENT_MS = 1000;
+/** A good time before the first loss is worth a word. */
+const HALF = 0.5;
+/** No more than so much of what is explained is its rest, so close to it, milliseconds. */
+const REST = 0.3;
+const AROUND_MS = 1500;
+/**
+ * Others are spared if they lose no more than so much of what would be expected of them, which is
+ * so much at least.
+ */
+const SPARED = 0.1;
+const EXPECTED = 10;
+/** So much of what they ask is felt by clients that alone lose something. */
+const THEIRS = 0.1;
+
+/** With so many of the answered queries behind the translation, the capture shows both sides. */
+const BOTH_SIDES = 0.9;
+
+/** Queries are lost, and nothing that was looked at decides which. */
+export const randomLoss: Rule = {
+  code: 'ND3013',
+  title: 'Queries or replies are lost, without a pattern in who, what and when',
+  name: 'loss without a pattern',
+  check(observed, claims) {
+    const losses = firstTries(claims.open);
+    if (observed.total.asked < 5) return unknown('too few queries');
+    if (losses.length < 3 || losses.length < RARE * askedMeanwhile(observed, losses))
+      return excluded(lossText(observed, claims));
+    if (isRest(claims)) {
+      claims.take(claims.open);
+      return excluded('what is lost besides is of the moments of what is explained');
+    }
+    const whole = claims.open;
+    const meanwhile = askedMeanwhile(observed, losses);
+    const { fromMs, toMs } = sentSpan(whole);
+    const isMoment = toMs - fromMs <= MOMENT_MS;
+    // What was a moment is over.
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    const clients = [...new Set(losses.map(({ client }) => client.address))];
+    const asked = servers.reduce(
+      (sum, address) => sum + (observed.servers.get(address)?.outcomes.asked ?? 0),
+      0,
+    );
+    const of = askedOf(observed, servers, losses);
+    const spared = sparedBeside(observed, clients, servers);
+    const sockets = socketsText(observed, losses);
+    const isMuch =
+      losses.length >= MUCH * (isMoment ? observed.total.asked : meanwhile) ||
+      (spared !== null && losses.length >= THEIRS * spared.asked);
+    const behind = losses.filter(({ hops }) => hops.length > 0);
+    const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
+    const stopped = stoppedBefore(observed, losses);
+    return {
+      code: this.code,
+      title:
+        spared === null
+          ? this.title
+          : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, and those of others are not`,
+      severity: isMuch ? 'critical' : 'warning',
+      confidence: 0.6,
+      seen: [
+        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply: of ${askersText(observed, clients)}.${of < HALF * asked ? ` From ${clock(fromMs)} on it is ${share(losses.length, of)}.` : ''}`,
+        isMoment
+          ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
+          : spared !== null
+            ? `All of them are of ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
+            : (sockets ??
+              'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.'),
+        ...(behind.length > 0
+          ? [
+              `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
+            ]
+          : []),
+        ...(stopped === null
+          ? []
+          : [
+              `${share(stopped.lost, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
+            ]),
+      ],
+      why: 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
+      fix: [
+        ...(stopped === null
+          ? []
+          : [
+              'Look at connection tracking on this node first: nf_conntrack_count against nf_conntrack_max (dmesg: "table full, dropping packet"), and conntrack -S (insert_failed, drop).',
+            ]),
+        ...(spared === null
+          ? []
+          : [
+              `Begin at ${listed(clients)}: the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it. Servers and the way that all share answer the others.`,
+            ]),
+        'Find the stretch: capture at the client, on its node and at the server at once, and join them.',
+        'If the address stands for several pods and as large a share is lost as one of them has, ask each endpoint: a client that takes a new port for each query (Go) sees a dead one as loss without a pattern.',
+        'Compare ip -s link (drops, errors) of the nodes, and conntrack -S (insert_failed, drop).',
+      ],
+      prove: 'ndots capture join client.pcap node.pcap server.pcap',
+      disproved:
+        spared === null
+          ? 'the losses turn out to have one name, one client, one node or one moment in common'
+          : 'other clients lose as much, with as many queries',
+      exchanges: whole,
+    };
+  },
+};
+
+/**
+ * Lost queries that the capture shows before the translation of addresses only, where it shows
+ * nearly all answered ones on both sides; null: it does not.
+ */
+function stoppedBefore(
+  { servers, backends }: Observations,
+  losses: readonly SeenExchange[],
+): { readonly lost: number; readonly passed: number } | null {
+  const before = losses.filter(
+    ({ hops, server }) => hops.length === 0 && backends.get(server.address) === undefined,
+  );
+  const asked = [...new Set(before.map(({ server }) => server.address))];
+  const replied = asked.reduce((sum, address) => {
+    const outcomes = servers.get(address)?.outcomes;
+    return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
+  }, 0);
+  const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  if (before.length < HALF * losses.length || before.length < 3) return null;
+  return replied > 0 && passed >= BOTH_SIDES * replied ? { lost: before.length, passed } : null;
+}
+
+/** Queries that the servers were asked from the first of these losses on. */
+function askedOf(
+  { servers }: Observations,
+  addresses: readonly string[],
+  losses: readonly SeenExchange[],
+): number {
+  const fromS = Math.floor(sentSpan(losses).fromMs / 1000);
+  return addresses
+    .flatMap((address) => servers.get(address)?.history ?? [])
+    .reduce((sum, [second, { asked }]) => (second >= fromS ? sum + asked : sum), 0);
+}
+
+/** What other clients asked the same servers, where they lose hardly anything; null: they do. */
+function sparedBeside(
+  observed: Observations,
+  clients: readonly string[],
+  servers: readonly string[],
+): {
+  readonly asked: number;
+  readonly others: readonly string[];
+  readonly othersAsked: number;
+  readonly othersLost: number;
+} | null {
+  const counted = { asked: 0, lost: 0, othersAsked: 0, othersLost: 0 };
+  const others: string[] = [];
+  for (const { address, servers: theirs } of observed.clients.list)
+    for (const server of servers) {
+      const { asked = 0, lost = 0 } = theirs.get(server) ?? {};
+      if (clients.includes(address)) {
+        counted.asked += asked;
+        counted.lost += lost;
+      } else if (asked > 0) {
+        counted.othersAsked += asked;
+        counted.othersLost += lost;
+        others.push(address);
+      }
+    }
+  const { asked, lost, othersAsked, othersLost } = counted;
+  const rate = lost / Math.max(1, asked);
+  // As many losses as theirs would be expected of the others, were it the same for all.
+  return othersAsked * rate >= EXPECTED && othersLost <= SPARED * othersAsked * rate
+    ? { asked, others, othersAsked, othersLost }
+    : null;
+}
+
+/** Whether sockets lose all or nothing, in words; null: they lose some, or there are too few. */
+function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): string | null {
+  const servers = new Set(losses.map(({ server }) => server.address));
+  const clients = new Set(losses.map(({ client }) => client.address));
+  const theirs = flows.list.filter(
+    ({ client, server }) => servers.has(server) && clients.has(client),
+  );
+  const silent = theirs.filter(({ asked, lost }) => lost === asked);
+  const fine = theirs.filter(({ lost }) => lost === 0);
+  const repeated = silent.filter(({ asked }) => asked > 1);
+  if (silent.length + fine.length < theirs.length) return null;
+  if (repeated.length < 2 || fine.length === 0) return null;
+  return `It goes by the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got all of theirs. Where the address stands for several DNS pods, a dead one among them looks like this.`;
+}
+
+/** How little is lost, or that it is known why. */
+function lossText({ total }: Observations, { explained }: Claims): string {
+  if (explained.length === 0 || total.lost < RARE * total.asked)
+    return '(nearly) all queries are answered';
+  return `${share(total.lost, total.asked)} queries got no reply, and the findings explain it`;
+}
+
+/** What was asked from the first of these on: what was well before says nothing of them. */
+function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {
+  const { fromMs } = sentSpan(losses);
+  const { inside, outside } = ways.between(fromMs, Infinity);
+  return inside.asked + outside.asked;
+}
+
+/**
+ * Whether it is but the rest of something that is known: fewer by far, for the same names or at the
+ * same servers, at the same time.
+ */
+function isRest({ open, explained, names: known }: Claims): boolean {
+  if (open.length > REST * explained.length) return false;
+  const names = new Set(explained.map(({ name }) => name));
+  // What is known to fail by its name says nothing of other names at the same server.
+  const servers = new Set(
+    explained.filter(({ name }) => !known.has(name)).map(({ server }) => server.address),
+  );
+  const times = explained.map(({ sentMs }) => sentMs);
+  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity) - AROUND_MS;
+  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity) + AROUND_MS;
+  return open.every(
+    ({ name, server, sentMs }) =>
+      sentMs >= fromMs && sentMs <= toMs && (names.has(name) || servers.has(server.address)),
+  );
+}

@@ -1,0 +1,198 @@
+/** Servers that do not want to answer, and whom they refuse. */
+import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { StatedReason } from '../observe/reply-faults.ts';
+import type { ClientView, Observations } from '../observe/observations.ts';
+import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { programs, upstreams } from './losses.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+
+/** So much of the refusals comes from behind a server that passes them on. */
+const FROM_BEHIND = 0.3;
+
+/**
+ * So many refusals of names that are answered at other times show that it does not go by the name.
+ */
+const AT_TIMES = 0.3;
+
+/** Fewer names may all be on a list. */
+const NAMES_LEAST = 3;
+/** Reasons (EDE) of an acl. */
+const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
+
+/** Queries that wait for so long, milliseconds, and so many of them, fill a limit. */
+const SLOW_MS = 900;
+const SLOW_LEAST = 3;
+
+/** REFUSED: the server is there, and does not want to answer. */
+export const refused: Rule = {
+  code: 'ND4010',
+  title: 'A name server refuses to answer',
+  name: 'servers that refuse',
+  check(observed, claims) {
+    if (observed.total.asked === 0) return unknown('no query was seen');
+    const names = observed.names.list
+      .filter(({ name, outcomes }) => outcomes.refused > 0 && !claims.names.has(name))
+      .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
+    const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+    // What a name server passes on to its clients is seen twice, and hits these.
+    const whose = programs(observed);
+    const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
+    const asked = sumOf(whose, 'asked');
+    const count = Math.min(all, sumOf(clients, 'refused'));
+    const barred = clients.filter(isBarred);
+    // Others are answered what these are refused: it depends on who asks.
+    const said = observed.replyFaults.reasons.list.filter(
+      (each) => BY_POLICY.has(each.code) && isOfBarred(each, observed),
+    );
+    const isOnlySome = clients.length < whose.length;
+    const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
+    // However little these ask: for them it is everything.
+    if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
+    const behind = upstreams(observed);
+    const causes = observed.servers.list.filter(
+      ({ address, outcomes }) => behind.has(address) && outcomes.refused >= FROM_BEHIND * count,
+    );
+    const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
+      (one, other) => other.outcomes.refused - one.outcomes.refused,
+    );
+    const server = worst?.address ?? 'the server';
+    // Who does not have a zone never answers for it.
+    const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
+    const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+    const isLimit = !byClient && causes.length === 0 && ofThese >= AT_TIMES * all;
+    const ended = lookupsRefused(observed, clients);
+    const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
+    // The names that a search path makes count little: a lookup of many queries fails by one.
+    const isMuch = ended >= 5 && ended >= 0.05 * lookups;
+    const slow = isLimit ? slowNames(observed) : [];
+    return {
+      code: this.code,
+      title: this.title,
+      severity:
+        byClient || isMuch || slow.length > 0 || count >= 0.1 * asked ? 'critical' : 'warning',
+      confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
+      seen: [
+        sentence(
+          `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+        ),
+        byClient
+          ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever ${barred.length === 1 ? 'it asks' : 'they ask'}${isOnlySome ? '; others are answered' : ''}.`
+          : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...(ended > 0
+          ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
+          : []),
+        ...said.map(
+          ({ code, count: times }) =>
+            `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}): a rule refuses the client.`,
+        ),
+        ...(isLimit
+          ? [
+              `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`,
+            ]
+          : []),
+        ...(slow.length > 0
+          ? [
+              `Meanwhile replies for ${listed(slow)} take a second or more: such queries fill the limit, and all others are refused.`,
+            ]
+          : []),
+      ],
+      why: byClient
+        ? 'The server has a rule about who may ask: acl in a Corefile, allow-query or access-control of other servers. Which address a packet has when it arrives (the pod’s or, after masquerading, the node’s) decides.'
+        : causes.length > 0
+          ? 'The upstream does not want to ask others for those who ask it, the DNS pods: it is only authoritative for zones of its own, or a rule (allow-recursion, access-control) does not have the addresses that their packets come with.'
+          : isLimit
+            ? 'What is refused now and answered at another time is refused for want of room: the server’s limit on queries that wait is reached (max_concurrent of forward, which refuses what comes beyond it), or one of several servers that it asks by turns refuses.'
+            : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+      fix: byClient
+        ? [
+            'acl of the Corefile (or what stands for it upstream): let the nets of the pods ask.',
+            'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
+          ]
+        : causes.length > 0
+          ? [
+              `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+            ]
+          : isLimit
+            ? [
+                ...(slow.length > 0
+                  ? [
+                      `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+                    ]
+                  : []),
+                'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: what waits is what the limit counts.',
+                'If it is not that: ask each server that it forwards to by itself.',
+              ]
+            : [
+                'A server block for these names, or forward to one that knows them.',
+                'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+              ],
+      prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
+      disproved: byClient
+        ? 'the same client is answered for another name'
+        : isLimit
+          ? 'the server’s counter of what it rejects stays at zero, and every server that it asks answers'
+          : 'another client is answered for the same name',
+      exchanges: observed.affected.flatMap((lookup) =>
+        lookup.exchanges.filter(({ rcode }) => rcode === 5),
+      ),
+    };
+  },
+};
+
+/** Refusals of these names by one server. */
+function refusedBy(server: string, names: readonly NameView[]): number {
+  return names
+    .flatMap(({ servers }) => [...servers])
+    .reduce((sum, [address, { refused: of }]) => (address === server ? sum + of : sum), 0);
+}
+
+/** Lookups of these clients that were refused, and found nothing. */
+function lookupsRefused({ affected }: Observations, clients: readonly ClientView[]): number {
+  const theirs = new Set(clients.map(({ address }) => address));
+  return affected.filter(
+    ({ client, exchanges }) =>
+      theirs.has(client) &&
+      exchanges.some(({ rcode }) => rcode === RCODE.REFUSED) &&
+      !exchanges.some(({ rcode, answers }) => rcode === RCODE.NOERROR && answers > 0),
+  ).length;
+}
+
+/** Names whose replies took long, or the zone that they have in common. */
+function slowNames({ affected }: Observations): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { exchanges } of affected)
+    for (const each of exchanges)
+      if ((latencyOf(each) ?? 0) >= SLOW_MS)
+        counts.set(each.name, (counts.get(each.name) ?? 0) + 1);
+  const names = [...counts].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  if (all < SLOW_LEAST) return [];
+  const suffix = names.reduce(commonSuffix);
+  return names.length > 1 && suffix.split('.').length > 2 ? [`names in ${suffix}`] : names;
+}
+
+/** The labels that both names end in. */
+export function commonSuffix(one: string, other: string): string {
+  for (let at = 0; at >= 0 && at < one.length; at = one.indexOf('.', at) + 1)
+    if (other === one.slice(at) || other.endsWith(`.${one.slice(at)}`)) return one.slice(at);
+  return '';
+}
+
+/** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */
+export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
+  return asked > lost && count >= 0.9 * (asked - lost);
+}
+
+/** Whether every reply with this reason (EDE) went to clients that are refused whatever they ask. */
+export function isOfBarred({ clients, names }: StatedReason, observed: Observations): boolean {
+  const views = clients.list.flatMap(({ key }) => observed.clients.get(key) ?? []);
+  const askers = new Set(programs(observed));
+  const theirs = views.filter((view) => askers.has(view));
+  const asked = new Set(names.list.map(({ name }) => name));
+  return asked.size >= NAMES_LEAST && theirs.length > 0 && theirs.every(isBarred);
+}
+
+function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {
+  return clients.reduce((sum, { outcomes }) => sum + outcomes[what], 0);
+}

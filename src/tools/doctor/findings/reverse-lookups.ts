@@ -1,0 +1,40 @@
+import { TYPE } from '../../../server/wire/iana.ts';
+import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Most of the traffic turns addresses into names. */
+export const reverseLookups: Rule = {
+  code: 'ND2006',
+  title: 'A large part of the queries turns addresses into names',
+  name: 'reverse lookups in bulk',
+  check({ types, total, names, clients, reverse: { asked } }) {
+    if (total.asked < 50) return unknown('too few queries');
+    if (asked < 50 || asked < 0.3 * total.asked)
+      return excluded(`${percent(asked, total.asked)} of the queries are reverse lookups`);
+    const different = names.list.filter(({ type }) => type === TYPE.PTR).length;
+    const whole = types.get(TYPE.PTR)?.asked ?? 0;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 1,
+      seen: [
+        whole === asked
+          ? `${share(asked, total.asked)} queries are PTR, for ${different} different addresses.`
+          : `${share(asked, total.asked)} queries turn addresses into names; of ${asked - whole} of these the capture has only the beginning of the name.`,
+      ],
+      why: 'A program that writes logs or statistics asks for the name of every address that it sees. These are spread so widely that caches do not help, and they go upstream, where limits on packets are reached.',
+      fix: [
+        'Turn reverse lookups off in that program (HostnameLookups off, UseDNS no, resolve: false …).',
+        'Answer private ranges in the cluster instead of asking upstream.',
+      ],
+      prove: 'ndots capture FILE --type PTR -o flow',
+      disproved: '',
+      exchanges: [],
+      counted: new Map(
+        clients.list.flatMap(({ address, reverse }) =>
+          reverse > 0 ? [[address, reverse] as const] : [],
+        ),
+      ),
+    };
+  },
+};

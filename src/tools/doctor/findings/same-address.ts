@@ -1,0 +1,122 @@
+/** Names that cannot exist, and that all get one address: NXDOMAIN is replaced on the way. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+
+/** Where one of the names cannot exist, fewer names or zones with one address are chance. */
+const NAMES_LEAST = 3;
+const UNRELATED_LEAST = 3;
+/** The same, where so many cannot exist, or are hardly in use. */
+const IMPOSSIBLE_LEAST = 2;
+/** The same, where none of them is known not to exist: so many zones, and so much of all names. */
+const ZONES_LEAST = 5;
+const NEARLY_ALL = 0.9;
+/** Domains at the top below which nothing exists (RFC 6761), or that only the cluster has. */
+const IMPOSSIBLE = new Set(['invalid', 'svc']);
+/** The same, that private networks may use. */
+const PRIVATE = new Set(['test', 'local', 'localhost', 'internal', 'lan', 'corp', 'home']);
+
+/** A wildcard upstream, a hijacking resolver or a captive portal answers for every name. */
+export const sameAddress: Rule = {
+  code: 'ND4033',
+  title: 'Names that do not exist get an address, and all of them the same one',
+  name: 'one address for missing names',
+  check(observed, claims) {
+    const views = observed.names.list.filter(
+      ({ name, type, outcomes, addresses }) =>
+        type === TYPE.A &&
+        outcomes.found > 0 &&
+        addresses.length > 0 &&
+        !claims.names.has(name) &&
+        // autopath completes names that a search path made.
+        !observed.domains.isOfCluster(name),
+    );
+    if (views.length < NAMES_LEAST) return unknown('too few external names were found');
+    const byAddress = [
+      ...Map.groupBy(views, ({ addresses }) => addresses.toSorted().join(' ')),
+    ].toSorted(([, one], [, other]) => other.length - one.length);
+    for (const [address, names] of byAddress) {
+      if (names.length < NAMES_LEAST) break;
+      const impossible = names.filter((view) => isImpossible(view, observed));
+      const zones = new Set(names.map(({ name }) => zoneOf(name)));
+      const doubtful = names.filter(({ name }) => PRIVATE.has(topOf(name))).length;
+      const isSure =
+        (impossible.length > 0 && zones.size >= UNRELATED_LEAST) ||
+        (impossible.length >= IMPOSSIBLE_LEAST && zones.size >= 2) ||
+        (doubtful > IMPOSSIBLE_LEAST && zones.size > UNRELATED_LEAST);
+      if (!isSure && !isAll(names, zones, views, observed)) continue;
+      const list = [...new Set([...impossible, ...names].map(({ name }) => name))];
+      const servers = [
+        ...new Set(names.flatMap(({ servers: theirs }) => [...theirs].map(([each]) => each))),
+      ];
+      for (const name of list) claims.names.add(name);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: isSure ? 'critical' : 'warning',
+        confidence: isSure ? 0.93 : 0.7,
+        seen: [
+          sentence(
+            `${names.length} names of ${zones.size} zones got the same address ${address}: ${listed(list, 6)}`,
+          ),
+          ...(impossible.length > 0
+            ? [
+                sentence(
+                  `${impossible.length} of them cannot exist: ${listed(impossible.map(({ name }) => name))}`,
+                ),
+              ]
+            : ['No external name was NXDOMAIN in the whole capture.']),
+          `The answers came from ${listed(servers)}.`,
+        ],
+        why: 'A resolver upstream replaces NXDOMAIN by the address of a page of its own (a provider’s search page, a filter, the portal of a network that wants a login), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
+        fix: [
+          `See what ${address} is (curl -sI http://${address.split(' ')[0]!}), and have ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
+          'If the wildcard record is intended: keep its domain out of the search path of pods (kubelet --resolv-conf).',
+          `Until then, the resolver can turn that address into NXDOMAIN (bogus-nxdomain=${address.split(' ')[0]!} in dnsmasq).`,
+        ],
+        prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'}: it has to be NXDOMAIN`,
+        disproved: 'random names are NXDOMAIN: then these names really have one address',
+        exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
+          ({ exchanges }) => exchanges.filter(({ name }) => list.includes(name)),
+        ),
+        affected: list,
+      };
+    }
+    return excluded('unrelated names have addresses of their own');
+  },
+};
+
+/**
+ * Whether the name cannot exist: a single word, a name below a domain that nobody has, what a
+ * search path made of a name that exists as written, or what was denied at another time.
+ */
+function isImpossible({ name, type, outcomes }: NameView, observed: Observations): boolean {
+  if (!name.slice(0, -1).includes('.') || IMPOSSIBLE.has(topOf(name))) return true;
+  if (outcomes.nxdomain > 0) return true;
+  const domain = observed.domains.domainOf(name);
+  if (domain === null || !isBelow(name, domain)) return false;
+  const stem = name.slice(0, -domain.length);
+  return stem.includes('.') && (observed.names.get(stem, type)?.outcomes.found ?? 0) > 0;
+}
+
+/** Whether (nearly) all external names have the address, and none was ever denied. */
+function isAll(
+  names: readonly NameView[],
+  zones: ReadonlySet<string>,
+  all: readonly NameView[],
+  { names: { list }, domains }: Observations,
+): boolean {
+  if (zones.size < ZONES_LEAST || names.length < NEARLY_ALL * all.length) return false;
+  return !list.some(({ name, outcomes }) => outcomes.nxdomain > 0 && !domains.isOfCluster(name));
+}
+
+function topOf(name: string): string {
+  return name.slice(name.lastIndexOf('.', name.length - 2) + 1, -1);
+}
+
+/** The last two labels. */
+function zoneOf(name: string): string {
+  return name.slice(0, -1).split('.').slice(-2).join('.');
+}

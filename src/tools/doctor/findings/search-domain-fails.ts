@@ -1,0 +1,263 @@
+/** Search domains that fail for whatever is below them. */
+import { rcodeName } from '../../../server/wire/iana.ts';
+import { explainLate } from './consequences.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isCut } from '../../capture/pair/message-head.ts';
+import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
+import { deadNames, type DeadNames } from './dead-names.ts';
+import { goByEdns } from './dropped-edns.ts';
+import { failingWalks, isAllBelow } from './failing-walks.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+
+/** Of a capture with very many losses only the first ones are known one by one. */
+const LOSSES_MAX = 5000;
+
+/** Of names of outside no more may be lost besides, by one that is. */
+const OTHERS = 0.2;
+const OTHERS_LEAST = 3;
+
+/** A search domain whose server fails, refuses or is silent, for all names. */
+export const searchDomainFails: Rule = {
+  code: 'ND2003',
+  title: 'A search domain fails for every name, and each lookup passes it',
+  name: 'a search domain that fails',
+  check(observed, claims) {
+    if (observed.domains.all.size === 0) return unknown('no search path was seen');
+    for (const domain of domainsOf(observed)) {
+      const sum = noOutcomes();
+      const names: string[] = [];
+      const isBelow = makes(domain, observed);
+      for (const { name, outcomes } of observed.names.list) {
+        if (!isBelow(name)) continue;
+        names.push(name);
+        addOutcomes(sum, outcomes);
+      }
+      const bad = wrong(sum);
+      const rest = observed.total.asked - sum.asked;
+      const restBad = wrong(observed.total) - bad;
+      if (
+        names.length < 2 ||
+        bad < 4 ||
+        bad < 0.8 * sum.asked ||
+        rest === 0 ||
+        restBad > 0.25 * rest
+      )
+        continue;
+      const own = new Set(names);
+      if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
+      const losses = claims.open.filter(({ name }) => own.has(name));
+      // What is lost for another reason says nothing of the domain.
+      if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
+      if (othersGoToo(observed, losses, own)) continue;
+      if (losses.length > 0 && goByEdns(observed, losses)) continue;
+      claims.take(losses);
+      explainLate(observed, claims, losses);
+      for (const name of names) claims.names.add(name);
+      const exchanges = observed.affected.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name }) => names.includes(name)),
+      );
+      const what =
+        sum.lost >= 0.5 * bad ? 'no reply' : sum.servfail >= sum.refused ? 'SERVFAIL' : 'REFUSED';
+      return {
+        ...told(domain, losses[0]?.server.address),
+        seen: [
+          sentence(
+            `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed([...own])}`,
+          ),
+          `Of all other queries ${share(restBad, rest)} went wrong.`,
+        ],
+        exchanges: losses.length > 0 ? losses : exchanges,
+      };
+    }
+    return (
+      fromSomeMomentOn(observed, claims) ??
+      atTimes(observed, claims) ??
+      excluded('no search domain fails for (nearly) all names, or others fail as well')
+    );
+  },
+};
+
+/** The domains of search paths, without those of namespaces: those end in that of the cluster. */
+function domainsOf({ domains }: Observations): readonly string[] {
+  return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
+}
+
+/** A search domain whose names are not answered from some moment on, while others are. */
+function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | null {
+  for (const dead of deadNames(observed, claims.open)) {
+    const domain = domainOf(dead, observed);
+    if (domain === null) continue;
+    const { server, losses, names, answered } = dead;
+    claims.take(losses);
+    claims.take(dead.cut);
+    explainLate(observed, claims, losses);
+    for (const name of names) claims.names.add(name);
+    return {
+      ...told(domain, server),
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
+        ),
+        `${server} answers ${answered.length} names that are not below it meanwhile.`,
+      ],
+      exchanges: losses,
+    };
+  }
+  return null;
+}
+
+/** A smaller share of all queries hardly anybody notices. */
+const FELT = 0.01;
+/**
+ * Of so many lookups, in which the name as it was might have failed as well, chance spares none of
+ * them.
+ */
+const MANY = 7;
+
+/** A search domain whose names fail at times, while others that go the same way are answered. */
+function atTimes(observed: Observations, claims: Claims): Finding | null {
+  for (const domain of domainsOf(observed)) {
+    const found = failingWalks(observed, claims, makes(domain, observed));
+    if (found === null) continue;
+    const { failures, names, lookups, goOn } = found;
+    const losses = claims.open.filter(({ name }) => names.has(name));
+    claims.take(losses);
+    for (const name of names) claims.names.add(name);
+    const { fromMs, toMs } = sentSpan(failures);
+    const lost = failures.filter(isLost).length;
+    const [first] = failures;
+    const what =
+      lost >= 0.5 * failures.length
+        ? 'no reply'
+        : rcodeName(failures.find(({ rcode }) => rcode > 0)!.rcode);
+    const seconds = new Set(failures.map(({ sentMs }) => Math.floor(sentMs / 1000)));
+    const inside = told(domain, first!.server.address);
+    return {
+      ...inside,
+      severity: failures.length >= FELT * observed.total.asked ? 'critical' : 'warning',
+      confidence: goOn >= MANY ? 0.88 : 0.76,
+      seen: [
+        sentence(
+          `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
+        ),
+        `${goOn} of these lookups went on to the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
+      ],
+      why: `What answers for ${domain} fails at times, and not what answers for other names. ${inside.why}`,
+      exchanges: failures,
+    };
+  }
+  return null;
+}
+
+/**
+ * The search domain below which names fail, and (nearly) no others, whatever becomes of them at
+ * other times; null: there is none.
+ */
+export function failingDomain(observed: Observations, claims: Claims): string | null {
+  return (
+    domainsOf(observed).find((domain) => isAllBelow(observed, claims, makes(domain, observed))) ??
+    null
+  );
+}
+
+/** Whether it is this search domain that made a name, and not a longer one. */
+function makes(domain: string, { domains }: Observations): (name: string) => boolean {
+  return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
+}
+
+/** So unlikely is it that chance picks what is below one of the search domains. */
+const CHANCE_MAX = 0.1;
+
+/**
+ * The search domain that all of these names are below, and nothing that is answered; null: there is
+ * none, or it may be chance.
+ */
+export function domainOf(
+  { names, answered, chanceOfThese }: DeadNames,
+  observed: Observations,
+): string | null {
+  const domains = domainsOf(observed);
+  if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
+  const below = (domain: string) => (name: string) => isBelow(name, domain);
+  return (
+    domains.find((domain) => names.every(below(domain)) && !answered.some(below(domain))) ?? null
+  );
+}
+
+function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchanges'> {
+  return {
+    code: 'ND2003',
+    title: 'A search domain fails for every name, and each lookup passes it',
+    severity: 'critical',
+    confidence: 0.95,
+    why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
+    fix: [
+      `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+      `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
+    ],
+    prove: `ndots query nothing.${domain} @${server}`,
+    disproved: `a name that nobody has below ${domain} is NXDOMAIN at once`,
+  };
+}
+
+/** Whether names of outside fail as well, so that it is all that an upstream is asked for. */
+function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {
+  const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
+  const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const bad = outside.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
+  return bad >= 3 && bad > 0.5 * asked;
+}
+
+/**
+ * Whether names of outside fail as well in the same time: names of the cluster, and what was well
+ * before, say nothing of the domain.
+ */
+function outsideFailsMeanwhile(
+  { failed, losses, ways }: Observations,
+  below: ReadonlySet<string>,
+  own: Outcomes,
+): boolean {
+  const times = [...failed, ...losses].flatMap(({ name, sentMs }) =>
+    below.has(name) ? sentMs : [],
+  );
+  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity);
+  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity);
+  const { outside } = ways.between(fromMs, toMs);
+  const others = wrong(outside) - wrong(own);
+  return others >= OTHERS_LEAST && others > OTHERS * Math.max(others, outside.asked - own.asked);
+}
+
+/**
+ * Whether other names of outside are lost in the same time: all that an upstream is asked for,
+ * since some moment.
+ */
+function othersGoToo(
+  { losses, domains }: Observations,
+  own: readonly SeenExchange[],
+  names: ReadonlySet<string>,
+): boolean {
+  const { fromMs, toMs } = sentSpan(own);
+  const others = losses.filter(
+    ({ name, sentMs }) =>
+      sentMs >= fromMs &&
+      sentMs <= toMs &&
+      !names.has(name) &&
+      // One that is cut may be below the domain, too.
+      !isCut(name) &&
+      !domains.isOfCluster(name),
+  );
+  return others.length >= 3 && others.length > OTHERS * own.length;
+}

@@ -1,0 +1,115 @@
+/** musl gives the search path up where other resolvers go on. */
+import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { isBarred } from './refused.ts';
+
+const SURE = 0.75;
+/** Of so many lookups one may be put together of two. */
+const MANY = 50;
+
+/**
+ * Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record.
+ */
+export const searchStops: Rule = {
+  code: 'ND2002',
+  title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
+  name: 'a search path that ends early (musl)',
+  check(observed, claims) {
+    const musl = observed.clients.list.filter((client) => {
+      const best = client.recognition.best;
+      // Who is refused whatever it asks stops at no domain in particular.
+      return best?.kind === 'musl' && best.confidence >= SURE && !isBarred(client);
+    });
+    if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
+    const addresses = new Set(musl.map(({ address }) => address));
+    const stopped = observed.affected.flatMap((lookup) => {
+      const isTheirs = addresses.has(lookup.client) && !claims.names.has(lookup.candidates.at(-1)!);
+      const last = isTheirs ? lastStep(lookup, observed) : null;
+      // Where other names below the domain are answered, it is the name that fails.
+      return last === null || (last.failed && isAnswered(last.domain, observed))
+        ? []
+        : [{ lookup, ...last }];
+    });
+    if (stopped.length === 0) return excluded('walks of Alpine pods go on to their end');
+    const { domain, how, failed } = stopped[0]!;
+    const same = stopped.filter((each) => each.domain === domain);
+    const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
+    claims.take(exchanges);
+    const isSingle = same.length === 1 && observed.lookups >= MANY;
+    const names = [...new Set(same.map(({ lookup }) => lookup.name))];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: isSingle ? 'warning' : 'critical',
+      // That the domain fails is a finding of its own.
+      confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
+      seen: [
+        `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
+        'The name as it was written was never asked for.',
+      ],
+      why: 'musl, the C library of Alpine images, goes on to the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go step over all of these.',
+      fix: [
+        // Without those of the cluster no service is found by its short name.
+        ...(observed.domains.isOfCluster(domain)
+          ? []
+          : [
+              `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+            ]),
+        `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain.slice(0, -1)}.`,
+        'Names of outside with a dot at the end, or ndots:1 for these pods.',
+      ],
+      prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,
+      disproved: 'the same lookup in a pod with glibc fails, too',
+      exchanges,
+    };
+  },
+};
+
+/**
+ * The search domain at which a lookup without result ended, and what was answered there; null if it
+ * went on to its end.
+ */
+function lastStep(
+  { candidates, exchanges, name }: SeenLookup,
+  { domains }: Observations,
+): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
+  // The lines of a log stand in the order of its replies: without times nothing tells one lookup
+  // from the next.
+  if (exchanges[0]!.logged === 'without times') return null;
+  const last = candidates.at(-1)!;
+  if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
+  const domain = domains.domainOf(last);
+  if (domain === null) return null;
+  const own = exchanges.filter((each) => each.name === last && each.ending === 'answered');
+  const failed = own.find(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED);
+  if (failed !== undefined) return { domain, how: rcodeName(failed.rcode), failed: true };
+  const empty = own.length >= 2 && own.every(isNodata);
+  // A name of the cluster that is asked in full may well have neither address: that is no search.
+  return empty && (candidates.length > 1 || !isService(name, domains))
+    ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
+    : null;
+}
+
+/** Whether more names below the domain are answered than fail. */
+function isAnswered(domain: string, { names, domains }: Observations): boolean {
+  const failing = new Set<string>();
+  const fine = new Set<string>();
+  for (const { name, outcomes } of names.list)
+    if (domains.domainOf(name) === domain)
+      (outcomes.servfail + outcomes.refused > 0 ? failing : fine).add(name);
+  return [...fine].filter((name) => !failing.has(name)).length > failing.size;
+}
+
+/** Whether it is the whole name of a service: below `svc` of the cluster's domain. */
+function isService(name: string, domains: SearchDomains): boolean {
+  return name.includes('.svc.') && domains.isOfCluster(name);
+}
+
+/** (A truncated reply says nothing of what there is.) */
+function isNodata(exchange: SeenExchange): boolean {
+  const { rcode, replyFlags } = exchange;
+  return rcode === RCODE.NOERROR && isEmpty(exchange) && (replyFlags & FLAG.TC) === 0;
+}

@@ -1,0 +1,66 @@
+/** What search paths cost: queries for names that nobody has. */
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Fewer are chance, and a smaller share of all queries costs little. */
+const LEAST = 10;
+const COSTS = 0.3;
+/**
+ * Of names that are cut nobody knows which of them the search path made: so much of all is for
+ * names that do not exist.
+ */
+const ABSENT = 0.5;
+
+/** Most queries are for names that only the search path makes. */
+export const searchWaste: Rule = {
+  code: 'ND2001',
+  title: 'Many queries can never succeed: the search path makes names that nobody has',
+  name: 'a search path that costs much',
+  check({ wasted, total, cutNames, lookups, names, domains, clients }) {
+    if (lookups < 5) return unknown('too few lookups');
+    const whole = total.asked - cutNames;
+    const isOfMost = wasted >= COSTS * total.asked;
+    const isOfWhole = wasted >= COSTS * whole && total.nxdomain >= ABSENT * total.asked;
+    if (wasted < LEAST || !(isOfMost || isOfWhole))
+      return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
+    const made = names.list.filter(
+      ({ name, outcomes }) => outcomes.nxdomain > 0 && domains.domainOf(name) !== null,
+    );
+    const top = made.toSorted((one, other) => other.outcomes.nxdomain - one.outcomes.nxdomain);
+    const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains)));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'info',
+      confidence: isOfMost ? 1 : 0.8,
+      seen: [
+        isOfMost
+          ? `${share(wasted, total.asked)} queries asked for a name with a search domain appended, and it did not exist.`
+          : `Of ${whole} queries whose names are whole ${percent(wasted, whole)} asked for one with a search domain behind it, and there was none; of the names of ${cutNames} others the capture has only the beginning, and of all ${total.asked} queries ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
+        `Search domains: ${listed(
+          [...domains.all].filter((domain) => domain.split('.').length > 2),
+          6,
+        )}`,
+        `Most often: ${listed([...stems], 5)}`,
+      ],
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every fault that does not.',
+      fix: [
+        'A dot at the end of names of outside (api.example.com.), where programs let you write it: two queries.',
+        'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for outside names. Names of services with two dots or more (redis.cache.svc) then are asked as they are first: musl (Alpine) stops there.',
+        'autopath @name in the Corefile (ndots) answers the first step with the last one’s answer.',
+      ],
+      prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
+      disproved: '',
+      exchanges: [],
+      counted: new Map(
+        clients.list.flatMap((client) =>
+          client.wasted > 0 ? [[client.address, client.wasted] as const] : [],
+        ),
+      ),
+    };
+  },
+};
+
+function stemOf(name: string, domains: SearchDomains): string {
+  return name.slice(0, name.length - (domains.domainOf(name)?.length ?? 0) - 1);
+}

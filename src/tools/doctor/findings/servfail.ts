@@ -1,0 +1,427 @@
+/** SERVFAIL: who gives it, and for what. */
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import {
+  addOutcomes,
+  answered,
+  isFailure,
+  noOutcomes,
+  wrong,
+  type Outcomes,
+} from '../observe/outcomes.ts';
+import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
+import { readMessage } from '../../../server/wire/message.ts';
+import { printData } from '../../../server/wire/print.ts';
+import { ReadError } from '../../../server/wire/reader.ts';
+import { failedInSilence } from './consequences.ts';
+import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
+import { programs, upstreams } from './losses.ts';
+import { failingDomain } from './search-domain-fails.ts';
+import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+
+/** So many queries for A tell whether it is AAAA alone that fails. */
+const LEAST = 3;
+
+/** SERVFAIL for names of the cluster only: the server does not know the cluster. */
+export const clusterServfail: Rule = {
+  code: 'ND5001',
+  title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
+  name: 'DNS pods without a connection to the API server',
+  check(observed, claims) {
+    const { inside, outside } = halves(observed, claims);
+    if (inside.asked === 0) return unknown('no name of the cluster was asked for');
+    if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
+      return excluded('names of the cluster are answered');
+    const byType = ofCluster(observed, claims);
+    if (byType.a.asked >= LEAST && byType.a.servfail === 0)
+      return excluded('of names of the cluster only AAAA fails');
+    const meanwhile = observed.ways.between(byType.fromMs, byType.toMs).outside;
+    if (
+      outside.servfail > 0.1 * outside.asked + 1 ||
+      (outside.servfail > 1 && meanwhile.servfail > 0.3 * meanwhile.asked)
+    )
+      return excluded('names of outside fail as well');
+    const { failing, fine } = clusterNames(observed, claims);
+    // Without its lists a server knows no name of the cluster.
+    if (fine > failing)
+      return excluded(
+        `${fine} of ${fine + failing} names of the cluster never fail meanwhile: it goes by the name`,
+      );
+    for (const { name } of observed.names.list)
+      if (observed.domains.isOfCluster(name)) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: outside.asked >= 5 ? 0.92 : 0.75,
+      seen: [
+        `${share(inside.servfail, inside.asked)} queries for names of the cluster were SERVFAIL.`,
+        ...(outside.asked > 0
+          ? [`Of those for other names: ${share(outside.servfail, outside.asked)}.`]
+          : []),
+        ...onlyServersText(observed),
+      ],
+      why: 'The DNS server answers, and what it forwards works: what it lacks are the objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and cannot say whether a service exists.',
+      fix: [
+        'See why the API server cannot be reached from the DNS pods (its service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
+        'readinessProbe on /ready keeps a pod that has not read its lists out of the service.',
+        'ndots: kubernetes { snapshot FILE } answers from the last state over a restart.',
+      ],
+      prove:
+        'kubectl -n kube-system logs -l k8s-app=kube-dns | grep -i -e reflector -e "plugin/kubernetes"',
+      disproved: 'the log shows that the lists are synchronised, and no error of the API',
+      exchanges: fails(observed, (name) => observed.domains.isOfCluster(name)),
+    };
+  },
+};
+
+/** Which servers fail for all cluster names, where others fail for none; empty: the capture shows no such difference. */
+function onlyServersText({ names, domains }: Observations): readonly string[] {
+  const sums = new Map<string, { answered: number; servfail: number }>();
+  for (const { name, servers } of names.list)
+    if (domains.isOfCluster(name))
+      for (const [server, { found, nodata, nxdomain, servfail }] of servers) {
+        const sum = sums.get(server) ?? { answered: 0, servfail: 0 };
+        sum.answered += found + nodata + nxdomain;
+        sum.servfail += servfail;
+        sums.set(server, sum);
+      }
+  const failing = [...sums].filter(([, { answered, servfail }]) => servfail > 0 && answered === 0);
+  const well = [...sums].filter(
+    ([, { answered, servfail }]) => answered >= LEAST && servfail === 0,
+  );
+  if (failing.length === 0 || failing.length + well.length < sums.size || well.length === 0)
+    return [];
+  const list = (all: typeof well): string => listed(all.map(([server]) => server));
+  return [
+    `All of them came from ${list(failing)}; ${list(well)} answered every query for names of the cluster.`,
+  ];
+}
+
+/**
+ * Where nothing of outside is answered, so many of all failures come at once if they are
+ * remembered.
+ */
+const AT_ONCE = 0.7;
+/** A smaller share of all queries hardly anybody notices. */
+const FELT = 0.01;
+
+/** SERVFAIL that comes from a cache, again and again. */
+export const stuckServfail: Rule = {
+  code: 'ND4007',
+  title: 'A failure is cached: SERVFAIL comes at once, again and again, for the same names',
+  name: 'a cached failure',
+  check(observed, claims) {
+    const behind = upstreams(observed);
+    const isOfSilence = failedInSilence(observed, claims);
+    const stuck = observed.names.list.filter(
+      ({ name, type, quickFailures, outcomes, denial, servers }) =>
+        !claims.names.has(name) &&
+        !isOfSilence(name, type) &&
+        !failsUpstream(servers, behind) &&
+        !observed.domains.isOfCluster(name) &&
+        quickFailures >= 5 &&
+        quickFailures >= 0.8 * outcomes.servfail &&
+        (outcomes.found === 0 || (denial?.count ?? 0) >= 0.9 * outcomes.servfail),
+    );
+    if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
+    // A server that fails for everything at once has no cache to blame.
+    if (stuck.length === 0 || stuck.length > 0.6 * observed.names.size)
+      return excluded('failures are not answered from a cache');
+    // What fails for whatever a search path puts in front of it, be it at once, is asked anew for
+    // each name.
+    const domain = failingDomain(observed, claims);
+    if (domain !== null)
+      return excluded(`names below ${domain} fail, whether they were asked before or not`);
+    const names = stuck.map(({ name }) => name);
+    const keys = new Set(names);
+    const fine = othersFine(observed, stuck);
+    const before = stuck.filter(({ outcomes }) => outcomes.found > 0).length;
+    const times = stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0);
+    if (fine === 0 && !isUpstreamFine(observed, behind)) {
+      if (before === 0)
+        return excluded('names that go to an upstream fail all of them, and all the time');
+      if (times < AT_ONCE * ofOutside(observed).servfail)
+        return excluded('all names that go to an upstream fail, and many not at once');
+    }
+    for (const name of names) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: times >= FELT * observed.total.asked ? 'critical' : 'warning',
+      confidence: 0.85,
+      seen: [
+        `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
+        ...(fine > 0 ? [`Other names of outside are answered meanwhile: ${fine} queries.`] : []),
+        ...(fine === 0 && before > 0
+          ? [`${before} of these names and types had been found before.`]
+          : []),
+      ],
+      why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
+      fix: [
+        'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries: leave it unchanged.',
+        'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
+        'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
+      ],
+      prove: `ndots query ${names[0]} @UPSTREAM: it is answered`,
+      disproved: 'upstream gives SERVFAIL for these names itself',
+      exchanges: fails(observed, (name) => keys.has(name)),
+    };
+  },
+};
+
+/** What became of queries for names of outside. */
+function ofOutside({ names, domains }: Observations): Outcomes {
+  const sum = noOutcomes();
+  for (const { name, outcomes } of names.list)
+    if (!domains.isOfCluster(name)) addOutcomes(sum, outcomes);
+  return sum;
+}
+
+/** Queries for other names of outside that were answered while these failed. */
+function othersFine({ ways }: Observations, stuck: readonly NameView[]): number {
+  const fromMs = stuck.reduce((least, { denial }) => Math.min(least, denial!.fromMs), Infinity);
+  const toMs = stuck.reduce((most, { denial }) => Math.max(most, denial!.toMs), -Infinity);
+  const { outside } = ways.between(fromMs, toMs);
+  // What these got besides failures is none of the others’.
+  const own = stuck.reduce((sum, { outcomes }) => sum + outcomes.asked - wrong(outcomes), 0);
+  return Math.max(0, outside.asked - wrong(outside) - own);
+}
+
+/** Whether an upstream is seen that answers, and (nearly) never with a failure. */
+function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
+  return servers.list.some(
+    ({ address, outcomes }) =>
+      behind.has(address) && outcomes.asked >= LEAST && wrong(outcomes) <= 0.1 * outcomes.asked,
+  );
+}
+
+/** So much of the failures of a name, seen on both sides of a server, comes from behind it. */
+const FROM_BEHIND = 0.3;
+
+/** Whether it is upstream that fails, and not what is remembered of it. */
+function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>): boolean {
+  let [theirs, all] = [0, 0];
+  for (const [address, { servfail }] of servers) {
+    all += servfail;
+    if (behind.has(address)) theirs += servfail;
+  }
+  return all > 0 && theirs >= FROM_BEHIND * all;
+}
+
+/** Who waits for so long is felt, be it a few times; milliseconds. */
+const LATE_MS = 1000;
+const LATE_LEAST = 3;
+
+/** SERVFAIL in general. */
+export const serverFails: Rule = {
+  code: 'ND4002',
+  title: 'A name server answers with SERVFAIL',
+  name: 'SERVFAIL of servers',
+  check(observed, claims) {
+    const isOfSilence = failedInSilence(observed, claims);
+    const names = observed.names.list
+      .filter(
+        ({ name, type, outcomes }) =>
+          failures(outcomes) > 0 && !claims.names.has(name) && !isOfSilence(name, type),
+      )
+      .toSorted((one, other) => failures(other.outcomes) - failures(one.outcomes));
+    // What a name server passes on to its clients is seen twice, and hits these.
+    const theirs = programs(observed);
+    const servfail = Math.min(
+      names.reduce((sum, { outcomes }) => sum + failures(outcomes), 0),
+      theirs.reduce((sum, { outcomes }) => sum + failures(outcomes), 0),
+    );
+    const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+    if (asked === 0) return unknown('no query was seen');
+    const addresses = new Set(theirs.map(({ address }) => address));
+    const late = fails(observed, (name) => !claims.names.has(name)).filter(
+      (each) =>
+        (latencyOf(each) ?? 0) >= LATE_MS &&
+        addresses.has(each.client.address) &&
+        !isOfSilence(each.name, each.type),
+    );
+    if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
+      return excluded(failingText(observed, servfail));
+    const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
+    const behind = upstreams(observed);
+    const causes = observed.servers.list.filter(
+      ({ address, outcomes }) =>
+        behind.has(address) &&
+        // A cache hands one failure on many times.
+        (failures(outcomes) >= FROM_BEHIND * servfail ||
+          (failures(outcomes) >= 5 && failures(outcomes) >= 0.5 * answered(outcomes))),
+    );
+    const worst = (causes.length > 0 ? causes : views).toSorted(
+      (one, other) => failures(other.outcomes) - failures(one.outcomes),
+    )[0]!;
+    // What other findings explain is counted with the server, too.
+    const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
+    const slow = observed.failures.length > 0;
+    const errors = otherErrors(observed);
+    const byName = goesByName(observed, names);
+    const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
+    const isFelt = servfail >= 0.1 * asked || byName !== null;
+    return {
+      code: this.code,
+      title: byName === null ? this.title : 'Some names always fail with SERVFAIL, others never do',
+      severity: isFelt ? 'critical' : 'warning',
+      confidence: byName === null ? 0.75 : 0.83,
+      seen: [
+        sentence(
+          `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
+        ),
+        ...(byName === null
+          ? []
+          : [
+              `The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+            ]),
+        ...(target === ''
+          ? []
+          : [
+              `${names[0]!.name} is an alias of ${target}: nobody answers for that zone, and nothing else is affected.`,
+            ]),
+        ...(late.length >= LATE_LEAST
+          ? [
+              `${late.length} of them came after a second or more: the server waited for somebody in vain, and its clients for it.`,
+            ]
+          : []),
+        ...(slow
+          ? [
+              `Its log names what it waited for: ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
+            ]
+          : []),
+      ],
+      why: 'The server could not find an answer: what it asked itself did not reply, replied with an error, or its signatures do not verify. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
+      fix: [
+        ...(byName === null
+          ? []
+          : [
+              `Ask for ${target === '' ? names[0]!.name : target} at the servers of its zone: they do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName), or the forward for that zone.`,
+            ]),
+        'See what the server waits for: its log (errors), its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
+        'More than one upstream, with health checks (forward does that).',
+      ],
+      prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec: an Extended DNS Error may say why; if +cdflag gets an answer, DNSSEC validation fails`,
+      disproved: 'the same query at the server’s upstream is answered',
+      exchanges: fails(observed, () => true),
+    };
+  },
+};
+
+/** So many queries for a name tell whether it always fails, and so many names that others do not. */
+const ALWAYS = { asked: 4, fine: 2 };
+
+/** Whether all that fails are names that always do, while others never do; null: it is not so. */
+function goesByName(
+  { names: { list } }: Observations,
+  names: readonly NameView[],
+): { readonly failing: number; readonly fine: number } | null {
+  const failing = new Map<string, number>();
+  for (const { name, outcomes } of names) {
+    if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) return null;
+    failing.set(name, (failing.get(name) ?? 0) + failures(outcomes));
+  }
+  const fine = new Set(
+    list.flatMap(({ name, outcomes }) => (outcomes.found > 0 && !failing.has(name) ? name : [])),
+  ).size;
+  const isAlways = [...failing.values()].every((count) => count >= ALWAYS.asked);
+  return isAlways && fine >= ALWAYS.fine && failing.size <= fine
+    ? { failing: failing.size, fine }
+    : null;
+}
+
+/** What the name is an alias of, by the failures that say so; empty: none does. */
+function aliasOf(observed: Observations, wanted: string): string {
+  for (const { reply, answers, name } of fails(observed, (each) => each === wanted)) {
+    if (reply === null || answers === 0 || name !== wanted) continue;
+    try {
+      const alias = readMessage(reply).answer.findLast(({ type }) => type === TYPE.CNAME);
+      if (alias !== undefined) return printData(alias.type, alias.data);
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+  return '';
+}
+
+/** How rare it is that servers fail, or that it is known why they do. */
+function failingText({ total }: Observations, unexplained: number): string {
+  const all = failures(total);
+  if (all <= unexplained || all < 0.02 * total.asked) return 'SERVFAIL is rare';
+  return `${share(all, answered(total))} replies are SERVFAIL or another error, and the findings explain ${unexplained === 0 ? 'them' : `all but ${unexplained} of them`}`;
+}
+
+/** Queries that were answered with an error, but for REFUSED. */
+function failures({ servfail, error }: Outcomes): number {
+  return servfail + error;
+}
+
+/** The errors besides SERVFAIL and REFUSED. */
+function otherErrors({ failed }: Observations): readonly string[] {
+  const rcodes = new Set(failed.map(({ rcode }) => rcode));
+  return [...rcodes].flatMap((rcode) =>
+    rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED ? [] : rcodeName(rcode),
+  );
+}
+
+function halves(
+  { names, domains }: Observations,
+  claims: Claims,
+): { inside: Outcomes; outside: Outcomes } {
+  const sums = { inside: noOutcomes(), outside: noOutcomes() };
+  for (const { name, outcomes } of names.list) {
+    if (claims.names.has(name)) continue;
+    const into = domains.isOfCluster(name) ? sums.inside : sums.outside;
+    addOutcomes(into, outcomes);
+  }
+  return sums;
+}
+
+/** So many replies tell that a name does not fail. */
+const FINE = 2;
+
+/** Names of the cluster that fail, and those that were asked for in the same time and never do. */
+function clusterNames(
+  { names, domains, failed }: Observations,
+  claims: Claims,
+): { readonly failing: number; readonly fine: number } {
+  const failing = new Set<string>();
+  const answers = new Map<string, number>();
+  for (const { name, outcomes } of names.list) {
+    if (!domains.isOfCluster(name) || claims.names.has(name)) continue;
+    if (outcomes.servfail > 0) failing.add(name);
+    else answers.set(name, (answers.get(name) ?? 0) + answered(outcomes));
+  }
+  for (const { name } of failed) answers.delete(name);
+  const fine = [...answers.values()].filter((count) => count >= FINE).length;
+  return { failing: failing.size, fine };
+}
+
+/**
+ * Of names of the cluster: what became of queries for A, and when any failed, milliseconds since
+ * 1970.
+ */
+function ofCluster(
+  { names, domains, failed }: Observations,
+  claims: Claims,
+): { readonly a: Outcomes; readonly fromMs: number; readonly toMs: number } {
+  const a = noOutcomes();
+  const isOwn = (name: string): boolean => domains.isOfCluster(name) && !claims.names.has(name);
+  for (const { name, type, outcomes } of names.list)
+    if (type === TYPE.A && domains.isOfCluster(name)) addOutcomes(a, outcomes);
+  const times = failed.flatMap(({ name, sentMs }) => (isOwn(name) ? sentMs : []));
+  return {
+    a,
+    fromMs: times.reduce((least, ms) => Math.min(least, ms), Infinity),
+    toMs: times.reduce((most, ms) => Math.max(most, ms), -Infinity),
+  };
+}
+
+function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {
+  return observed.affected.flatMap((lookup) =>
+    lookup.exchanges.filter(
+      (each) => each.rcode !== RCODE.REFUSED && isFailure(each) && wanted(each.name),
+    ),
+  );
+}

@@ -1,0 +1,102 @@
+/**
+ * The address of the service answers nobody, while the DNS pods behind it answer whoever asks them
+ * by their own.
+ */
+import { answered } from '../observe/outcomes.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
+import { answeredElsewhere, askedForCluster, askersText } from './losses.ts';
+
+/**
+ * So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of
+ * the last ones overtake others.
+ */
+const SINCE = { queries: 8, ms: 2000 };
+const LATE_MS = 50;
+/** Replies of a DNS pod meanwhile, and what it may lose of all. */
+const WELL = { replies: 3, lost: 0.1 };
+/**
+ * Addresses that answer nobody are looked at from the one that is asked most: a cluster has few
+ * that are its DNS service's.
+ */
+const SILENT_MAX = 16;
+
+/** Names of the cluster are answered, but not at the address that pods are given. */
+export const serviceSilent: Rule = {
+  code: 'ND3018',
+  title: 'The address of the DNS service does not answer, the DNS pods do',
+  name: 'the address of the service',
+  check(observed, claims) {
+    const { servers, clients, serverNames } = observed;
+    const ofCluster = askedForCluster(observed);
+    const silent = servers.list
+      .filter((view) => {
+        const { address, outcomes } = view;
+        const isAsked = ofCluster.found.has(address) || ofCluster.other.has(address);
+        return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && isAsked;
+      })
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
+      .slice(0, SILENT_MAX);
+    if (silent.length === 0)
+      return excluded('an address that is asked for names of the cluster answers');
+    for (const { address, clients: theirs, lastReplyMs } of silent) {
+      // Who asks it and is answered elsewhere has several servers: then it is one of these that is
+      // dead.
+      if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
+        continue;
+      // Who asks both has two name servers in its resolv.conf, and the one is down.
+      const pods = servers.list.filter(
+        (other) =>
+          other.address !== address &&
+          // Who asks by the other family may be the same pod.
+          serverNames.isIpv6(other.address) === serverNames.isIpv6(address) &&
+          ofCluster.found.has(other.address) &&
+          isWellSince(other, lastReplyMs) &&
+          ![...theirs].some((client) => other.clients.has(client)),
+      );
+      const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs - LATE_MS);
+      const fell = Number.isFinite(lastReplyMs);
+      if (pods.length === 0 || losses.length < 3) continue;
+      // One client that is cut off looks the same where the others' queries are seen behind the
+      // translation.
+      if (fell && theirs.size === 1) continue;
+      // A query that was taken to a pod was translated.
+      if (losses.some(({ hops }) => hops.length > 0)) continue;
+      claims.take(losses);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.88,
+        seen: [
+          ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
+          `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
+          `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} names of the cluster to others, who ask by that address.`,
+        ],
+        why: 'The servers are well, and what leads to them is not: kube-proxy has not written the service’s rules on this node (or they were flushed), the service has no endpoints although pods run, or the address is one that a node-local cache had and has left behind.',
+        fix: [
+          'See whether the service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
+          'See whether kube-proxy (or what stands in its place) runs on the node and is well: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy; its log.',
+        ],
+        prove: `on the node: iptables-save | grep ${address} (ipvsadm -Ln, nft list ruleset): there has to be a rule for UDP port 53 that names the pods`,
+        disproved: 'the rules are there and name these pods: then packets get lost behind them',
+        exchanges: losses,
+      };
+    }
+    return unknown('no DNS pod was asked by its own address');
+  },
+};
+
+/** Whether it answers nobody, be it from some moment on. */
+function fellSilent({ outcomes, sinceReply, lastMs, lastReplyMs }: ServerView): boolean {
+  if (answered(outcomes) === 0) return true;
+  return sinceReply.length >= SINCE.queries && lastMs - lastReplyMs >= SINCE.ms;
+}
+
+/** Whether it goes on answering (nearly) all that it is asked. */
+function isWellSince({ history }: ServerView, fromMs: number): boolean {
+  const later = history.filter(([second]) => second * 1000 > fromMs);
+  const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
+  const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
+  return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
+}

@@ -1,0 +1,99 @@
+/** Clients that give up before the reply comes. */
+import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Observations } from '../observe/observations.ts';
+import { excluded, keysOf, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
+import { isServer } from './losses.ts';
+
+/** Fewer are chance. */
+const LEAST = 3;
+/** Others may have asked the server for the same name a little before, milliseconds. */
+const AROUND_MS = 3000;
+/** A smaller share of all lookups is hardly noticed. */
+const FELT = 0.02;
+
+/** Late replies that reach a closed port. */
+export const shortPatience: Rule = {
+  code: 'ND2012',
+  title: 'Clients give up before the reply comes: it reaches a closed port',
+  name: 'clients that give up too soon',
+  check(observed, claims) {
+    const rejected = observed.givenUp.rejected.filter(
+      ({ exchange }) =>
+        !claims.isOfSilence(exchange) &&
+        !claims.names.has(exchange.name) &&
+        // A server that forwards asks others at once, and drops late replies on purpose.
+        !isServer(observed, exchange.client.address) &&
+        !waitedForLost(exchange, observed) &&
+        !hasOtherAnswer(exchange, observed),
+    );
+    if (observed.total.asked === 0) return unknown('no query was seen');
+    const { slow } = observed;
+    if (rejected.length < LEAST) {
+      if (slow.length === 0) return excluded('no reply is late');
+      return unknown('no ICMP error says that a late reply was rejected (capture ICMP, too)');
+    }
+    const waits = rejected.map(({ waitedMs }) => waitedMs).filter(Number.isFinite);
+    const latencies = rejected
+      .map(({ exchange }) => latencyOf(exchange)!)
+      .toSorted((one, other) => one - other);
+    const middle = latencies[latencies.length >> 1]!;
+    const least = latencies[0]!;
+    const patience = waits.length === 0 ? null : Math.min(...waits);
+    const names = keysOf(rejected, ({ exchange }) => exchange.name);
+    const clients = keysOf(rejected, ({ exchange }) => exchange.client.address);
+    const servers = keysOf(rejected, ({ exchange }) => exchange.server.address);
+    for (const server of servers) claims.late.add(server);
+    const seconds = Math.ceil(latencies.at(-1)! / 1000) + 1;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: rejected.length >= FELT * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.93,
+      seen: [
+        sentence(
+          `${share(rejected.length, observed.total.asked)} replies reached a port that their client had closed (ICMP port unreachable): ${listed(names)}`,
+        ),
+        `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more, from ${listed(servers)} to ${listed(clients)}.`,
+        patience === null
+          ? `The clients give up in less than ${took(least)}.`
+          : `The clients repeat the question after ${took(patience)}.`,
+      ],
+      why: 'The server of these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
+      fix: [
+        `Let these clients wait for longer: options timeout:${Math.max(2, seconds)} attempts:2 (dnsConfig of the pod), or the time limit of the program.`,
+        `Find out why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
+      ],
+      prove: `ndots query ${names[0]!} @${servers[0]!}: it takes ${took(middle)}; and the options in the pod’s /etc/resolv.conf`,
+      disproved:
+        'the client’s time-out is longer than the server takes: then something else closed its port',
+      exchanges: rejected.map(({ exchange }) => exchange),
+    };
+  },
+};
+
+/** Whether the server was late because its own query for this name got no reply. */
+function waitedForLost(
+  { client, name, type, sentMs, repliedMs }: SeenExchange,
+  { losses }: Observations,
+): boolean {
+  return losses.some(
+    (loss) =>
+      loss.client.address !== client.address &&
+      loss.name === name &&
+      loss.type === type &&
+      loss.sentMs >= sentMs - AROUND_MS &&
+      loss.sentMs <= repliedMs!,
+  );
+}
+
+/** Whether the client asks several servers, and another one answers the name: musl asks all at once. */
+function hasOtherAnswer(
+  { client, server, name, type }: SeenExchange,
+  { clients, names }: Observations,
+): boolean {
+  const asked = clients.get(client.address)?.servers;
+  const answered = names.get(name, type)?.answeredMs;
+  return [...(asked?.keys() ?? [])].some(
+    (other) => other !== server.address && answered?.has(other) === true,
+  );
+}

@@ -1,0 +1,127 @@
+import type { Observations } from '../observe/observations.ts';
+import { answered } from '../observe/outcomes.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import { takeSilence } from './consequences.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { answeredElsewhere, askersText, hasItFirst, isServer, serveTheSame } from './losses.ts';
+
+/** A server that is asked and never answers anybody. */
+export const silentServer: Rule = {
+  code: 'ND3005',
+  title: 'A name server never answers',
+  name: 'a name server that is down',
+  check(observed, claims) {
+    if (observed.total.asked === 0) return unknown('no query was seen');
+    const { serverNames } = observed;
+    const silent = observed.servers.list
+      .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
+    for (const view of silent) {
+      const { address, outcomes, clients } = view;
+      const losses = claims.openTo(address);
+      // What its hop answered was lost on the way back, and is another story.
+      const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
+      if (losses.length < 3 || reached) continue;
+      takeSilence(observed, claims, losses);
+      const icmp = observed.unreachable.get(address);
+      // (A log does not say whose it is.)
+      const others = observed.servers.list.filter(
+        (server) => server.address !== '' && answered(server.outcomes) > 0,
+      );
+      const otherFamily = others.some(
+        (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
+      );
+      const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
+      const isUpstream = [...clients].some((client) => isServer(observed, client));
+      const listing = isUpstream
+        ? []
+        : [...clients].filter((client) => hasItFirst(observed, client, address));
+      const next = new Set(
+        listing.flatMap((client) =>
+          answeredElsewhere(observed, client, address).map((other) => other.address),
+        ),
+      );
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: icmp === undefined ? 0.85 : 0.95,
+        seen: [
+          `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
+          ...(icmp === undefined
+            ? []
+            : [
+                `${icmp.count} of them came back as undeliverable (ICMP type ${icmp.code >> 8}, code ${icmp.code & 255}).`,
+              ]),
+          ...(others.length === 0
+            ? []
+            : [
+                `Other servers answer meanwhile: ${others
+                  .slice(0, 3)
+                  .map((other) => other.address)
+                  .join(', ')}.`,
+              ]),
+          ...(next.size === 0
+            ? []
+            : [
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for what it leaves without a reply: all of them are in the resolv.conf.`,
+              ]),
+          ...(elsewhere.length === 0
+            ? []
+            : [
+                `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configuration differs.`,
+              ]),
+        ],
+        why: isUpstream
+          ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all that goes there. The DNS pods that ask it wait in vain, and their clients for them: replies come late, are SERVFAIL, or stay away.'
+          : `Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all that goes there. ${icmp === undefined ? 'Clients' : 'Clients that hear of it (glibc, Go) go on at once; others'} wait for their time-out (5 s for most) before they ask the next server, with every name they try.`,
+        fix: isUpstream
+          ? [
+              elsewhere.length > 0
+                ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                : `See whether ${address} lives, and whether it is still what the Corefile, or the resolv.conf of the nodes, should forward to.`,
+              'forward to more than one upstream, with health checks, so that another one is asked.',
+            ]
+          : [
+              'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+              ...(otherFamily
+                ? [
+                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                  ]
+                : []),
+              'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+            ],
+        prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
+        disproved: `${address} answers from the network of who asks it`,
+        exchanges: losses,
+      };
+    }
+    return silent.length > 0
+      ? unknown(
+          'what was asked of servers that answered nobody is too little, or explained otherwise',
+        )
+      : excluded(`each of ${observed.servers.size} name servers that were asked has answered`);
+  },
+};
+
+/** DNS pods that serve the same clients as the one that asks this server, and ask others. */
+function replicasElsewhere(
+  observed: Observations,
+  { address, clients }: ServerView,
+): readonly string[] {
+  const [asker] = clients;
+  if (asker === undefined || !isServer(observed, asker)) return [];
+  const asking = new Set(
+    observed.servers.list.flatMap((server) =>
+      server.address === address ? [] : [...server.clients],
+    ),
+  );
+  return [...observed.backends.list, ...observed.servers.list].flatMap((other) =>
+    other.address !== asker &&
+    other.address !== address &&
+    asking.has(other.address) &&
+    serveTheSame(observed, asker, other.address)
+      ? other.address
+      : [],
+  );
+}

@@ -1,0 +1,181 @@
+/**
+ * What a capture at a client shows of a dead server behind one address: where a socket's packets go
+ * is drawn once for each socket.
+ */
+import type { FlowView } from '../observe/flow-view.ts';
+import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import { onlyAaaa } from './losses.ts';
+import { domainOf } from './search-domain-fails.ts';
+import { isSilent, turnsOf, whileSilent } from './sockets.ts';
+
+/**
+ * Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and
+ * more dead ones than one.
+ */
+const SHARES = { least: 0.08, most: 0.75 };
+const PODS_MAX = 12;
+/** Shares that differ by less than this are not told apart. */
+const NEAR = 0.02;
+/**
+ * Turns, and how far from chance they may be: who waits for one socket opens no other, so that
+ * silent ones come in crowds.
+ */
+const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
+/** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
+const CHANCE_MAX = 0.003;
+/**
+ * So many silent sockets of each client that has any, and no more that are answered, beside so many
+ * of others, show that it goes by the client.
+ */
+const WHO = { each: 3, answered: 0.05, others: 12 };
+/**
+ * Where each query has a socket of its own, only as large a loss as a link hardly ever has points
+ * to a pod, and for longer than a moment (milliseconds).
+ */
+const SINGLE = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
+
+/** Some sockets get nothing, whatever they ask and however often; all others get everything. */
+export const silentSockets: Rule = {
+  code: 'ND3008',
+  title: 'One of the DNS pods behind the service does not answer',
+  name: 'a dead DNS pod behind the service',
+  check(observed, claims) {
+    const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
+    const flows = whileSilent(
+      observed.flows.list.filter((flow) => !isSilent(flow) || open.has(keyOfFlow(flow))),
+    );
+    const silent = flows.filter(isSilent);
+    const fine = flows.filter(({ lost }) => lost === 0);
+    const several = flows.filter(({ asked }) => asked >= 2);
+    const mixed = flows.length - silent.length - fine.length;
+    const part = silent.length / (silent.length + fine.length);
+    if (silent.length < 3 || fine.length < 3)
+      return unknown('too few sockets got no reply, or too few were answered');
+    const dead = deadNames(observed, claims.open);
+    if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+      return excluded('it goes by the name, and not by the socket');
+    if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
+    if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');
+    const turns = turnsOf(flows);
+    if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
+      return excluded('sockets lose single queries, not all or none');
+    if (
+      turns.count < TURNS.least ||
+      turns.deviation < (turns.count < TURNS.many ? TURNS.few : TURNS.most)
+    )
+      return excluded('sockets that get nothing are of one moment');
+    const bySocket = several.length >= 4 && chanceOf(several) < CHANCE_MAX;
+    if (!bySocket && several.length > 0.5 * flows.length)
+      return unknown('too few sockets asked more than once without a reply');
+    // The first and the last socket are silent by choice of the stretch.
+    const inner = (silent.length - 2) / (flows.length - 2);
+    const firsts = silent.map(({ firstMs }) => firstMs);
+    const lastsMs = Math.max(...firsts) - Math.min(...firsts);
+    const single =
+      silent.length >= SINGLE.lost &&
+      flows.length >= SINGLE.asked &&
+      inner >= SINGLE.least &&
+      lastsMs >= SINGLE.ms;
+    if (!bySocket && !single)
+      return unknown('nearly every query has a socket of its own, and not many get lost');
+    const keys = new Set(silent.map(keyOfFlow));
+    const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
+    claims.take(losses);
+    const servers = [...new Set(silent.map(({ server }) => server))];
+    const { dead: gone, pods } = endpointsFor(part);
+    const common: Pick<Finding, 'code' | 'title' | 'severity' | 'fix' | 'prove' | 'exchanges'> = {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      fix: [
+        'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+        'Delete the pod that does not answer; if it answers on its own node, look at the network between nodes.',
+        'A readinessProbe on /ready takes a dead pod out of the service.',
+      ],
+      prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
+      exchanges: losses,
+    };
+    const drawn = `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about ${gone} in ${pods}: ${gone} of ${pods} endpoints that ${gone === 1 ? 'is' : 'are'} dead, hung or cut off ${gone === 1 ? 'looks' : 'look'} like this. The capture does not show the endpoints themselves.`;
+    if (bySocket)
+      return {
+        ...common,
+        confidence: 0.75,
+        seen: [
+          `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply at all, to none of their queries and repeats; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
+          'It depends on the socket, and neither on the name nor on the type nor on the moment.',
+        ],
+        why: drawn,
+        disproved:
+          'all endpoints answer: then new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
+      };
+    return {
+      ...common,
+      confidence: 0.5,
+      seen: [
+        `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from a socket of its own, got no reply: evenly over ${observed.seconds.toFixed(0)} s, whatever they asked.`,
+        'That it goes by the socket cannot be seen where each socket asks once, as those of Go do: the size and the evenness of the loss speak for it.',
+      ],
+      why: `${drawn} A link that drops as much does so to everything that passes it, and rarely as evenly.`,
+      disproved:
+        'all endpoints answer, or connections to other services lose packets, too: then it is the network (ND3013)',
+    };
+  },
+};
+
+/**
+ * Whether those whose sockets are silent have none any more that is answered, and all others have
+ * no other.
+ */
+function goesByClient(flows: readonly FlowView[]): boolean {
+  const silent = flows.filter(isSilent);
+  const since = new Map<string, number>();
+  for (const { client, firstMs } of silent)
+    since.set(client, Math.min(firstMs, since.get(client) ?? Infinity));
+  const theirs = flows.filter(({ client, firstMs }) => firstMs >= (since.get(client) ?? Infinity));
+  const others = flows.filter(({ client }) => !since.has(client));
+  return (
+    since.size * WHO.each <= silent.length &&
+    others.length >= WHO.others &&
+    theirs.length - silent.length <= WHO.answered * theirs.length
+  );
+}
+
+/** The fewest endpoints of which some, dead, have about this share of all sockets. */
+function endpointsFor(part: number): { readonly dead: number; readonly pods: number } {
+  let best = { dead: 1, pods: 2 };
+  for (let pods = 2; pods <= PODS_MAX; pods++) {
+    const dead = Math.max(1, Math.round(part * pods));
+    if (Math.abs(dead / pods - part) < Math.abs(best.dead / best.pods - part) - NEAR)
+      best = { dead, pods };
+  }
+  return best;
+}
+
+function keyOf(
+  client: { readonly address: string; readonly port: number },
+  server: { readonly address: string },
+): string {
+  return `${client.address} ${client.port} ${server.address}`;
+}
+
+function keyOfFlow({ client, port, server }: FlowView): string {
+  return `${client} ${port} ${server}`;
+}
+
+/**
+ * How likely it is that none of these sockets loses only a part of its queries, if each query were
+ * lost as often as any other.
+ */
+function chanceOf(flows: readonly FlowView[]): number {
+  const asked = flows.reduce((sum, flow) => sum + flow.asked, 0);
+  const lost = flows.reduce((sum, flow) => sum + flow.lost, 0);
+  const rate = lost / asked;
+  return flows.reduce(
+    (chance, flow) =>
+      flow.lost > 0 && flow.lost < flow.asked
+        ? chance / rate
+        : chance * (rate ** flow.asked + (1 - rate) ** flow.asked),
+    1,
+  );
+}

@@ -1,0 +1,288 @@
+/** Servers that answer everything, and late. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import {
+  latencyOf,
+  sentSpan,
+  type SeenExchange,
+  type SeenLookup,
+} from '../../capture/pair/seen-exchange.ts';
+import type { Observations } from '../observe/observations.ts';
+import { FELT_MS, type ServerView } from '../observe/server-view.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import { commonSuffix } from './refused.ts';
+import { serveTheSame, upstreams, waitsForOthers } from './losses.ts';
+
+/**
+ * Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the
+ * time is spent waiting.
+ */
+const LATE_SHARE = 0.65;
+/** What is slow for so many of the replies, milliseconds. */
+const HALF_MS = 400;
+/** So many replies that are felt, and so much of all, are worth a word where most are quick. */
+const AT_TIMES = { late: 5, share: 0.01 };
+/** Where so much of all lookups takes a second or more, programs give up. */
+const MOST_LATE = 0.5;
+/**
+ * So many late replies, which are so much of what is asked for a zone, beside so many other names,
+ * and so much of all lookups that take a second or more.
+ */
+const ZONE = { late: 5, share: 0.5, others: 3, felt: 0.02 };
+/** A log does not say whose it is. */
+const LOGGED = 'The server of the log';
+/** Who waits for somebody does so at the time, milliseconds. */
+const AROUND_MS = 1500;
+
+/** Replies come, but late. */
+export const slowServer: Rule = {
+  code: 'ND4003',
+  title: 'A name server answers slowly',
+  name: 'a slow server',
+  check(observed, claims) {
+    const enough = observed.servers.list.filter(
+      ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
+    );
+    if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
+    const ofZone = slowZone(enough, observed, claims);
+    if (ofZone !== null) return ofZone;
+    // What comes from a cache, or does not exist, may hide by its number that all else is late:
+    // then lookups show it.
+    const waits = observed.slowLookups >= 0.3 * observed.lookups;
+    const late = enough.filter(
+      (server) =>
+        server.quantile(LATE_SHARE) >= HALF_MS || (waits && server.quantile(0.9) >= 2 * HALF_MS),
+    );
+    // Who is waited for is the cause, and who waits is late with it.
+    const behind = upstreams(observed);
+    const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
+    if (slow === undefined)
+      return (
+        atTimes(enough, behind, observed, claims) ??
+        slowSister(observed, claims) ??
+        excluded(
+          `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
+        )
+      );
+    const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
+      server.address !== slow.address &&
+      observed.names.get(name, type)?.servers.has(slow.address) === true;
+    const lost = behind.has(slow.address)
+      ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
+      : [];
+    claims.take(lost);
+    const mostly = took(slow.quantile(LATE_SHARE) / 2);
+    const often = took(slow.quantile(0.9) / 2);
+    return {
+      ...said(slow.address),
+      severity: observed.slowLookups >= MOST_LATE * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.8,
+      seen: [
+        `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,
+        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+        ...(lost.length > 0
+          ? [
+              `${lost.length} queries got no reply from servers that waited for it: those that give up sooner than its replies come drop them.`,
+            ]
+          : []),
+      ],
+      exchanges: slowLookups(observed).flatMap(({ exchanges }) =>
+        exchanges.filter(
+          (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= HALF_MS,
+        ),
+      ),
+    };
+  },
+};
+
+/**
+ * A server that is late with (nearly) all names of one zone, and quick with others: what answers
+ * that zone is slow. Null: there is none.
+ */
+function slowZone(
+  servers: readonly ServerView[],
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  const behind = upstreams(observed);
+  const all = [
+    ...slowLookups(observed).flatMap(({ exchanges }) => exchanges),
+    ...observed.givenUp.rejected.map(({ exchange }) => exchange),
+  ].filter(
+    (each) =>
+      (latencyOf(each) ?? 0) >= FELT_MS &&
+      each.rcode !== RCODE.SERVFAIL &&
+      !claims.isOfSilence(each) &&
+      !claims.names.has(each.name),
+  );
+  const lost = new Set(observed.losses.map(({ name }) => name));
+  // What waits for an upstream is late with it.
+  for (const { address } of servers.toSorted(
+    (one, other) => Number(behind.has(other.address)) - Number(behind.has(one.address)),
+  )) {
+    const late = [...new Set(all.filter(({ server }) => server.address === address))];
+    const names = [...new Set(late.map(({ name }) => name))];
+    const zone = names.length === 0 ? '' : names.reduce(commonSuffix);
+    if (
+      late.length < ZONE.late ||
+      zone.split('.').length <= 2 ||
+      names.some((name) => lost.has(name))
+    )
+      continue;
+    const others = new Set<string>();
+    let asked = 0;
+    for (const { name, servers: of } of observed.names.list)
+      for (const [server, outcomes] of of)
+        if (server === address && isBelow(name, zone)) asked += outcomes.asked;
+        else if (server === address && !observed.domains.isOfCluster(name)) others.add(name);
+    if (others.size < ZONE.others || late.length < ZONE.share * asked) continue;
+    const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+    return {
+      ...said(address),
+      severity: observed.slowLookups >= ZONE.felt * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `${address || LOGGED}: ${share(late.length, asked)} queries for names in ${zone} were answered after ${took(times[0]!)} to ${took(times.at(-1)!)}; ${others.size} other external names do not take that long. Names: ${listed(names)}`,
+        ),
+        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+      ],
+      why: `The servers of ${zone} are slow or far away, or the way to them is. DNS pods and clients that stop waiting before the reply comes report SERVFAIL or a timeout.`,
+      fix: [
+        `Find the servers of ${zone} and ask them directly; correct the forward for this zone if there is one.`,
+        `Until then: a server block for ${zone} with its own forward and cache (serve_stale), so that it delays no other names.`,
+      ],
+      prove: `ndots query ${names[0]!} @${address || 'SERVER'}: it takes ${took(times[times.length >> 1]!)}; another external name is quick`,
+      disproved: 'other external names take as long',
+      exchanges: late,
+    };
+  }
+  return null;
+}
+
+/**
+ * A server most of whose replies are quick, and some so late that programs wait, or have given up
+ * by then; null: there are hardly any.
+ */
+function atTimes(
+  servers: readonly ServerView[],
+  behind: ReadonlySet<string>,
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  // Of a server that was silent it is known why what waited is late.
+  const open = observed.slow.filter((each) => !claims.isOfSilence(each));
+  const unexplained = open.length / Math.max(1, observed.slow.length);
+  const late = servers.filter(
+    (each) =>
+      each.late * unexplained >=
+      Math.max(AT_TIMES.late, AT_TIMES.share * (each.outcomes.asked - each.outcomes.lost)),
+  );
+  const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
+  if (slow === undefined) return null;
+  const { address, outcomes } = slow;
+  const exchanges = slowLookups(observed).flatMap((lookup) =>
+    lookup.exchanges.filter(
+      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= FELT_MS,
+    ),
+  );
+  if (exchanges.length < AT_TIMES.late) return null;
+  const names = new Set(exchanges.map(({ name }) => name));
+  const { fromMs, toMs } = sentSpan(exchanges);
+  const longest = exchanges.reduce((most, each) => Math.max(most, latencyOf(each)!), 0);
+  return {
+    ...said(address),
+    confidence: 0.65,
+    seen: [
+      sentence(
+        `${address || LOGGED}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`}: ${listed([...names])}`,
+      ),
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Who asks again after 5 s (glibc, Go) or 2.5 s (musl) has often given up by the time the reply comes.`,
+    ],
+    exchanges,
+  };
+}
+
+/**
+ * A server takes so many times as long as another one that has the same names, and so long at
+ * least, milliseconds; so many replies and names tell.
+ */
+const SISTER = { times: 10, ms: 8, replies: 10, names: 2 };
+
+/**
+ * A server that is much slower than others that are asked by the same clients for the same names:
+ * one DNS pod or one upstream of several. Null: there is none.
+ */
+function slowSister(observed: Observations, claims: Claims): Finding | null {
+  const { servers, backends, names } = observed;
+  const shared = (one: string, other: string): number =>
+    names.list.filter(
+      ({ servers: of, outcomes }) => outcomes.found > 0 && of.has(one) && of.has(other),
+    ).length;
+  for (const list of [backends.list, servers.list]) {
+    const enough = list.filter(
+      ({ address, outcomes }) =>
+        outcomes.asked - outcomes.lost >= SISTER.replies && !claims.late.has(address),
+    );
+    const [slow, ...others] = enough.toSorted(
+      (one, other) => other.quantile(0.5) - one.quantile(0.5),
+    );
+    if (slow === undefined || slow.quantile(0.5) < SISTER.ms) continue;
+    const sisters = others.filter(
+      ({ address }) =>
+        serveTheSame(observed, slow.address, address) &&
+        shared(slow.address, address) >= SISTER.names,
+    );
+    const usual = Math.min(...sisters.map((each) => each.quantile(0.5)));
+    if (sisters.length === 0 || slow.quantile(0.5) < SISTER.times * usual) continue;
+    return {
+      ...said(slow.address),
+      title: 'One name server is much slower than others that are asked the same',
+      confidence: 0.75,
+      seen: [
+        `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}; half of those of ${listed(sisters.map(({ address }) => address))} came within ${took(usual)}.`,
+      ],
+      exchanges: [],
+    };
+  }
+  return null;
+}
+
+/** Lookups that took long, those included of whose names the capture has only the beginning. */
+function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
+  return [...affected, ...slowCut];
+}
+
+/** What is the same of each. */
+function said(
+  address: string,
+): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
+  return {
+    code: 'ND4003',
+    title: 'A name server answers slowly',
+    severity: 'warning',
+    why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
+    fix: [
+      'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
+      'A cache with prefetch for what is asked often.',
+    ],
+    prove: `ndots query NAME @${address || 'SERVER'} twice: the second time it comes from the cache`,
+    disproved: 'the server’s own latency metric is low: then the way to it is slow',
+  };
+}
+
+/** Whether the server that left the query without a reply was waiting for somebody then. */
+function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {
+  return waitsForOthers(observed, server.address, sentMs - AROUND_MS, sentMs + AROUND_MS);
+}

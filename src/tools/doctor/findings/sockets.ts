@@ -1,0 +1,74 @@
+/**
+ * Questions about sockets that several rules ask: which of them are silent, and whether that goes
+ * by turns or by moments.
+ */
+import type { FlowView } from '../observe/flow-view.ts';
+
+/** Whether the socket never got a reply. */
+export function isSilent({ lost, asked }: FlowView): boolean {
+  return lost === asked;
+}
+
+/** Silent sockets among others, in the order in which they were opened. */
+export interface SocketTurns {
+  /** How often a silent socket follows one that is not, or the other way round. */
+  readonly count: number;
+  /**
+   * Standard deviations from what chance would make of it: far below 0, silence comes in stretches
+   * of time.
+   */
+  readonly deviation: number;
+}
+
+/** Counts turns (Wald and Wolfowitz, 1940). */
+export function turnsOf(flows: readonly FlowView[]): SocketTurns {
+  const silent = flows.toSorted((one, other) => one.firstMs - other.firstMs).map(isSilent);
+  let count = 0;
+  for (let at = 1; at < silent.length; at++) if (silent[at] !== silent[at - 1]) count++;
+  const all = silent.length;
+  const both = 2 * silent.filter(Boolean).length * silent.filter((each) => !each).length;
+  if (all < 2 || both === 0) return { count, deviation: 0 };
+  const expected = both / all;
+  const variance = (both * (both - all)) / (all * all * (all - 1));
+  return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
+}
+
+/**
+ * The sockets that were opened from the first to the last one that is silent: what was well before
+ * says nothing of them.
+ */
+export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
+  const silent = flows.filter(isSilent);
+  const fromMs = silent.reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
+  const toMs = silent.reduce((most, { firstMs }) => Math.max(most, firstMs), -Infinity);
+  return flows.filter(({ firstMs }) => firstMs >= fromMs && firstMs <= toMs);
+}
+
+/** Of fewer that are silent by turns nothing can be said of those that follow. */
+const BY_TURNS = { silent: 3, turns: 4 };
+/**
+ * What chance makes so often of sockets that are silent by turns is no moment at which all fall
+ * silent.
+ */
+const MAY_BE_CHANCE = 0.01;
+
+/**
+ * Whether it is chance that all sockets of this time are silent: some before it are, amid others
+ * that are answered, and so few follow that all of them meet the same fate now and then. That no
+ * socket is answered any more says nothing then of the server, but of one of several.
+ */
+export function areSilentByChance(
+  flows: readonly FlowView[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): boolean {
+  const sinceMs = flows
+    .filter(isSilent)
+    .reduce((least, each) => Math.min(least, each.firstMs), Infinity);
+  const opened = flows.filter(({ firstMs }) => firstMs >= sinceMs && firstMs < toMs);
+  const before = opened.filter(({ firstMs }) => firstMs < fromMs);
+  if (before.filter(isSilent).length < BY_TURNS.silent) return false;
+  if (turnsOf(before).count < BY_TURNS.turns) return false;
+  const run = opened.filter((flow) => flow.firstMs >= fromMs && isSilent(flow)).length;
+  const rate = opened.filter(isSilent).length / opened.length;
+  return (opened.length - run + 1) * rate ** run > MAY_BE_CHANCE;
+}

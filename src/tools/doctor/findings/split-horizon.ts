@@ -1,0 +1,191 @@
+/** Names that one server knows, and that the servers which the cluster’s DNS asks deny. */
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import {
+  excluded,
+  listed,
+  sentence,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import { serveTheSame, upstreams } from './losses.ts';
+
+/** Fewer lookups that fail are hardly noticed. */
+const LOOKUPS_LEAST = 4;
+/** Fewer replies of either kind are chance. */
+const LEAST = 2;
+
+interface Difference {
+  readonly view: NameView;
+  readonly having: readonly string[];
+  readonly lacking: readonly string[];
+}
+
+const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
+  code: 'ND4034',
+  title: 'A name exists at one name server, and the server that the cluster asks denies it',
+  why: 'The zone exists twice: an internal version for private names, and a public one. The DNS of the cluster forwards the zone to one of the two, whose NXDOMAIN is final: the other is never asked. Names that only the other version has do not resolve in pods, and do on nodes or elsewhere.',
+  disproved: 'both servers give the same answer when they are asked directly',
+};
+
+function fixes(lacking: readonly string[], having: string): readonly string[] {
+  return [
+    `Add the missing names to the version that ${listed(lacking)} serves.`,
+    `Or forward only the private part of the zone there, and the rest to ${having}: a server block of its own in the Corefile.`,
+  ];
+}
+
+/** A zone has an internal and a public version, and the cluster asks the one without the name. */
+export const splitHorizon: Rule = {
+  code: said.code,
+  title: said.title,
+  name: 'two versions of a zone (split horizon)',
+  check(observed, claims) {
+    const views = observed.names.list.filter(
+      ({ name, servers }) =>
+        servers.size >= 2 && !isOfCluster(name, observed) && !claims.names.has(name),
+    );
+    const isOpen = views.length === 0;
+    const found = views.flatMap((view) => difference(view, observed) ?? []);
+    const [first] = found;
+    if (first === undefined)
+      return (
+        oneSided(observed, claims) ??
+        (isOpen
+          ? unknown('no external name was asked of two servers')
+          : excluded('servers agree whether external names exist'))
+      );
+    const names = [...new Set(found.map(({ view }) => view.name))];
+    for (const name of names) claims.names.add(name);
+    const behind = upstreams(observed);
+    const { having } = first;
+    const upstream = first.lacking.filter((server) => behind.has(server));
+    const lacking = upstream.length > 0 ? upstream : first.lacking;
+    const zone = observed.replyFaults.zones.get(names[0]!)?.zone ?? '';
+    const denied = found.reduce((sum, { view }) => sum + view.outcomes.nxdomain, 0);
+    const who = clientsOf(observed, having);
+    return {
+      ...said,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `${listed(names)}: ${listed(first.lacking)} said NXDOMAIN, ${denied} times and always; ${listed(having)} has ${names.length === 1 ? 'it' : 'them'}, and never denied ${names.length === 1 ? 'it' : 'them'}`,
+        ),
+        ...(zone === '' ? [] : [sentence(`The denial comes from the zone ${zone}`)]),
+        ...(who.length === 0 ? [] : [`${listed(having)} is asked by ${listed(who)}.`]),
+      ],
+      why: said.why,
+      fix: fixes(lacking, having[0]!),
+      prove: `ndots query ${names[0]!} @${lacking[0]!} and @${having[0]!}`,
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
+        exchanges.filter(({ name }) => names.includes(name)),
+      ),
+      affected: names,
+    };
+  },
+};
+
+/**
+ * Only the version that denies the name is in the capture: other names of the zone have private
+ * addresses there, so that it is an internal one.
+ */
+function oneSided(observed: Observations, claims: Claims): Finding | null {
+  const { names, replyFaults, domains, affected } = observed;
+  const isOutside = (name: string): boolean =>
+    !isOfCluster(name, observed) && domains.domainOf(name) === null && !claims.names.has(name);
+  const denied = names.list.filter(
+    ({ name, outcomes: { nxdomain, found, nodata } }) =>
+      nxdomain >= LEAST && found + nodata === 0 && isOutside(name),
+  );
+  for (const [zone, theirs] of Map.groupBy(
+    denied,
+    ({ name }) => replyFaults.zones.get(name)?.zone ?? '',
+  )) {
+    // A domain at the top has no version of its own.
+    if (zone.split('.').length <= 2) continue;
+    const own = names.list.filter(
+      ({ name, outcomes, addresses }) =>
+        outcomes.found > 0 && isBelow(name, zone) && addresses.length > 0,
+    );
+    const internal = own.filter(({ addresses }) => addresses.every(isPrivate));
+    const missing = [...new Set(theirs.flatMap(({ name }) => (isBelow(name, zone) ? name : [])))];
+    const failing = affected.filter(({ name }) => missing.includes(dotted(name)));
+    if (internal.length === 0 || internal.length < own.length || failing.length < LOOKUPS_LEAST)
+      continue;
+    const behind = upstreams(observed);
+    const servers = [
+      ...new Set(theirs.flatMap(({ servers: each }) => [...each].map(([one]) => one))),
+    ];
+    const upstream = servers.filter((server) => behind.has(server));
+    const others = [...behind].filter((server) => !servers.includes(server));
+    for (const name of missing) claims.names.add(name);
+    return {
+      ...said,
+      severity: 'warning',
+      confidence: upstream.length > 0 ? 0.8 : 0.7,
+      seen: [
+        sentence(
+          `${listed(missing)}: always NXDOMAIN, ${theirs.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0)} times, says the zone ${zone}`,
+        ),
+        sentence(
+          `Other names of this zone have private addresses: ${listed(internal.map(({ name, addresses }) => `${name} ${addresses.join(' ')}`))}`,
+        ),
+        ...(upstream.length > 0 && others.length > 0
+          ? [
+              `The DNS of the cluster asks ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
+            ]
+          : []),
+        'Whether another server has the name is not in the capture: ask a public resolver.',
+      ],
+      why: said.why,
+      fix: fixes(upstream.length > 0 ? upstream : servers, 'a public resolver'),
+      prove: `ndots query ${missing[0]!} @${(upstream[0] ?? servers[0])!} and @9.9.9.9`,
+      exchanges: failing.flatMap(({ exchanges }) => exchanges),
+      affected: missing,
+    };
+  }
+  return null;
+}
+
+const PRIVATE =
+  /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|f[cd])/;
+
+/** Whether the address is of a private network (RFC 1918, RFC 6598, RFC 4193). */
+function isPrivate(address: string): boolean {
+  return PRIVATE.test(address);
+}
+
+function dotted(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+function difference(view: NameView, observed: Observations): Difference | null {
+  // One after the other, the name came or went.
+  const isBeside =
+    view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
+  if (!isBeside) return null;
+  const servers = [...view.servers];
+  const having = servers.flatMap(([server, { found, nxdomain }]) =>
+    found >= LEAST && nxdomain === 0 ? server : [],
+  );
+  const lacking = servers.flatMap(([server, { found, nodata, nxdomain }]) =>
+    nxdomain >= LEAST && found + nodata === 0 ? server : [],
+  );
+  // Servers that one client asks in turn are another finding.
+  const isInTurn = having.some((one) =>
+    lacking.some((other) => serveTheSame(observed, one, other)),
+  );
+  return having.length === 0 || lacking.length === 0 || isInTurn ? null : { view, having, lacking };
+}
+
+function clientsOf({ servers }: Observations, addresses: readonly string[]): readonly string[] {
+  return [...new Set(addresses.flatMap((address) => [...(servers.get(address)?.clients ?? [])]))];
+}
+
+function isOfCluster(name: string, { domains }: Observations): boolean {
+  return domains.isOfCluster(name) || name.includes('.svc.');
+}

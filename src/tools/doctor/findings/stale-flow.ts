@@ -1,0 +1,202 @@
+/** Sockets whose replies stay away, while other sockets of the same client get theirs. */
+import type { FlowView } from '../observe/flow-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
+import { answeredBetween, hitsAllAlike, serveTheSame } from './losses.ts';
+
+/** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
+const LEAST = { queries: 3, ms: 1500 };
+/**
+ * So many sockets that are opened to others, and none to a server, show that new ones are not taken
+ * to it any more.
+ */
+const ELSEWHERE = 8;
+/**
+ * A socket that has the port of an earlier one, be it of before the capture, finds the old entry:
+ * one of so many new ones, and hardly more.
+ */
+export const REUSED = 0.02;
+
+/** One port of a client got replies, and from some moment on gets none, while others do. */
+export const staleFlow: Rule = {
+  code: 'ND3002',
+  title: 'One socket never gets a reply again: its packets go to a server that is gone',
+  name: 'a stale entry of connection tracking',
+  check(observed, claims) {
+    const flows = silentFlows(observed).filter(({ lastAnsweredMs }) => lastAnsweredMs > -Infinity);
+    const found = take(observed, claims, flows);
+    if (found === null) return missing(observed);
+    const { flow, losses } = found;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
+        found.elsewhere === 0
+          ? `Other ports get replies from ${flow.server} in the same time.`
+          : `${flow.server} answers nobody any more, and is asked by (nearly) no socket that was opened later: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
+        ...(found.others > 0
+          ? [
+              `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
+            ]
+          : []),
+      ],
+      why: 'The program keeps one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking remembers for that socket which DNS pod the service’s address stands for, and each packet renews the memory. The pod is gone, and nobody removed the entry.',
+      fix: [
+        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
+        'For good: a kube-proxy that removes such entries (1.32 and later), a node-local cache (no translation of addresses), or a client that takes a new socket after a time-out.',
+      ],
+      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is no endpoint of the service`,
+      disproved: 'the reply src of that entry is a running DNS pod',
+      exchanges: losses,
+    };
+  },
+};
+
+/** One port never got a reply from its first query on, while others do. */
+export const deadFlow: Rule = {
+  code: 'ND3017',
+  title: 'One socket never gets a reply: it was opened before the service was there',
+  name: 'a socket that was opened too early',
+  check(observed, claims) {
+    const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
+    // Many new sockets without any reply are the fault of none of them.
+    const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
+    if (dead.length > 5) return excluded('many sockets never get a reply, not single ones');
+    const flows = silentFlows(observed).filter(isDead);
+    const found = take(observed, claims, flows);
+    if (found === null) return missing(observed);
+    const { flow, losses } = found;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        `${flow.client} port ${flow.port} → ${flow.server}: ${flow.unanswered} queries in ${(flow.silentMs / 1000).toFixed(0)} s, none answered from the first one on.`,
+        `Other ports get replies from ${flow.server} in the same time.`,
+      ],
+      why: 'The first packet of this socket passed before the service had rules or endpoints on the node. Connection tracking noted it without a translation of the address, and each further packet renews that note: the packets go to the service’s address itself, where nobody is.',
+      fix: [
+        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
+        'For good: have the program wait until a first lookup succeeds and take a new socket for the next; a kube-proxy that removes such entries (1.32 and later).',
+      ],
+      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is ${flow.server} itself`,
+      disproved: 'the entry is translated to a running DNS pod',
+      exchanges: losses,
+    };
+  },
+};
+
+function silentFlows(observed: Observations): readonly FlowView[] {
+  return observed.flows.list.filter(
+    (flow) =>
+      flow.unanswered >= LEAST.queries &&
+      flow.silentMs >= LEAST.ms &&
+      !hitsAllAlike(observed, flow.silentSinceMs / 1000, flow.lastMs / 1000) &&
+      // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
+      // taken elsewhere.
+      (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
+        openedElsewhere(observed, flow) >= ELSEWHERE),
+  );
+}
+
+/**
+ * Sockets that were opened to others that serve the same clients, and answered, since the server
+ * gave its last reply; 0: new ones went to it, too, and not only such as have the port of an
+ * earlier one.
+ */
+function openedElsewhere(observed: Observations, { server }: FlowView): number {
+  const lastReplyMs = observed.servers.get(server)?.lastReplyMs ?? Infinity;
+  const later = observed.flows.list.filter(({ firstMs }) => firstMs > lastReplyMs);
+  const theirs = later.filter((flow) => flow.server === server).length;
+  const peers = new Set(later.map((flow) => flow.server));
+  peers.delete(server);
+  for (const peer of peers) if (!serveTheSame(observed, server, peer)) peers.delete(peer);
+  const count = later.filter((flow) => peers.has(flow.server) && flow.lastAnsweredMs > 0).length;
+  return theirs > REUSED * count ? 0 : count;
+}
+
+/** What is sent so shortly before the last reply may have overtaken it, milliseconds. */
+const ENDING_MS = 100;
+
+interface Found {
+  /** The one that lost most. */
+  readonly flow: FlowView;
+  readonly losses: readonly SeenExchange[];
+  /** More sockets in the same state. */
+  readonly others: number;
+  /** New sockets that others took the place for; 0: the server goes on answering. */
+  readonly elsewhere: number;
+}
+
+function take(observed: Observations, claims: Claims, flows: readonly FlowView[]): Found | null {
+  const usable = flows.filter((flow) => !isNameOrType(observed, flow));
+  const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
+  if (flow === undefined) return null;
+  const keys = new Set(usable.map(({ client, port, server }) => `${client} ${port} ${server}`));
+  const isDone = !answeredBetween(
+    observed,
+    flow.server,
+    flow.silentSinceMs + 1000,
+    flow.lastMs + 1000,
+  );
+  const lastReplyMs = observed.servers.get(flow.server)?.lastReplyMs ?? Infinity;
+  const losses = claims.open.filter(
+    ({ client, server, sentMs }) =>
+      keys.has(`${client.address} ${client.port} ${server.address}`) ||
+      // Whoever still asks it has an old entry, or asked in the moment in which it ended.
+      (isDone && server.address === flow.server && sentMs > lastReplyMs - ENDING_MS),
+  );
+  if (losses.length < LEAST.queries) return null;
+  const sockets = new Set(
+    losses.map(({ client, server }) => `${client.address} ${client.port} ${server.address}`),
+  );
+  claims.take(losses);
+  const own = losses.filter(
+    ({ client }) => client.address === flow.client && client.port === flow.port,
+  );
+  return {
+    flow,
+    losses: [...own, ...losses.filter((loss) => !own.includes(loss))],
+    others: sockets.size - 1,
+    elsewhere: isDone ? openedElsewhere(observed, flow) : 0,
+  };
+}
+
+/** Whether what the socket asks for is answered to nobody: then it is not the socket. */
+function isNameOrType(observed: Observations, flow: FlowView): boolean {
+  const losses = observed.losses.filter(
+    ({ client, server }) =>
+      client.address === flow.client && client.port === flow.port && server.address === flow.server,
+  );
+  const names = new Map(losses.map((loss) => [`${loss.type} ${loss.name}`, loss]));
+  const never = [...names.values()].filter(({ name, type }) => {
+    const view = observed.names.get(name, type);
+    return view !== undefined && view.outcomes.lost === view.outcomes.asked;
+  });
+  // Another socket asks for something that is answered, or the names are many.
+  return names.size < LEAST.queries && never.length === names.size && !othersDiffer(observed, flow);
+}
+
+/** Whether the client’s other sockets are answered, and ask for the same. */
+function othersDiffer(observed: Observations, flow: FlowView): boolean {
+  return observed.flows.list.some(
+    (other) =>
+      other.client === flow.client &&
+      other.port !== flow.port &&
+      other.lastAnsweredMs > flow.silentSinceMs,
+  );
+}
+
+function missing(observed: Observations): ReturnType<Rule['check']> {
+  if (observed.flows.list.some(({ unanswered }) => unanswered >= LEAST.queries))
+    return excluded('sockets that got no reply are not alone with that, or it is known why');
+  const reused = observed.flows.list.some(({ asked }) => asked > 4);
+  return reused
+    ? excluded('every socket that goes on asking is answered')
+    : unknown('no client keeps one socket for many queries');
+}

@@ -1,0 +1,229 @@
+/**
+ * Servers that stood still and went on: nothing for seconds, and then at once the replies to all
+ * that had waited.
+ */
+import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import type { Standstill } from '../observe/standstills.ts';
+import { explainWaiting } from './consequences.ts';
+import { clock, listed, took, type Claims, type Finding } from './finding.ts';
+import { isLinkLocal } from './node-cache-dark.ts';
+import { upstreams, waitsForOthers } from './losses.ts';
+
+/** Shorter ones are not felt much, milliseconds. */
+const LEAST_MS = 1500;
+/**
+ * But when it comes again so often; each time so many wait, some for names of the cluster, and
+ * hardly anybody is answered meanwhile.
+ */
+const AGAIN = { times: 3, waited: 6, own: 2 };
+/** What was under way when it stopped is answered meanwhile: one for so many that wait. */
+const UNDER_WAY = 10;
+/**
+ * So many queries wait, from so many sockets, for so many names; and of these, names of the
+ * cluster.
+ */
+const WAITED = { queries: 6, sockets: 3, names: 2, own: 2 };
+/**
+ * Without names of the cluster, so many names, and clients, have nothing in common but the server.
+ */
+const ALL = { queries: 10, names: 3, clients: 3 };
+/** Otherwise half of its replies come sooner, milliseconds. */
+const QUICK_MS = 400;
+/** What is lost or late with it was sent so long before or after, milliseconds. */
+const AROUND_MS = 100;
+
+/** What shows that it is the server that stands still, and not somebody it asks. */
+type Proof = 'memory' | 'upstream' | 'everybody' | 'one of several';
+
+interface Still {
+  readonly view: ServerView;
+  readonly windows: readonly Standstill[];
+  readonly proof: Proof;
+}
+
+/** The server that stood still, be it several times; null: none did. */
+export function standstill(observed: Observations, claims: Claims): Finding | null {
+  const behind = upstreams(observed);
+  const views = [...observed.backends.list, ...observed.servers.list];
+  const all = views.flatMap((view) => {
+    const found = claims.late.has(view.address) ? null : stillOf(view, observed, behind);
+    return found === null ? [] : [found];
+  });
+  // Who waits for another one is late with it.
+  const causes = all.filter((each) => !all.some((other) => asks(each, other, observed)));
+  const [cause] = causes.toSorted((one, other) => rank(one) - rank(other));
+  if (cause === undefined) return null;
+  const { view, windows } = cause;
+  const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
+    windows.some(({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs < toMs);
+  const losses = claims.openTo(view.address).filter(isIn);
+  claims.take(losses);
+  for (const each of all)
+    if (each.windows.some((one) => overlaps(one, windows))) claims.late.add(each.view.address);
+  claims.silences.push(...windows);
+  explainWaiting(
+    observed,
+    claims,
+    windows.map(({ fromMs, toMs }) => ({ server: view.address, fromMs, toMs })),
+  );
+  const affected = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => each.server.address === view.address && isIn(each)),
+  );
+  return findingOf(cause, losses.length, [
+    ...losses,
+    ...affected.filter((each) => !losses.includes(each)),
+  ]);
+}
+
+function findingOf(
+  { view, windows, proof }: Still,
+  lost: number,
+  exchanges: Finding['exchanges'],
+): Finding {
+  const { address } = view;
+  const [first] = windows;
+  const { queries, own, sockets, names } = sumOf(windows);
+  const few = windows.some(({ meanwhile }) => meanwhile > 0);
+  const some = few ? 'gave hardly a reply' : 'gave not one reply';
+  const what = proof === 'one of several' ? 'left some queries without a reply' : some;
+  const times = windows.map(
+    ({ fromMs, toMs, waited }) =>
+      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
+  );
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: proof === 'one of several' ? 0.75 : 0.88,
+    seen: [
+      windows.length === 1
+        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
+        : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
+      ...(own > 0
+        ? [
+            `${own} of these were for names of the cluster, which the DNS has in memory and asks nobody for.`,
+          ]
+        : []),
+      ...(proof === 'one of several'
+        ? ['Others are answered meanwhile: it is one of several servers behind this address.']
+        : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
+      ...(lost > 0 ? [`${lost} queries were given up before it went on.`] : []),
+    ],
+    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node or virtual machine was frozen, out of memory or paged, or it was replaced by another one.',
+    fix: [
+      proof === 'upstream'
+        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is asked.'
+        : 'See what happened to the server at these times: restarts, memory and CPU limits of its pod, and the load of its node.',
+      ...(proof === 'upstream' ? [] : ['More than one replica, spread over nodes.']),
+    ],
+    prove:
+      proof === 'upstream'
+        ? `ndots query example.com @${address} from the node of the DNS pods, again and again; the metrics and the log of that server around ${clock(first!.fromMs)} UTC`
+        : `kubectl -n kube-system get events,pods around ${clock(first!.fromMs)} UTC; container_cpu_cfs_throttled_periods_total`,
+    disproved: 'the server’s own metrics count replies in that time (coredns_dns_responses_total)',
+    exchanges,
+  };
+}
+
+function stillOf(
+  view: ServerView,
+  observed: Observations,
+  behind: ReadonlySet<string>,
+): Still | null {
+  const long = felt(view.standstills.list);
+  const own = isOfMemory(long);
+  // Whose replies are late at all times, and not for names of the cluster, is slow.
+  if (!own && behind.has(view.address) && view.quantile(0.5) > QUICK_MS) return null;
+  // Without names of the cluster a few that wait for as long are chance.
+  const whole = long.filter(
+    (each) => isWhole(each) && (own || !behind.has(view.address) || each.waited >= WAITED.queries),
+  );
+  const proof = proofOf(view, whole, behind);
+  const waits = ({ fromMs, toMs }: Standstill): boolean =>
+    waitsForOthers(observed, view.address, fromMs, toMs);
+  if (proof !== null && proof !== 'memory' && whole.some(waits)) return null;
+  if (proof !== null) return { view, windows: whole, proof };
+  // What some have in memory takes others as long.
+  return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
+}
+
+/** Those that are long, or come again and again. */
+function felt(all: readonly Standstill[]): readonly Standstill[] {
+  const long = all.filter(({ fromMs, toMs }) => toMs - fromMs >= LEAST_MS);
+  const short = all.filter(
+    (each) => each.waited >= AGAIN.waited && each.own >= AGAIN.own && isWhole(each),
+  );
+  return long.length === 0 && short.length >= AGAIN.times ? short : long;
+}
+
+/** Whether nobody else was answered meanwhile. */
+function isWhole({ meanwhile, waited, own }: Standstill): boolean {
+  return meanwhile === 0 || (own > 0 && UNDER_WAY * meanwhile <= waited);
+}
+
+function proofOf(
+  { address }: ServerView,
+  windows: readonly Standstill[],
+  behind: ReadonlySet<string>,
+): Proof | null {
+  if (!hasWaited(windows)) return null;
+  if (isOfMemory(windows)) return 'memory';
+  const { queries, names, sockets } = sumOf(windows);
+  if (names < ALL.names) return null;
+  if (behind.has(address)) return 'upstream';
+  const clients = new Set([...sockets].map((socket) => socket.slice(0, socket.indexOf(' '))));
+  return queries >= ALL.queries && clients.size >= ALL.clients ? 'everybody' : null;
+}
+
+function hasWaited(windows: readonly Standstill[]): boolean {
+  const { queries, sockets, names } = sumOf(windows);
+  return queries >= WAITED.queries && sockets.size >= WAITED.sockets && names >= WAITED.names;
+}
+
+function isOfMemory(windows: readonly Standstill[]): boolean {
+  return sumOf(windows).own >= WAITED.own;
+}
+
+function sumOf(windows: readonly Standstill[]): {
+  readonly queries: number;
+  /** Of these, those for names of the cluster. */
+  readonly own: number;
+  readonly sockets: ReadonlySet<string>;
+  readonly names: number;
+} {
+  return {
+    queries: windows.reduce((sum, { waited }) => sum + waited, 0),
+    own: windows.reduce((sum, { own }) => sum + own, 0),
+    sockets: new Set(windows.flatMap(({ sockets }) => [...sockets])),
+    names: new Set(windows.flatMap(({ names }) => [...names])).size,
+  };
+}
+
+/**
+ * Whether the one, or a server behind its address, asks the other, which stands still at the same
+ * time.
+ */
+function asks(one: Still, other: Still, { backends }: Observations): boolean {
+  if (one === other || !one.windows.some((each) => overlaps(each, other.windows))) return false;
+  const { clients } = other.view;
+  return (
+    clients.has(one.view.address) ||
+    backends.list.some(
+      (view) =>
+        clients.has(view.address) &&
+        [...view.clients].some((client) => one.view.clients.has(client)),
+    )
+  );
+}
+
+function overlaps({ fromMs, toMs }: Standstill, windows: readonly Standstill[]): boolean {
+  return windows.some((each) => each.fromMs < toMs && each.toMs > fromMs);
+}
+
+/** Upstream first, and the address that pods are given behind what is behind it. */
+function rank({ view, proof }: Still): number {
+  if (proof === 'upstream') return 0;
+  if (proof === 'one of several') return 3;
+  return isLinkLocal(view.address) ? 2 : 1;
+}

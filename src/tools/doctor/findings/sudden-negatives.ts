@@ -1,0 +1,125 @@
+/** Zones that are empty all at once. */
+import type { NameView } from '../observe/name-view.ts';
+import { clock, excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+
+/** So many names, each of a type, are a zone and not one name. */
+const LEAST = 4;
+const NAMES = 3;
+/** So much of a name’s negative answers are of one time. */
+const MOST = 0.7;
+const TOGETHER_MS = 60_000;
+/**
+ * What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are.
+ */
+const AWAY_MS = 1500;
+const BACK = 0.5;
+/**
+ * If more than so many names, for each that goes with the others, come and go at times of their
+ * own, they do so by turns.
+ */
+const OTHERWISE = 0.5;
+/** So often a server is asked for them, of which it is said that it has them all, or none. */
+const ASKED_LEAST = 2;
+
+/** Names that were found are all gone within a minute, for good or for a while. */
+export const suddenNegatives: Rule = {
+  code: 'ND4006',
+  title: 'Names that existed are gone, many at once: the zone upstream is empty or broken',
+  name: 'a zone that was emptied',
+  check(observed, claims) {
+    const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
+    if (known.length < LEAST) return unknown('too few names were found in the first place');
+    const gone = known.flatMap((view) => {
+      const { absence, outcomes } = view;
+      if (absence === null || absence.count < 2) return [];
+      // Where servers differ, or caches have it by turns, there is one short time after the other.
+      const negative = outcomes.nxdomain + outcomes.nodata;
+      return absence.count >= MOST * negative ? [{ ...absence, view }] : [];
+    });
+    if (gone.length < LEAST)
+      return excluded(
+        `of ${known.length} names and types that were found ${gone.length} were missing later`,
+      );
+    const middle = median(gone.map(({ fromMs }) => fromMs));
+    const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < TOGETHER_MS);
+    if (together.length < LEAST || new Set(together.map(({ view }) => view.name)).size < NAMES)
+      return excluded('names do not go at once');
+    const back = together.filter(({ view, toMs }) => view.lastFoundMs > toMs);
+    const isBack = back.length >= BACK * together.length;
+    if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < AWAY_MS)
+      return excluded('names that were found are found later, too');
+    const fromMs = together.reduce((least, each) => Math.min(least, each.fromMs), Infinity);
+    const toMs = together.reduce((most, each) => Math.max(most, each.toMs), 0);
+    const views = new Set(together.map(({ view }) => view));
+    const otherwise = known.filter(
+      (view) => !views.has(view) && goesByItself(view, fromMs, isBack ? toMs : Infinity),
+    );
+    if (otherwise.length > OTHERWISE * views.size)
+      return excluded('names come and go several times, each by itself');
+    if (isOfServers(views))
+      return excluded('it goes by the server: some have these names all along');
+    for (const { name } of views) claims.names.add(name);
+    const names = [...new Set(together.map(({ view }) => view.name))];
+    const keys = new Set(names);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          isBack
+            ? `${names.length} names were answered until about ${clock(fromMs)}, did not exist until about ${clock(toMs)}, and are there again: ${listed(names)}`
+            : `${names.length} names were answered until about ${clock(fromMs)} and do not exist from then on: ${listed(names)}`,
+        ),
+      ],
+      why: 'The answers are quick and look right, but they are wrong: who is responsible for these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients believe it, and cache it.',
+      fix: [
+        'Tell the owner of the zone; go back to its last good version.',
+        'Until then: hosts or a template with the last known addresses for what cannot wait.',
+        'serve_stale with a policy that prefers old answers, once it is there: cache { serve_stale }',
+      ],
+      prove: `ndots query ${names[0]} at a public resolver, and at the zone’s own servers`,
+      disproved: 'the names were taken away on purpose',
+      exchanges: observed.affected.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name }) => keys.has(name)),
+      ),
+    };
+  },
+};
+
+/** Whether a name is gone, or there again, at other times than between these. */
+function goesByItself(view: NameView, fromMs: number, toMs: number): boolean {
+  const { absence, departures, outcomes, lastFoundMs } = view;
+  if (absence === null) return false;
+  if (departures > 1 || outcomes.nxdomain + outcomes.nodata > absence.count) return true;
+  return (
+    absence.toMs < fromMs ||
+    absence.fromMs > toMs ||
+    (toMs === Infinity && lastFoundMs > absence.toMs)
+  );
+}
+
+/**
+ * Whether servers that have these names never deny one, and those that deny them never have one: a
+ * zone that was emptied was there before.
+ */
+function isOfServers(views: ReadonlySet<NameView>): boolean {
+  const servers = new Map<string, { found: number; denied: number }>();
+  for (const view of views)
+    for (const [server, { found, nodata, nxdomain }] of view.servers) {
+      const counts = servers.get(server) ?? { found: 0, denied: 0 };
+      servers.set(server, counts);
+      counts.found += found;
+      counts.denied += nodata + nxdomain;
+    }
+  const all = [...servers.values()];
+  return (
+    all.some(({ found, denied }) => found >= ASKED_LEAST && denied === 0) &&
+    all.some(({ found, denied }) => denied >= ASKED_LEAST && found === 0)
+  );
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[values.length >> 1]!;
+}

@@ -1,0 +1,307 @@
+/**
+ * Truncated replies, whose whole TCP would bring: connections that do not get through, and clients
+ * that open none.
+ */
+import type { ClientView, Observations } from '../observe/observations.ts';
+import type { ConnectionPair } from '../observe/server-connections.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { answeredBetween } from './losses.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  unknown,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
+
+/**
+ * A pair of client and server fails if so large a part of its connections does, and all of them
+ * matter if they are so large a part of all.
+ */
+const PAIR_FAILS = 0.5;
+const MATTERS = 0.02;
+/** What fails to, or from, one host by itself. */
+const FAILED_MIN = 3;
+/**
+ * Who opens fewer connections for each truncated reply does not ask again by TCP; one connection
+ * takes both families.
+ */
+const ASKS_AGAIN = 0.1;
+const SURE = 0.75;
+/**
+ * A forwarder gives up after some seconds; while it waits for TCP alone, (nearly) all fails that it
+ * is asked; milliseconds.
+ */
+const WAITS_MS = { before: 6000, after: 20_000 };
+const MOSTLY = 0.8;
+
+const code = 'ND3011';
+const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
+
+/**
+ * A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get
+ * through, or is not asked.
+ */
+export const tcpBlocked: Rule = {
+  code,
+  title,
+  name: 'DNS over TCP that is blocked',
+  check(observed, claims) {
+    const { truncated } = observed;
+    const blocked = blockedPairs(observed);
+    const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
+    if (truncated.length === 0 && silent < FAILED_MIN && !isTcpAlone(observed))
+      return unknown('no answer was too large for UDP');
+    if (blocked.length > 0) {
+      const keys = new Set(
+        truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
+      );
+      const waiting = truncated.length > 0 ? [] : waitingForTcp(observed, blocked);
+      // That these fail, and late, is no news.
+      for (const { name, server } of waiting) {
+        claims.names.add(name);
+        claims.late.add(server.address);
+      }
+      claims.take(waiting);
+      claims.take(
+        claims.open.filter(
+          ({ client, server, name, protocol }) =>
+            protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
+        ),
+      );
+      return blockedBy(observed, blocked, waiting);
+    }
+    const deaf = observed.clients.list.flatMap((client) => {
+      const own = truncated.filter((each) => each.client.address === client.address);
+      const asked = observed.connections.of(client.address) + client.byTcp;
+      return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
+    });
+    const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
+    const unanswered = overTcp.length;
+    const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
+    if (unanswered >= FAILED_MIN && unanswered === asked && observed.missingSegments === 0) {
+      claims.take(overTcp);
+      return notServed(observed, overTcp);
+    }
+    if (deaf.length === 0 && unanswered > 0)
+      return unknown(`${acceptedText(observed)}, and ${unanswered} queries over TCP got no reply`);
+    if (deaf.length === 0)
+      return excluded(
+        `${truncated.length} truncated answers, and TCP was answered: ${acceptedText(observed)}`,
+      );
+    const hasTcp = observed.connections.any || observed.clients.list.some(({ byTcp }) => byTcp > 0);
+    // Some resolvers always ask again: if these do not, it is the capture that has no TCP.
+    const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
+    if (odd.length === 0)
+      return unknown(
+        'answers were truncated, and the capture has UDP only (capture port 53, tcp too)',
+      );
+    return neverAsked(observed, odd, hasTcp);
+  },
+};
+
+/** Whether queries over TCP are lost, while the server answers over UDP. */
+function isTcpAlone({ losses, flows }: Observations): boolean {
+  const lost = losses.filter(({ protocol }) => protocol === 'tcp');
+  return (
+    lost.length >= FAILED_MIN &&
+    lost.some(({ server }) => flows.to(server.address).some((flow) => flow.asked > flow.lost))
+  );
+}
+
+/** Clients and servers between which connections are not accepted. */
+function blockedPairs(observed: Observations): readonly ConnectionPair[] {
+  const { connections, lastMs, servers, backends, flows } = observed;
+  const pairs = connections.at(lastMs);
+  const failing = pairs.filter((pair) => {
+    const { server, failedFromMs } = pair;
+    if (failed(pair) === 0 || failed(pair) < PAIR_FAILS * (failed(pair) + meanwhile(pair)))
+      return false;
+    // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache
+    // of the node does with force_tcp, nothing says so.)
+    const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
+    const isAskedByUdp =
+      backends.get(server) !== undefined ||
+      flows.to(server).some(({ lastMs: askedMs }) => askedMs >= failedFromMs);
+    return !isKnown || !isAskedByUdp || answeredBetween(observed, server, failedFromMs, Infinity);
+  });
+  // A pair that fails once may be chance; of a server or a client that gets nothing through it is
+  // none.
+  const of = (name: string): number =>
+    failing
+      .filter(({ client, server }) => client === name || server === name)
+      .reduce((sum, pair) => sum + failed(pair), 0);
+  const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
+  const bad = failing.reduce((sum, pair) => sum + failed(pair), 0);
+  if (bad >= MATTERS * all) return failing;
+  return failing.filter(
+    ({ client, server }) => of(client) >= FAILED_MIN || of(server) >= FAILED_MIN,
+  );
+}
+
+/** Connections that were accepted in the time in which others were not. */
+function meanwhile({ acceptedMs, failedFromMs, failedToMs }: ConnectionPair): number {
+  return acceptedMs.filter((ms) => ms > failedFromMs && ms < failedToMs).length;
+}
+
+function failed({ refused, silent, late }: ConnectionPair): number {
+  return refused + silent + late;
+}
+
+/**
+ * What clients are not answered, or with an error, while a forwarder that asks by TCP alone tries
+ * in vain.
+ */
+function waitingForTcp(
+  { affected, names }: Observations,
+  blocked: readonly ConnectionPair[],
+): readonly SeenExchange[] {
+  const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
+  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
+  const within = affected.flatMap(({ exchanges }) =>
+    exchanges.filter(
+      ({ sentMs }) => sentMs >= fromMs - WAITS_MS.before && sentMs <= toMs + WAITS_MS.after,
+    ),
+  );
+  const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
+  const failed = within.filter(fails);
+  if (failed.length >= MOSTLY * within.length) return failed;
+  // What it was asked before it has in memory.
+  const asked = within.filter(({ name, type }) => {
+    const view = names.get(name, type);
+    return view === undefined || Math.min(view.firstFoundMs, view.firstNegativeMs) >= fromMs;
+  });
+  const inVain = asked.filter(fails).length;
+  return inVain >= FAILED_MIN && inVain >= MOSTLY * asked.length ? failed : [];
+}
+
+function blockedBy(
+  { truncated }: Observations,
+  blocked: readonly ConnectionPair[],
+  waiting: readonly SeenExchange[],
+): Verdict {
+  const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
+  const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
+  const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
+  const late = blocked.reduce((sum, pair) => sum + pair.late, 0);
+  const later = blocked.some(({ accepted, late }) => accepted + late > 0);
+  const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
+  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
+  const when = later ? ` from ${clock(fromMs)} to ${clock(toMs)}` : '';
+  const clients = new Set(blocked.map(({ client }) => client));
+  const hit = truncated.filter(({ client }) => clients.has(client.address));
+  const exchanges = waiting.length > 0 ? waiting : hit.length > 0 ? hit : truncated;
+  const servers = [...new Set(blocked.map(({ server }) => server))];
+  return {
+    code,
+    title: truncated.length === 0 ? 'DNS over TCP does not get through' : title,
+    severity: 'critical',
+    confidence: 0.95,
+    seen: [
+      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
+      ...(waiting.length === 0
+        ? []
+        : [`Meanwhile ${waiting.length} queries of clients got an error or no reply.`]),
+    ],
+    why:
+      truncated.length === 0
+        ? 'A forwarder that asks by TCP (force_tcp, as NodeLocal DNSCache is set up to) opens connections, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. What it has no answer for it answers with SERVFAIL, or not at all.'
+        : 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
+    fix: [
+      `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
+      truncated.length === 0
+        ? 'Until then: prefer_udp in the forward of the cache, in the place of force_tcp.'
+        : 'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+    ],
+    prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
+    disproved: 'that query is answered from the client’s network',
+    exchanges,
+    ...(exchanges.length === 0 && { affected: [...clients] }),
+  };
+}
+
+/** Connections are accepted, and not one of the queries over them is answered. */
+function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Verdict {
+  const servers = [...new Set(losses.map(({ server }) => server.address))];
+  return {
+    code,
+    title: 'Large answers cannot be fetched: TCP is accepted, and nothing is answered over it',
+    severity: 'critical',
+    confidence: 0.75,
+    seen: [
+      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, and not one segment of an answer came.`,
+    ],
+    why: 'Somebody takes the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has nobody behind it for TCP. If all of these answers are just as large as a packet, a link on the way for which they are too big looks the same (ND3012).',
+    fix: [
+      `Ask the server itself, without what stands before it: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
+      'See how many connections it holds, and how many it may (ss -tn state established sport = :53 on its host; max-tcp-connections and the like in its configuration).',
+    ],
+    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not come either`,
+    disproved: 'short answers come over TCP: then large packets get lost on the way (ND3012)',
+    exchanges: losses,
+  };
+}
+
+interface Deaf {
+  readonly client: ClientView;
+  readonly own: readonly SeenExchange[];
+}
+
+function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: boolean): Verdict {
+  const exchanges = deaf.flatMap(({ own }) => own);
+  // Old musl takes the records that have come: then nothing fails.
+  const fails = deaf.some(
+    ({ client, own }) =>
+      kindOf(client) === 'evdns' ||
+      (own.length > 1 &&
+        own.every(({ answers }) => answers === 0) &&
+        (hasTcp || kindOf(client) === 'musl')),
+  );
+  return {
+    code,
+    title: 'Large answers are not fetched: a client does not ask by TCP for what is truncated',
+    severity: fails ? 'critical' : 'warning',
+    confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
+    seen: [
+      tooLarge(truncated),
+      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never asked again by TCP${hasTcp ? ', while others did' : '; the capture has no TCP at all'}.`,
+    ],
+    why: 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: evdns (PgBouncer, Tor …) fails, musl before 1.2.4 (Alpine before 3.18) and busybox use what has come.',
+    fix: [
+      'A newer base image (musl 1.2.4, Alpine 3.18); PgBouncer built with c-ares.',
+      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+    ],
+    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, and the program fails all the same`,
+    disproved: hasTcp
+      ? 'the program has its own connection to the server that began before the capture'
+      : 'the capture was taken with a filter for UDP only',
+    exchanges,
+  };
+}
+
+function tooLarge(truncated: readonly SeenExchange[]): string {
+  const names = [...new Set(truncated.map(({ name }) => name))];
+  return sentence(`${truncated.length} answers were too large for UDP (TC): ${listed(names)}`);
+}
+
+function kindOf({ recognition }: ClientView): string {
+  const best = recognition.best;
+  return best !== null && best.either >= SURE ? best.kind : '';
+}
+
+/** glibc, Go and c-ares ask by TCP for whatever is truncated. */
+function alwaysAsks(client: ClientView): boolean {
+  return ['glibc', 'go', 'c-ares'].includes(kindOf(client));
+}
+
+function acceptedText({ connections, lastMs }: Observations): string {
+  const pairs = connections.at(lastMs);
+  const accepted = pairs.reduce((sum, pair) => sum + pair.accepted, 0);
+  return `${share(accepted, accepted + pairs.reduce((sum, pair) => sum + failed(pair), 0))} connections were accepted at once`;
+}

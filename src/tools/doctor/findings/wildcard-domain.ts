@@ -1,0 +1,52 @@
+import { TYPE } from '../../../server/wire/iana.ts';
+import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+
+/** Below a search domain every name exists, with the same address. */
+export const wildcardDomain: Rule = {
+  code: 'ND2004',
+  title: 'A wildcard in a search domain answers for names of others',
+  name: 'a wildcard in a search domain',
+  check(observed) {
+    const domains = [...observed.domains.all].filter(
+      (domain) => !observed.domains.isOfCluster(domain),
+    );
+    if (domains.length === 0) return unknown('no search domain besides the cluster’s was seen');
+    for (const domain of domains) {
+      const found = observed.names.list.filter(
+        ({ name, type, outcomes }) =>
+          type === TYPE.A && outcomes.found > 0 && isBelow(name, domain),
+      );
+      const byAddress = Map.groupBy(found, ({ addresses }) => [...addresses].toSorted().join(' '));
+      for (const [addresses, names] of byAddress) {
+        // Names of different owners: what stands in front is itself a name with a dot.
+        const foreign = names.filter(({ name }) => name.slice(0, -domain.length - 1).includes('.'));
+        if (addresses === '' || foreign.length < 2) continue;
+        const keys = new Set(foreign.map(({ name }) => name));
+        return {
+          code: this.code,
+          title: this.title,
+          severity: 'critical',
+          confidence: foreign.length >= 3 ? 0.93 : 0.8,
+          seen: [
+            sentence(
+              `${foreign.length} unrelated names got the same address ${addresses}: ${listed([...keys])}`,
+            ),
+            `All of them were made by the search domain ${domain}; the names as they were written were not asked for.`,
+          ],
+          why: `Somebody has a wildcard record *.${domain}, and ${domain} is in the search path of the pods. A name of outside with few dots is tried with that domain first, and there it exists: programs connect to the wrong host, and see wrong certificates.`,
+          fix: [
+            `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+            'A dot at the end of names of outside, or ndots:1.',
+          ],
+          prove: `ndots query some-random-word.${domain}: it has an address`,
+          disproved: 'random words below that domain are NXDOMAIN',
+          exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
+            ({ exchanges }) => exchanges.filter(({ name }) => keys.has(name)),
+          ),
+        };
+      }
+    }
+    return excluded('names below the search domains differ');
+  },
+};

@@ -1,0 +1,127 @@
+/** Names whose A is found, and whose AAAA is an error. */
+import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
+import type { Observations } from '../observe/observations.ts';
+import { wrong } from '../observe/outcomes.ts';
+import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
+import { pairsText } from './losses.ts';
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+
+/** So many of the errors of a name come in one row, and no fewer, where it is not always so. */
+const IN_ROW = 0.9;
+const LEAST = 3;
+/** So many failures of A for one of AAAA. */
+const FOR_A = 0.5;
+
+/**
+ * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
+ * fails.
+ */
+export const wrongAaaa: Rule = {
+  code: 'ND8002',
+  title: 'AAAA is answered with an error for names that exist',
+  name: 'AAAA answered with an error',
+  check(observed, claims) {
+    const bads = observed.names.list.flatMap((aaaa) => {
+      if (aaaa.type !== TYPE.AAAA || claims.names.has(aaaa.name)) return [];
+      const { nxdomain, servfail, refused, error, asked, lost } = aaaa.outcomes;
+      const a = observed.names.get(aaaa.name, TYPE.A)?.outcomes;
+      const bad = nxdomain + servfail + refused + error;
+      // Always so, and A always found: what goes to and fro is two servers that differ.
+      if (a === undefined || a.found === 0) return [];
+      if (a.nxdomain + a.servfail + a.refused + a.error > 0) return [];
+      // From some moment on, or up to one, will do.
+      const inRow = aaaa.denial?.count ?? 0;
+      if (bad === 0 || inRow < (bad < asked - lost ? IN_ROW * bad : bad)) return [];
+      if (bad < asked - lost && inRow < LEAST) return [];
+      return [
+        {
+          name: aaaa.name,
+          rcode:
+            nxdomain > 0
+              ? 'NXDOMAIN'
+              : servfail > 0
+                ? 'SERVFAIL'
+                : refused > 0
+                  ? 'REFUSED'
+                  : rcodesOf(observed, aaaa.name),
+          bad,
+        },
+      ];
+    });
+    const both = observed.names.list.some(
+      ({ type, name, outcomes }) =>
+        type === TYPE.AAAA &&
+        outcomes.asked > 0 &&
+        (observed.names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0,
+    );
+    if (!both) return unknown('no name was found for which AAAA was asked, too');
+    const bad = bads.reduce((sum, each) => sum + each.bad, 0);
+    if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
+    if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
+      return excluded('A fails as well meanwhile');
+    const rcode = bads[0]!.rcode;
+    const names = bads.map(({ name }) => name);
+    const keys = new Set(names);
+    // That these fail is no news.
+    for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
+      seen: [`${listed(names)}: A has an address, AAAA is ${rcode} (${bad} times).`],
+      why:
+        rcode === 'NXDOMAIN'
+          ? 'NXDOMAIN says that the name does not exist at all, for any type. Somebody answers AAAA so on purpose, in order to do without IPv6 (template … rcode NXDOMAIN). musl (Alpine) takes it at its word and throws the IPv4 address away; caches may do so too.'
+          : 'AAAA fails where it should be answered with "no such record": old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address; others ask again and lose time.',
+      fix: [
+        'Answer AAAA with NOERROR, no record, and an SOA in the authority section: template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }',
+        'Or leave AAAA alone: NODATA from upstream is as quick.',
+      ],
+      prove: `ndots query ${names[0]} AAAA`,
+      disproved:
+        'the answer comes from outside of the cluster like that: then its owner has to mend it',
+      hits: bad,
+      exchanges: observed.affected.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
+      ),
+    };
+  },
+};
+
+/**
+ * Whether A of other names fails about as often in the time in which AAAA of these does: then it
+ * does not go by the type.
+ */
+function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
+  const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
+  const { fromMs, toMs } = sentSpan(own);
+  // A limit that was reached, or a rule, refuses at any time.
+  const isRefused = own.every(({ rcode }) => rcode === RCODE.REFUSED);
+  const ofA = failed.filter(
+    ({ name, type, sentMs, rcode }) =>
+      type === TYPE.A &&
+      ((isRefused && rcode === RCODE.REFUSED) || (sentMs >= fromMs && sentMs <= toMs)) &&
+      !claims.names.has(name),
+  );
+  return own.length > 0 && ofA.length >= FOR_A * own.length;
+}
+
+/** The errors that AAAA of a name is answered with. */
+function rcodesOf({ failed }: Observations, name: string): string {
+  const theirs = failed.filter((each) => each.type === TYPE.AAAA && each.name === name);
+  return [...new Set(theirs.map(({ rcode }) => rcodeName(rcode)))].join(' or ') || 'an error';
+}
+
+/**
+ * Names of which AAAA fails and A does not, be it that there is none: where somebody answers AAAA
+ * with errors, of these as well.
+ */
+function failingAlike({ names }: Observations): readonly string[] {
+  return names.list.flatMap(({ name, type, outcomes }) => {
+    const a = names.get(name, TYPE.A)?.outcomes;
+    return type === TYPE.AAAA && wrong(outcomes) > 0 && a !== undefined && wrong(a) === 0
+      ? name
+      : [];
+  });
+}

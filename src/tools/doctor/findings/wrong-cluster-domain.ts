@@ -1,0 +1,135 @@
+/** Search paths of a cluster domain that does not exist, as of one node’s kubelet. */
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import type { Observations } from '../observe/observations.ts';
+import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { isServer } from './losses.ts';
+
+const SERVICES = 'svc.';
+/** The default of kubelet and CoreDNS. */
+const DEFAULT_DOMAIN = 'cluster.local.';
+/** Fewer denials below a domain are chance. */
+const DENIED_LEAST = 8;
+/** So many lookups of so many names fail to their end, where no other domain is seen to work. */
+const LOOKUPS_LEAST = 4;
+const NAMES_LEAST = 2;
+/** More labels than a short name of a service has, and how a longer one ends. */
+const LABELS_MAX = 2;
+const LONGER = /^[^.]+\.[^.]+\.svc$/;
+
+/** A search domain in which nothing was ever found, while another one works. */
+export const wrongClusterDomain: Rule = {
+  code: 'ND2010',
+  title: 'Some pods search a cluster domain in which no name exists (kubelet’s clusterDomain)',
+  name: 'a wrong cluster domain',
+  check(observed, claims) {
+    const domains = [...observed.domains.all].flatMap((domain) =>
+      domain.startsWith(SERVICES) ? domain.slice(SERVICES.length) : [],
+    );
+    if (domains.length === 0) return unknown('no search path of a pod was seen');
+    const sums = new Map(
+      [...new Set([...domains, DEFAULT_DOMAIN])].map((domain) => [domain, below(domain, observed)]),
+    );
+    const working = [...sums].flatMap(([domain, { found, nodata }]) =>
+      found + nodata > 0 ? domain : [],
+    );
+    for (const domain of domains) {
+      const sum = sums.get(domain)!;
+      if (sum.found + sum.nodata > 0 || sum.nxdomain < DENIED_LEAST) continue;
+      const failed = failedIn(domain, working, observed).filter(
+        ({ client }) => !isServer(observed, client),
+      );
+      const names = [...new Set(failed.map(({ name }) => name))];
+      if (working.length === 0 && !isAlone(domain, failed, names, observed)) continue;
+      if (failed.length === 0) continue;
+      const clients = [...new Set(failed.map(({ client }) => client))];
+      for (const { name } of observed.names.list) if (isBelow(name, domain)) claims.names.add(name);
+      for (const name of names) claims.names.add(name.endsWith('.') ? name : `${name}.`);
+      const [right = 'the domain that the DNS server has'] = working;
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: working.length > 0 ? 0.95 : 0.85,
+        seen: [
+          sentence(
+            `Below ${domain} nothing was found: ${share(sum.nxdomain, sum.asked)} queries were NXDOMAIN${working.length > 0 ? `; below ${listed(working)} names are found` : ''}`,
+          ),
+          sentence(
+            `${failed.length} lookups of ${listed(names.map(shortened))} went through ${listed(searchPathOf(domain, observed))} to their end without a result`,
+          ),
+          `Pods with this search path: ${listed(clients, 6)}.`,
+        ],
+        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the DNS of the cluster has no such zone, so no service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
+        fix: [
+          `Set clusterDomain of kubelet on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
+          `Or serve the domain, too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
+        ],
+        prove: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain, for the node of ${clients[0]!} and another one`,
+        disproved: 'a service is found below this domain',
+        exchanges: failed.flatMap(({ exchanges }) => exchanges),
+        affected: clients,
+      };
+    }
+    return excluded('names are found in the cluster domain of each search path');
+  },
+};
+
+/** What became of queries for names below a domain. */
+function below(domain: string, { names }: Observations): Outcomes {
+  const sum = noOutcomes();
+  for (const { name, outcomes } of names.list)
+    if (isBelow(name, domain)) addOutcomes(sum, outcomes);
+  return sum;
+}
+
+/** Lookups that ended without a result and tried this cluster domain, and none that works. */
+function failedIn(
+  domain: string,
+  working: readonly string[],
+  { affected }: Observations,
+): readonly SeenLookup[] {
+  return affected.filter(
+    ({ candidates, exchanges, name }) =>
+      candidates.some((each) => isBelow(each, domain)) &&
+      !candidates.some((each) => working.some((other) => isBelow(each, other))) &&
+      !exchanges.some(({ answers }) => answers > 0) &&
+      isShort(shortened(name)),
+  );
+}
+
+/**
+ * Whether a domain that nothing is compared with is wrong: short names fail to their end in it, and
+ * the server that denies them does not have it as the zone of a cluster.
+ */
+function isAlone(
+  domain: string,
+  failed: readonly SeenLookup[],
+  names: readonly string[],
+  { replyFaults }: Observations,
+): boolean {
+  if (failed.length < LOOKUPS_LEAST || names.length < NAMES_LEAST) return false;
+  const zones = replyFaults.zones.list.filter(({ name }) => isBelow(name, domain));
+  // CoreDNS and ndots name themselves so in the zone of a cluster.
+  if (zones.some(({ primary }) => primary === `ns.dns.${domain}`)) return false;
+  return (
+    domain !== DEFAULT_DOMAIN || zones.some(({ zone }) => zone !== domain && !isBelow(zone, domain))
+  );
+}
+
+/** The search domains that end in this one, the longest first. */
+function searchPathOf(domain: string, { domains }: Observations): readonly string[] {
+  return [...domains.all]
+    .filter((each) => each === domain || isBelow(each, domain))
+    .toSorted((one, other) => other.length - one.length);
+}
+
+/** Whether programs write names of services so: `db`, `db.shop`, `db.shop.svc`. */
+function isShort(name: string): boolean {
+  return name.split('.').length <= LABELS_MAX || LONGER.test(name);
+}
+
+function shortened(name: string): string {
+  return name.endsWith('.') ? name.slice(0, -1) : name;
+}

@@ -1,0 +1,81 @@
+/**
+ * Names that do not exist and that programs ask for by themselves: no step of a search path goes on
+ * from them.
+ */
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { isServiceConfig } from './service-config.ts';
+
+const CLIENTS_MAX = 2000;
+const PARENTS_MAX = 5000;
+const SAMPLES_MAX = 200;
+const NAMES_MAX = 16_000;
+
+/** Queries for names that do not exist, by who asks and by the domain that the names are in. */
+export class AbsentNames {
+  /**
+   * Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for
+   * besides is explained by itself.
+   */
+  queries: number = 0;
+  lookups: number = 0;
+  /** Queries of these lookups, those that the search path made included. */
+  walked: number = 0;
+  readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
+    new BoundedMap(CLIENTS_MAX);
+  /** As they were written. */
+  readonly names: Set<string> = new Set();
+  /** The first ones. */
+  readonly samples: SeenLookup[] = [];
+  readonly #kept = new CopiedBytes();
+  readonly #parents: BoundedMap<string, { readonly parent: string; queries: number }> =
+    new BoundedMap(PARENTS_MAX);
+
+  add(lookup: SeenLookup): void {
+    const { name: meant } = lookup;
+    // What the search path made is not what the program wants, be it the last name that was asked
+    // for.
+    const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
+    let queries = 0;
+    for (const { name, type, rcode } of lookup.exchanges) {
+      if (name !== last) continue;
+      // What exists for one type exists: that is a server's fault, and no program's.
+      if (rcode === RCODE.NOERROR) return;
+      // Names of addresses are made by nobody: most addresses have none.
+      if (rcode === RCODE.NXDOMAIN && type !== TYPE.PTR && !isServiceConfig(name, type)) queries++;
+    }
+    if (last === undefined || queries === 0) return;
+    this.queries += queries;
+    this.lookups++;
+    if (this.names.size < NAMES_MAX) this.names.add(last);
+    this.walked += lookup.exchanges.length;
+    const { client: address } = lookup;
+    const client = this.clients.at(address, () => ({ address, queries: 0 }));
+    if (client !== null) client.queries += queries;
+    const parent = last.slice(last.indexOf('.') + 1);
+    const below = this.#parents.at(parent, () => ({ parent, queries: 0 }));
+    if (below !== null) below.queries += queries;
+    if (this.samples.length >= SAMPLES_MAX) return;
+    for (const exchange of lookup.exchanges) this.#kept.keep(exchange);
+    this.samples.push(lookup);
+  }
+
+  /**
+   * The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in
+   * common.
+   */
+  domain(share: number): string {
+    const counts = new Map<string, number>();
+    for (const { parent, queries } of this.#parents.list)
+      for (let at = 0; at < parent.length; at = parent.indexOf('.', at) + 1) {
+        const domain = parent.slice(at);
+        counts.set(domain, (counts.get(domain) ?? 0) + queries);
+      }
+    let longest = '';
+    for (const [domain, queries] of counts)
+      if (queries >= share * this.queries && domain.length > longest.length) longest = domain;
+    return longest === '' ? '.' : longest;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Which addresses one name has, as each server answers it: who says what, from when to when, and
+ * how often the answers of one server alternate. The order of addresses does not count.
+ */
+import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
+import { printAddress } from '../../../server/base/ip.ts';
+import { FLAG, TYPE } from '../../../server/wire/iana.ts';
+import { Records } from '../../../server/wire/records.ts';
+import { SECTION } from '../../../server/wire/writer.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+
+/** Answers of one name that are told apart; a name with more changes all the time. */
+const SETS_MAX = 24;
+const ADDRESSES_MAX = 4;
+
+/** One set of addresses, as one server gave it. */
+export interface AnswerSet {
+  /** The address that was asked, and that of the server behind it, where the capture shows it. */
+  readonly asked: string;
+  readonly server: string;
+  readonly hash: number;
+  /** The number of addresses, and the first ones. */
+  readonly size: number;
+  readonly addresses: readonly string[];
+  /** Whether a CNAME record leads to them: they may be of an external name. */
+  isAlias: boolean;
+  count: number;
+  firstMs: number;
+  lastMs: number;
+  /** The greatest TTL, seconds. */
+  ttl: number;
+  /** How often its TTL went up again: the server took the addresses from elsewhere once more. */
+  renewed: number;
+  /** Of the last answer, seconds. */
+  lastTtl: number;
+  /** How often another set of the same asked address was seen before it, and this one before that. */
+  returned: number;
+}
+
+const records = new Records();
+/** Of the reply that was read last. */
+const read = { hash: 0, size: 0, ttl: 0, isAlias: false };
+
+/** The sets of one name and type. */
+export class AnswerSets {
+  readonly list: AnswerSet[] = [];
+  /** Answers that had no place. */
+  leftOut: number = 0;
+  #last: AnswerSet | null = null;
+
+  add(exchange: SeenExchange): void {
+    const { reply, replyFlags, server: asked, hops, sentMs, repliedMs } = exchange;
+    if (reply === null || (replyFlags & FLAG.TC) !== 0) return;
+    if (reply.length < exchange.replyBytes || !readAddresses(reply, exchange.type)) return;
+    const server = hops.at(-1)?.server.address ?? asked.address;
+    const atMs = repliedMs ?? sentMs;
+    let set = this.list.find(
+      (each) => each.hash === read.hash && each.server === server && each.asked === asked.address,
+    );
+    if (set === undefined) {
+      if (this.list.length >= SETS_MAX) {
+        this.leftOut++;
+        return;
+      }
+      set = {
+        ...{ asked: asked.address, server, hash: read.hash, size: read.size },
+        addresses: textsOf(reply, exchange.type),
+        isAlias: read.isAlias,
+        ...{ count: 0, firstMs: atMs, lastMs: atMs, ttl: 0, renewed: 0, lastTtl: read.ttl },
+        returned: 0,
+      };
+      this.list.push(set);
+    } else if (this.#last !== null && this.#last.hash !== set.hash) set.returned++;
+    set.count++;
+    set.firstMs = Math.min(set.firstMs, atMs);
+    set.lastMs = Math.max(set.lastMs, atMs);
+    set.ttl = Math.max(set.ttl, read.ttl);
+    if (read.ttl > set.lastTtl) set.renewed++;
+    set.lastTtl = read.ttl;
+    this.#last = set;
+  }
+}
+
+/** Reads hash, number and TTL of the addresses in a reply. @returns whether there are any */
+function readAddresses(reply: Uint8Array, type: number): boolean {
+  read.hash = 0;
+  read.size = 0;
+  read.ttl = Infinity;
+  read.isAlias = false;
+  for (records.over(reply); records.next() && records.section === SECTION.answer;) {
+    if (records.type === TYPE.CNAME) read.isAlias = true;
+    if (records.type !== type) continue;
+    let hash = FIXED_HASH_START;
+    for (let at = 0; at < records.dataLength; at++)
+      hash = nextFixedHash(hash, reply[records.dataAt + at]!);
+    // A sum does not depend on the order.
+    read.hash = (read.hash + hash) | 0;
+    read.size++;
+    read.ttl = Math.min(read.ttl, records.writtenTtl);
+  }
+  return read.size > 0;
+}
+
+function textsOf(reply: Uint8Array, type: number): readonly string[] {
+  const found: string[] = [];
+  for (records.over(reply); records.next() && records.section === SECTION.answer;)
+    if (records.type === type && found.length < ADDRESSES_MAX)
+      found.push(printAddress(reply, records.dataAt, records.dataLength));
+  return found.toSorted();
+}

@@ -1,0 +1,227 @@
+/**
+ * Queries that were sent again although their reply had passed: the reply did not reach the program
+ * that waits for it. A capture at a DNS pod or on a node shows losses beyond it in no other way.
+ */
+import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+
+/** Repeats of which the exchanges are stored, and clients and questions that are followed. */
+const REPEATS_MAX = 1000;
+const CLIENTS_MAX = 8000;
+const QUESTIONS_MAX = 20_000;
+/**
+ * Nobody waits for less, and no client waits for longer before it sends the same id again,
+ * milliseconds.
+ */
+const PATIENCE_MS = 250;
+const LONGEST_MS = 12_000;
+/** Go takes a new id when its 5 s are over; programs that ask every 5 s are not so exact. */
+const GO_MS = { from: 4999.8, to: 5020 };
+/** Both queries of a pair leave within this time, milliseconds. */
+const TOGETHER_MS = 50;
+/** A client that sends one id for several names, or all the time, draws none by chance. */
+const FIXED = { least: 4, share: 0.2, run: 6 };
+
+/** One question that was asked again. */
+export interface RepeatedQuery {
+  /** The answered exchange, and the one that repeats its question. */
+  readonly first: SeenExchange;
+  readonly again: SeenExchange;
+}
+
+interface Asker {
+  asked: number;
+  /** Queries with the id of the query before, and another name. */
+  reused: number;
+  /** The most queries in a row with one id and question. */
+  longestRun: number;
+  /** The last query. */
+  lastMs: number;
+  lastName: string;
+  lastId: number;
+  /** The last query for another name than the last one. */
+  otherMs: number;
+}
+
+/** An exchange, and how many before it had its id and question. */
+interface Last {
+  readonly exchange: SeenExchange;
+  readonly run: number;
+}
+
+/** Collects repeated queries whose reply had passed. */
+export class AskedAgain {
+  readonly #domains: SearchDomains;
+  readonly #repeats: RepeatedQuery[] = [];
+  /** By client and name: half a pair that was asked again, until the other half is. */
+  readonly #halves = new Map<string, RepeatedQuery>();
+  /** By client, type and name: those of the last seconds, and of the seconds before them. */
+  #present = new Map<string, Last>();
+  #before: ReadonlyMap<string, Last> = new Map();
+  #sinceMs = -Infinity;
+  /** `unexplained`, until something is added. */
+  #settled: readonly RepeatedQuery[] | null = null;
+  readonly #askers = new Map<string, Asker>();
+  readonly #kept = new CopiedBytes();
+
+  constructor(domains: SearchDomains) {
+    this.#domains = domains;
+  }
+
+  /** Takes exchanges in the order of their ends. */
+  add(exchange: SeenExchange): void {
+    if (exchange.protocol !== 'udp' || exchange.logged !== undefined) return;
+    const { client, id, name, type, sentMs } = exchange;
+    let asker = this.#askers.get(client.address);
+    if (asker === undefined) {
+      if (this.#askers.size >= CLIENTS_MAX) return;
+      asker = newAsker();
+      this.#askers.set(client.address, asker);
+    }
+    asker.asked++;
+    this.#settled = null;
+    if (asker.lastId === id && asker.lastName !== name) asker.reused++;
+    this.#forget(sentMs);
+    const key = `${client.address} ${type} ${name}`;
+    const last = this.#last(key);
+    const half = `${client.address} ${name}`;
+    const other = this.#halves.get(half)?.again;
+    // Both families again: a program that asks for the name every 5 s.
+    if (other !== undefined && other.type !== type && isTogether(other, exchange))
+      this.#halves.delete(half);
+    let run = 0;
+    if (last !== undefined) {
+      const isSameId = last.exchange.id === id;
+      if (isSameId && isAfter(last.exchange, exchange, PATIENCE_MS, LONGEST_MS)) {
+        run = last.run + 1;
+        asker.longestRun = Math.max(asker.longestRun, run);
+        this.#keep(last.exchange, exchange);
+      } else if (!isSameId && isAfter(last.exchange, exchange, GO_MS.from, GO_MS.to)) {
+        if (isStopped(last.exchange, exchange, asker, this.#domains))
+          this.#keep(last.exchange, exchange);
+        else if (this.#wasPair(last.exchange))
+          setFirst(this.#halves, half, { first: last.exchange, again: exchange });
+      }
+    }
+    if (sentMs >= asker.lastMs) {
+      if (name !== asker.lastName) asker.otherMs = asker.lastMs;
+      asker.lastMs = sentMs;
+      asker.lastName = name;
+      asker.lastId = id;
+    }
+    if (isUsable(exchange)) this.#present.set(key, { exchange, run });
+  }
+
+  /** Drops what takes most of the memory. */
+  clear(): void {
+    this.#present.clear();
+    this.#before = new Map();
+  }
+
+  /**
+   * Repeats that no loss explains: a client that lost one of two replies asks for both again.
+   *
+   * @param losses queries without a reply
+   */
+  unexplained(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
+    this.#settled ??= this.#without(losses);
+    return this.#settled;
+  }
+
+  #without(losses: readonly SeenExchange[]): readonly RepeatedQuery[] {
+    const lost = new Map<string, number[]>();
+    for (const { client, name, sentMs } of losses)
+      for (const key of [name, `${client.address} ${name}`]) {
+        const times = lost.get(key);
+        if (times === undefined) lost.set(key, [sentMs]);
+        else times.push(sentMs);
+      }
+    return [...this.#repeats, ...this.#halves.values()].filter(({ first, again }) => {
+      if (hasFixedIds(this.#askers.get(first.client.address)!)) return false;
+      // A client with two address families loses at the one what it asks again from the other.
+      const isSure = first.id === again.id;
+      const key = isSure ? `${first.client.address} ${first.name}` : first.name;
+      const times = lost.get(key) ?? [];
+      return !times.some((ms) => ms > first.sentMs - TOGETHER_MS && ms < again.sentMs);
+    });
+  }
+
+  /** Whether the query for the other address family left together with it. */
+  #wasPair(exchange: SeenExchange): boolean {
+    const { client, type, name } = exchange;
+    const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
+    if (otherType === null) return false;
+    const other = this.#last(`${client.address} ${otherType} ${name}`);
+    return other !== undefined && isTogether(other.exchange, exchange);
+  }
+
+  #last(key: string): Last | undefined {
+    return this.#present.get(key) ?? this.#before.get(key);
+  }
+
+  /** What was asked so long ago is not asked again. */
+  #forget(nowMs: number): void {
+    if (nowMs - this.#sinceMs < LONGEST_MS && this.#present.size < QUESTIONS_MAX) return;
+    this.#before = this.#present;
+    this.#present = new Map();
+    this.#sinceMs = nowMs;
+  }
+
+  #keep(first: SeenExchange, again: SeenExchange): void {
+    if (this.#repeats.length >= REPEATS_MAX) return;
+    this.#kept.keep(first);
+    this.#kept.keep(again);
+    this.#repeats.push({ first, again });
+  }
+}
+
+function isAfter(
+  { sentMs, repliedMs }: SeenExchange,
+  again: SeenExchange,
+  leastMs: number,
+  mostMs: number,
+): boolean {
+  const sinceMs = again.sentMs - sentMs;
+  return sinceMs >= leastMs && sinceMs <= mostMs && again.sentMs - repliedMs! >= PATIENCE_MS;
+}
+
+function isTogether(one: SeenExchange, other: SeenExchange): boolean {
+  return Math.abs(one.sentMs - other.sentMs) < TOGETHER_MS;
+}
+
+/** Whether the client asks for a name of its search path again instead of the next one. */
+function isStopped(
+  before: SeenExchange,
+  again: SeenExchange,
+  { lastName, otherMs }: Asker,
+  domains: SearchDomains,
+): boolean {
+  if (before.rcode !== RCODE.NXDOMAIN || domains.domainOf(again.name) === null) return false;
+  return lastName === again.name && otherMs <= before.sentMs;
+}
+
+function setFirst(map: Map<string, RepeatedQuery>, key: string, repeat: RepeatedQuery): void {
+  if (map.size < REPEATS_MAX || map.has(key)) map.set(key, repeat);
+}
+
+/** Whether a client that gets the reply has no reason to ask again. */
+function isUsable(exchange: SeenExchange): boolean {
+  const { rcode, replyFlags } = exchange;
+  return (
+    !isLost(exchange) &&
+    exchange.repliedMs !== null &&
+    (replyFlags & FLAG.TC) === 0 &&
+    (rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN)
+  );
+}
+
+const newAsker = (): Asker => ({
+  ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
+  otherMs: -Infinity,
+});
+
+function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
+  return longestRun >= FIXED.run || (reused >= FIXED.least && reused >= FIXED.share * asked);
+}

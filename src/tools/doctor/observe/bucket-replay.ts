@@ -1,0 +1,165 @@
+/**
+ * Whether a limit on packets explains what one server lost: the queries of a capture are sent once
+ * more through a token bucket, which is how firewalls, clouds and network plugins limit a rate, and
+ * what it drops is compared with what was lost.
+ */
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+
+/** Queries that are kept of one server. */
+const QUERIES_MAX = 60_000;
+/**
+ * A query counts as lost so long after it was sent: what is younger in a full table is not known
+ * yet, milliseconds.
+ */
+const SETTLED_MS = 15_000;
+/**
+ * Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is
+ * a matter of microseconds.
+ */
+const SLOT_MS = 50;
+/** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
+const BURSTS = [
+  5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
+  1024,
+];
+const RATE_MIN = 10;
+const RATE_MAX = 3000;
+const RATE_STEP = 1.08;
+
+/** The limit that explains the losses best. */
+export interface Bucket {
+  /** Packets a second, and so many at once after a pause. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Losses that the bucket puts in another slot, or not at all, as a share of all. */
+  readonly error: number;
+  /** The same, if each query had the same chance to be lost. */
+  readonly chance: number;
+}
+
+/** The queries to one server in the order in which they are known to be over. */
+export class BucketReplay {
+  /** When each was sent; of those that were lost the negative. */
+  #queries: number[] = [];
+  #lost = 0;
+  #full = false;
+  readonly #most: number;
+
+  /** @param most queries that are kept */
+  constructor(most: number = QUERIES_MAX) {
+    this.#most = most;
+  }
+
+  add(exchange: SeenExchange): void {
+    if (this.#full || exchange.protocol !== 'udp') return;
+    if (this.#queries.length >= this.#most) {
+      // As long as all goes well only the latest have to be remembered: what is lost of these is
+      // known later.
+      if (this.#lost > 0) {
+        this.#full = true;
+        return;
+      }
+      this.#queries = this.#queries.slice(this.#most / 2);
+    }
+    const lost = isLost(exchange);
+    if (lost) this.#lost++;
+    this.#queries.push(lost ? -exchange.sentMs : exchange.sentMs);
+  }
+
+  /**
+   * The limit that explains the losses best.
+   * @param errorMax null as well: each one errs in more than this share of them, below 1
+   * @returns null: too little was lost, or too much
+   */
+  best(errorMax: number): Bucket | null {
+    if (this.#lost < 20) return null;
+    const sorted = this.#queries.toSorted((one, other) => Math.abs(one) - Math.abs(other));
+    const untilMs = this.#full ? Math.abs(sorted.at(-1)!) - SETTLED_MS : Infinity;
+    const known = sorted.filter((ms) => Math.abs(ms) <= untilMs);
+    // Before the first and after the last that is dropped there may be no limit; when the first one
+    // is, the bucket is empty.
+    const from = known.findIndex(isOfLost);
+    const queries = known.slice(from, known.findLastIndex(isOfLost) + 1);
+    const lost = queries.filter(isOfLost).length;
+    if (lost < 20 || lost > 0.9 * queries.length) return null;
+    const slots = slotsOf(queries);
+    const even = lost / queries.length;
+    let chance = 0;
+    for (let at = 0, begin = 0; at < slots.count; begin = slots.ends[at++]!)
+      chance += Math.abs(slots.lost[at]! - even * (slots.ends[at]! - begin));
+    let best: Bucket | null = null;
+    let least = Math.floor(errorMax * lost) + 1;
+    for (const burst of BURSTS)
+      for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
+        const { error, dropped } = dropsOf(slots, rate, burst, least);
+        // One that lets through more drops nothing either, and errs as much at the same place.
+        if (dropped === 0) break;
+        if (error >= least) continue;
+        least = error;
+        best = { rate, burst, error: error / lost, chance: chance / lost };
+      }
+    return best;
+  }
+}
+
+/** Whether this is when a query was sent that was lost. */
+function isOfLost(ms: number): boolean {
+  return ms < 0;
+}
+
+/**
+ * Queries by the slot in which they were sent. Each is looked at for a thousand buckets: numbers
+ * side by side are read without making anything.
+ */
+interface Slots {
+  readonly times: Float64Array;
+  readonly count: number;
+  /** Of each slot the place in `times` behind its last query. */
+  readonly ends: Uint32Array;
+  /** Of each slot. */
+  readonly lost: Uint32Array;
+}
+
+/** @param queries in order, those that were lost as negative numbers */
+function slotsOf(queries: readonly number[]): Slots {
+  const times = Float64Array.from(queries, Math.abs);
+  const [ends, lost] = [new Uint32Array(times.length), new Uint32Array(times.length)];
+  let count = 0;
+  let present = Number.NaN;
+  for (const [at, ms] of times.entries()) {
+    const slot = Math.floor(ms / SLOT_MS);
+    if (slot !== present) count++;
+    present = slot;
+    ends[count - 1] = at + 1;
+    if (isOfLost(queries[at]!)) lost[count - 1]!++;
+  }
+  return { times, count, ends, lost };
+}
+
+/**
+ * What this bucket drops, and how far that is from the losses of the slots.
+ * @param most what is as far is not followed to its end, less than all losses
+ */
+function dropsOf(
+  { times, count, ends, lost }: Slots,
+  rate: number,
+  burst: number,
+  most: number,
+): { readonly error: number; readonly dropped: number } {
+  let tokens = 0;
+  let lastMs = times[0]!;
+  let error = 0;
+  let dropped = 0;
+  for (let slot = 0, at = 0; slot < count && error < most; slot++) {
+    const before = dropped;
+    for (const end = ends[slot]!; at < end; at++) {
+      const ms = times[at]!;
+      tokens = Math.min(burst, tokens + ((ms - lastMs) * rate) / 1000);
+      lastMs = ms;
+      if (tokens >= 1) tokens--;
+      else dropped++;
+    }
+    error += Math.abs(lost[slot]! - (dropped - before));
+  }
+  return { error, dropped };
+}

@@ -1,0 +1,76 @@
+/** The flows of a capture: each is one port of a client and one server. */
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { flowRows, FlowView } from './flow-view.ts';
+import { PairMap } from './pair-map.ts';
+
+type Ends = Pick<SeenExchange, 'client' | 'server'>;
+
+const PORTS = 65_536;
+
+/** Flows by both ends. */
+export class Flows {
+  /** By the client's address, then by the number of the server and the port. */
+  readonly #flows: PairMap<string, number, FlowView>;
+  readonly #servers = new Map<string, number>();
+  readonly #most: number;
+  #present: SeenExchange | null = null;
+  #rows = flowRows();
+  #byServer: ReadonlyMap<string, readonly FlowView[]> | null = null;
+  readonly #make = (): FlowView => {
+    this.#byServer = null;
+    return new FlowView(this.#present!, this.#rows);
+  };
+
+  /** @param most more are counted and not looked at one by one */
+  constructor(most: number) {
+    this.#most = most;
+    this.#flows = new PairMap(most);
+  }
+
+  /** That of the exchange, made on first use; null once there are too many. */
+  at(exchange: SeenExchange): FlowView | null {
+    const { client, server } = exchange;
+    let number = this.#servers.get(server.address);
+    if (number === undefined) {
+      number = this.#servers.size;
+      // As many servers as flows: there is no place for one more.
+      if (number < this.#most) this.#servers.set(server.address, number);
+    }
+    this.#present = exchange;
+    return this.#flows.at(client.address, number * PORTS + client.port, this.#make);
+  }
+
+  get(exchange: Ends): FlowView | undefined {
+    const { client, server } = exchange;
+    const number = this.#servers.get(server.address);
+    if (number === undefined) return undefined;
+    return this.#flows.get(client.address, number * PORTS + client.port);
+  }
+
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  /** Queries of flows that had no place. */
+  get leftOut(): number {
+    return this.#flows.leftOut;
+  }
+
+  /** Lets go of all of them. */
+  clear(): void {
+    this.#byServer = null;
+    this.#flows.clear();
+    this.#rows = flowRows();
+  }
+
+  /** In the order of their first queries. */
+  get list(): readonly FlowView[] {
+    return this.#flows.list;
+  }
+
+  /** Those to one server, in the same order. */
+  to(server: string): readonly FlowView[] {
+    this.#byServer ??= Map.groupBy(this.list, (flow) => flow.server);
+    return this.#byServer.get(server) ?? [];
+  }
+}

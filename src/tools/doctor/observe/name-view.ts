@@ -1,0 +1,557 @@
+/**
+ * One name and type: who answered what, when, and with which addresses. What is counted stands in
+ * rows that all names share.
+ */
+import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { readMessage } from '../../../server/wire/message.ts';
+import { printData } from '../../../server/wire/print.ts';
+import { ReadError } from '../../../server/wire/reader.ts';
+import { Records } from '../../../server/wire/records.ts';
+import { SECTION } from '../../../server/wire/writer.ts';
+import { bytesOf, isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { AnswerSets } from './answer-sets.ts';
+import { NumberRows } from './number-rows.ts';
+import { outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
+
+const SERVERS_MAX = 8;
+const ADDRESSES_MAX = 4;
+const TTLS_MAX = 16;
+/**
+ * The same TTL again says nothing for so long, milliseconds: a busy capture would show but the
+ * first moment.
+ */
+const SAME_TTL_MS = 1000;
+/** A failure that comes so soon was not asked of anybody else. */
+const CACHED_MS = 1.5;
+
+/** A negative answer's TTL: when it came, seconds, and from whom. */
+export interface NegativeTtl {
+  readonly ms: number;
+  readonly ttl: number;
+  readonly server: string;
+}
+
+/** When one server denied a name, and when it had it; milliseconds since 1970, Infinity: never. */
+export interface ServerTimes {
+  readonly server: string;
+  /**
+   * The last NXDOMAIN, and until when all that it said may be remembered, by their TTLs; -Infinity:
+   * there is none.
+   */
+  readonly missingMs: number;
+  readonly untilMs: number;
+  /** The first answer that says that the name exists. */
+  readonly existsMs: number;
+}
+
+/** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
+export interface ErrorRun {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly count: number;
+}
+
+/** Negative answers in a row, after the name had been found. */
+export interface Absence extends ErrorRun {
+  /** The last time before it that the name was found. */
+  readonly foundMs: number;
+}
+
+// Places in the row of a name. Its outcomes come first, in `outcomeOrder`.
+const SOCKETS = outcomeOrder.length;
+const LONGEST = SOCKETS + 1;
+const QUICK_FAILURES = SOCKETS + 2;
+/** Port of the query before. */
+const PORT = SOCKETS + 3;
+/** Rows of lists, counted from 1; 0: the list is empty. And how long the lists are. */
+const SERVERS = SOCKETS + 4;
+const SERVER_COUNT = SOCKETS + 5;
+const ANSWERED = SOCKETS + 6;
+const ANSWERED_COUNT = SOCKETS + 7;
+const TTLS = SOCKETS + 8;
+const TTL_COUNT = SOCKETS + 9;
+/** Streaks: how many answers the present and the longest one have; 0: there is none. */
+const DENIED_NOW = SOCKETS + 10;
+const DENIED = SOCKETS + 11;
+const ABSENT_NOW = SOCKETS + 12;
+const ABSENT = SOCKETS + 13;
+/** How often it was gone after it had been found. */
+const DEPARTURES = SOCKETS + 14;
+/**
+ * Times NXDOMAIN before it was said for the first time that it exists, and answers that say so
+ * since the last NXDOMAIN.
+ */
+const MISSING_FIRST = SOCKETS + 15;
+const EXISTING_LAST = SOCKETS + 16;
+/** The greatest TTL of NXDOMAIN, seconds. */
+const LONGEST_TTL = SOCKETS + 17;
+const COUNTS = SOCKETS + 18;
+
+const FIRST_FOUND = 0;
+const LAST_FOUND = 1;
+const FIRST_NEGATIVE = 2;
+const LAST_NEGATIVE = 3;
+/** From when to when each streak is, and for those of absence when the name was found before. */
+const DENIED_NOW_TIMES = 4;
+const DENIED_TIMES = 6;
+const ABSENT_NOW_TIMES = 8;
+const ABSENT_TIMES = 11;
+const TIMES = 14;
+
+/** Places in the row of a list: the row before (counted from 1), the server, and what is listed. */
+const NEXT = 0;
+const SERVER = 1;
+const LISTED = 2;
+
+/**
+ * Times in the row of a server: when it first said that the name exists, when it last said that it
+ * does not, and until when that may be remembered; 0: it did not.
+ */
+const FIRST_EXISTING = 0;
+const LAST_MISSING = 1;
+const MISSING_UNTIL = 2;
+
+/**
+ * What the views of names share: their rows, those of the lists that they have, and the servers'
+ * addresses.
+ */
+export class NameRows {
+  readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
+  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 3);
+  readonly answered: NumberRows = new NumberRows(LISTED, 1);
+  readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
+  readonly #addresses: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  /** The number of a server, made on first use. */
+  numberOf(address: string): number {
+    let number = this.#numbers.get(address);
+    if (number === undefined) {
+      number = this.#addresses.length;
+      this.#addresses.push(address);
+      this.#numbers.set(address, number);
+    }
+    return number;
+  }
+
+  addressOf(number: number): string {
+    return this.#addresses[number]!;
+  }
+
+  /** -1: it has none, so that nothing is counted of it. */
+  knownNumberOf(address: string): number {
+    return this.#numbers.get(address) ?? -1;
+  }
+}
+
+const none: readonly string[] = [];
+
+/** What is counted of one name and type. */
+export class NameView {
+  readonly name: string;
+  readonly type: number;
+  /** Of the first answers. */
+  addresses: readonly string[] = none;
+  /** Which addresses each server gave; null: none did. */
+  sets: AnswerSets | null = null;
+  readonly #rows: NameRows;
+  readonly #row: number;
+  #client = '';
+
+  constructor(name: string, type: number, rows: NameRows) {
+    this.name = name;
+    this.type = type;
+    this.#rows = rows;
+    const { names } = rows;
+    const row = names.add();
+    this.#row = row;
+    names.setTime(row, FIRST_FOUND, Infinity);
+    names.setTime(row, LAST_FOUND, -Infinity);
+    names.setTime(row, FIRST_NEGATIVE, Infinity);
+    names.setTime(row, LAST_NEGATIVE, -Infinity);
+  }
+
+  get outcomes(): Outcomes {
+    return outcomesIn(this.#rows.names, this.#row, 0);
+  }
+
+  /** How often the socket that asks is another than the one before. */
+  get sockets(): number {
+    return this.#rows.names.count(this.#row, SOCKETS);
+  }
+
+  /**
+   * Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as
+   * many as fit into no packet.
+   */
+  get longest(): number {
+    return this.#rows.names.count(this.#row, LONGEST);
+  }
+
+  /** Notes what is known of its replies from elsewhere, bytes. */
+  knowLength(bytes: number): void {
+    const { names } = this.#rows;
+    names.setCount(this.#row, LONGEST, Math.max(names.count(this.#row, LONGEST), bytes));
+  }
+
+  /** SERVFAIL that came from a cache, by the look of it. */
+  get quickFailures(): number {
+    return this.#rows.names.count(this.#row, QUICK_FAILURES);
+  }
+
+  get firstFoundMs(): number {
+    return this.#rows.names.time(this.#row, FIRST_FOUND);
+  }
+
+  get lastFoundMs(): number {
+    return this.#rows.names.time(this.#row, LAST_FOUND);
+  }
+
+  get firstNegativeMs(): number {
+    return this.#rows.names.time(this.#row, FIRST_NEGATIVE);
+  }
+
+  get lastNegativeMs(): number {
+    return this.#rows.names.time(this.#row, LAST_NEGATIVE);
+  }
+
+  /** By server; of those behind a service, where they can be seen. */
+  get servers(): ServerOutcomes {
+    return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
+  }
+
+  /**
+   * By server: when it denied the name, and when it had it; of those behind a service, where they
+   * can be seen.
+   */
+  get serverTimes(): readonly ServerTimes[] {
+    const { names, servers } = this.#rows;
+    const found: ServerTimes[] = [];
+    for (let at = names.count(this.#row, SERVERS); at > 0; at = servers.count(at - 1, NEXT))
+      found.push({
+        server: this.#rows.addressOf(servers.count(at - 1, SERVER)),
+        missingMs: servers.time(at - 1, LAST_MISSING) || -Infinity,
+        untilMs: servers.time(at - 1, MISSING_UNTIL) || -Infinity,
+        existsMs: servers.time(at - 1, FIRST_EXISTING) || Infinity,
+      });
+    return found.toReversed();
+  }
+
+  /** How often it was denied before anybody said that it exists. */
+  get missingFirst(): number {
+    return this.#rows.names.count(this.#row, MISSING_FIRST);
+  }
+
+  /** How often it was said that it exists since it was denied for the last time. */
+  get existingLast(): number {
+    return this.#rows.names.count(this.#row, EXISTING_LAST);
+  }
+
+  /** The greatest TTL that came with NXDOMAIN, seconds. */
+  get longestTtl(): number {
+    return this.#rows.names.count(this.#row, LONGEST_TTL);
+  }
+
+  /**
+   * By the address that was asked: when the last query was sent that was answered, and not with a
+   * failure; milliseconds since 1970.
+   */
+  get answeredMs(): ReadonlyMap<string, number> {
+    const { names, answered } = this.#rows;
+    const found: (readonly [string, number])[] = [];
+    for (let at = names.count(this.#row, ANSWERED); at > 0; at = answered.count(at - 1, NEXT))
+      found.push([
+        this.#rows.addressOf(answered.count(at - 1, SERVER)),
+        answered.time(at - 1, 0),
+      ] as const);
+    return new Map(found.toReversed());
+  }
+
+  /** How many TTLs of negative answers are known. */
+  get negativeTtlCount(): number {
+    return this.#rows.names.count(this.#row, TTL_COUNT);
+  }
+
+  /** TTLs of negative answers, in the order in which they came: the first ones. */
+  get negativeTtls(): readonly NegativeTtl[] {
+    const { names, ttls } = this.#rows;
+    const found: NegativeTtl[] = [];
+    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
+      found.push({
+        ms: ttls.time(at - 1, 0),
+        ttl: ttls.count(at - 1, LISTED),
+        server: this.#rows.addressOf(ttls.count(at - 1, SERVER)),
+      });
+    return found.toReversed();
+  }
+
+  /** The longest row of errors; null: there was none. */
+  get denial(): ErrorRun | null {
+    const { names } = this.#rows;
+    const count = names.count(this.#row, DENIED);
+    if (count === 0) return null;
+    const fromMs = names.time(this.#row, DENIED_TIMES);
+    return { fromMs, toMs: names.time(this.#row, DENIED_TIMES + 1), count };
+  }
+
+  /** The longest time for which the name was gone; null: it never was. */
+  get absence(): Absence | null {
+    const { names } = this.#rows;
+    const count = names.count(this.#row, ABSENT);
+    if (count === 0) return null;
+    const [fromMs, toMs, foundMs] = [0, 1, 2].map((at) =>
+      names.time(this.#row, ABSENT_TIMES + at),
+    ) as [number, number, number];
+    return { fromMs, toMs, foundMs, count };
+  }
+
+  /** How often the name was gone after it had been found. */
+  get departures(): number {
+    return this.#rows.names.count(this.#row, DEPARTURES);
+  }
+
+  add(exchange: SeenExchange): void {
+    const { names } = this.#rows;
+    const row = this.#row;
+    const outcome = outcomeOf(exchange);
+    countIn(names, row, 0, outcome);
+    const { client } = exchange;
+    if (client.port !== names.count(row, PORT) || client.address !== this.#client)
+      names.increment(row, SOCKETS);
+    names.setCount(row, PORT, client.port);
+    this.#client = client.address;
+    const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
+    const ttl =
+      exchange.rcode === RCODE.NXDOMAIN && !isLost(exchange) ? negativeTtlOf(exchange.reply!) : -1;
+    this.#countServer(server, outcome, exchange, ttl);
+    this.knowLength(bytesOf(exchange));
+    if (isLost(exchange)) return;
+    const { repliedMs, rcode, answers } = exchange;
+    const at = repliedMs ?? exchange.sentMs;
+    if (rcode === RCODE.NXDOMAIN) {
+      const { found, nodata } = this.outcomes;
+      if (found + nodata === 0) names.increment(row, MISSING_FIRST);
+      names.setCount(row, EXISTING_LAST, 0);
+    } else if (rcode === RCODE.NOERROR) names.increment(row, EXISTING_LAST);
+    if (rcode === RCODE.NOERROR) names.setCount(row, DENIED_NOW, 0);
+    else this.#streak(at, DENIED_NOW, DENIED, DENIED_NOW_TIMES, DENIED_TIMES, 2);
+    if (rcode !== RCODE.SERVFAIL) this.#answered(exchange.server.address, exchange.sentMs);
+    const isThere = answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0;
+    if (rcode === RCODE.NOERROR && isThere) {
+      names.setCount(row, ABSENT_NOW, 0);
+      names.setTime(row, FIRST_FOUND, Math.min(this.firstFoundMs, at));
+      names.setTime(row, LAST_FOUND, Math.max(this.lastFoundMs, at));
+      if (isAddressType(this.type)) (this.sets ??= new AnswerSets()).add(exchange);
+      if (this.addresses.length < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
+    } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
+      if (this.outcomes.found > 0) this.#gone(at);
+      names.setTime(row, FIRST_NEGATIVE, Math.min(this.firstNegativeMs, at));
+      names.setTime(row, LAST_NEGATIVE, Math.max(this.lastNegativeMs, at));
+      if (rcode === RCODE.NXDOMAIN) this.#ttl(at, ttl, server);
+    } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
+      names.increment(row, QUICK_FAILURES);
+  }
+
+  #countServer(address: string, outcome: number, exchange: SeenExchange, ttl: number): void {
+    const { names, servers } = this.#rows;
+    let at = this.#rowOf(servers, SERVERS, address);
+    if (at < 0) {
+      if (names.count(this.#row, SERVER_COUNT) >= SERVERS_MAX) return;
+      at = this.#listed(servers, SERVERS, SERVER_COUNT, address);
+    }
+    countIn(servers, at, LISTED, outcome);
+    if (isLost(exchange)) return;
+    const { rcode } = exchange;
+    const repliedMs = exchange.repliedMs ?? exchange.sentMs;
+    if (rcode === RCODE.NXDOMAIN) {
+      servers.setTime(at, LAST_MISSING, Math.max(servers.time(at, LAST_MISSING), repliedMs));
+      const untilMs = repliedMs + 1000 * Math.max(ttl, 0);
+      servers.setTime(at, MISSING_UNTIL, Math.max(servers.time(at, MISSING_UNTIL), untilMs));
+    } else if (rcode === RCODE.NOERROR && servers.time(at, FIRST_EXISTING) === 0)
+      servers.setTime(at, FIRST_EXISTING, repliedMs);
+  }
+
+  #answered(address: string, sentMs: number): void {
+    const { names, answered } = this.#rows;
+    let at = this.#rowOf(answered, ANSWERED, address);
+    if (at < 0) {
+      if (names.count(this.#row, ANSWERED_COUNT) >= SERVERS_MAX) return;
+      at = this.#listed(answered, ANSWERED, ANSWERED_COUNT, address);
+    }
+    answered.setTime(at, 0, Math.max(sentMs, answered.time(at, 0)));
+  }
+
+  /** The last row about a server in a list; -1: there is none. */
+  #rowOf(rows: NumberRows, list: number, address: string): number {
+    return rowOf(this.#rows, rows, this.#rows.names.count(this.#row, list), address);
+  }
+
+  /** A new row in front of a list. @returns its number */
+  #listed(rows: NumberRows, list: number, length: number, address: string): number {
+    const { names } = this.#rows;
+    const made = rows.add();
+    rows.setCount(made, NEXT, names.count(this.#row, list));
+    rows.setCount(made, SERVER, this.#rows.numberOf(address));
+    names.setCount(this.#row, list, made + 1);
+    names.increment(this.#row, length);
+    return made;
+  }
+
+  /**
+   * One more in the present streak, which is the longest one if none was longer.
+   * @param times that are remembered of a streak
+   */
+  #streak(
+    atMs: number,
+    now: number,
+    longest: number,
+    nowTimes: number,
+    longestTimes: number,
+    times: number,
+  ): void {
+    const { names } = this.#rows;
+    const row = this.#row;
+    const count = names.count(row, now) + 1;
+    names.setCount(row, now, count);
+    if (count === 1) names.setTime(row, nowTimes, atMs);
+    const toMs = count === 1 ? atMs : Math.max(names.time(row, nowTimes + 1), atMs);
+    names.setTime(row, nowTimes + 1, toMs);
+    if (count < names.count(row, longest)) return;
+    names.setCount(row, longest, count);
+    for (let at = 0; at < times; at++)
+      names.setTime(row, longestTimes + at, names.time(row, nowTimes + at));
+  }
+
+  #gone(atMs: number): void {
+    const { names } = this.#rows;
+    if (names.count(this.#row, ABSENT_NOW) === 0) {
+      names.increment(this.#row, DEPARTURES);
+      names.setTime(this.#row, ABSENT_NOW_TIMES + 2, this.lastFoundMs);
+    }
+    this.#streak(atMs, ABSENT_NOW, ABSENT, ABSENT_NOW_TIMES, ABSENT_TIMES, 3);
+  }
+
+  #read({ reply, type }: SeenExchange): void {
+    if (!isAddressType(type)) return;
+    try {
+      const found = new Set(this.addresses);
+      for (const record of readMessage(reply!).answer)
+        if (record.type === type && found.size < ADDRESSES_MAX)
+          found.add(printData(record.type, record.data));
+      this.addresses = [...found];
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+
+  #ttl(atMs: number, ttl: number, server: string): void {
+    if (ttl < 0) return;
+    const { names, ttls } = this.#rows;
+    names.setCount(this.#row, LONGEST_TTL, Math.max(this.longestTtl, ttl));
+    if (this.negativeTtlCount >= TTLS_MAX) return;
+    // Behind the server's address there may be several caches, each with its own TTL, by turns.
+    const number = this.#rows.knownNumberOf(server);
+    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
+      if (
+        ttls.count(at - 1, SERVER) === number &&
+        ttls.count(at - 1, LISTED) === ttl &&
+        atMs - ttls.time(at - 1, 0) < SAME_TTL_MS
+      )
+        return;
+    const made = this.#listed(ttls, TTLS, TTL_COUNT, server);
+    ttls.setCount(made, LISTED, ttl);
+    ttls.setTime(made, 0, atMs);
+  }
+}
+
+/** What became of the queries for one name, by server: read from the rows when it is asked for. */
+export class ServerOutcomes implements Iterable<readonly [server: string, Outcomes]> {
+  readonly #rows: NameRows;
+  /** Of the last one, counted from 1. */
+  readonly #last: number;
+
+  constructor(rows: NameRows, last: number) {
+    this.#rows = rows;
+    this.#last = last;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (let at = this.#last; at > 0; at = this.#rows.servers.count(at - 1, NEXT)) size++;
+    return size;
+  }
+
+  has(server: string): boolean {
+    return this.#find(server) >= 0;
+  }
+
+  get(server: string): Outcomes | undefined {
+    const at = this.#find(server);
+    return at < 0 ? undefined : outcomesIn(this.#rows.servers, at, LISTED);
+  }
+
+  /** In the order in which they were first asked. */
+  [Symbol.iterator](): Iterator<readonly [server: string, Outcomes]> {
+    const { servers } = this.#rows;
+    const found: (readonly [string, Outcomes])[] = [];
+    for (let at = this.#last; at > 0; at = servers.count(at - 1, NEXT))
+      found.push([
+        this.#rows.addressOf(servers.count(at - 1, SERVER)),
+        outcomesIn(servers, at - 1, LISTED),
+      ] as const);
+    return found.toReversed()[Symbol.iterator]();
+  }
+
+  #find(server: string): number {
+    return rowOf(this.#rows, this.#rows.servers, this.#last, server);
+  }
+}
+
+/**
+ * The first row about a server in the list that begins with the row `first` (counted from 1; 0: the
+ * list is empty); -1: there is none.
+ */
+function rowOf(all: NameRows, rows: NumberRows, first: number, address: string): number {
+  // A server without a number is in no list, and gets none before it has a place in one: a capture
+  // may name any number of addresses.
+  const number = all.knownNumberOf(address);
+  if (number < 0) return -1;
+  let at = first;
+  while (at > 0 && rows.count(at - 1, SERVER) !== number) at = rows.count(at - 1, NEXT);
+  return at - 1;
+}
+
+function countIn(rows: NumberRows, row: number, from: number, outcome: number): void {
+  rows.increment(row, from);
+  rows.increment(row, from + outcome);
+}
+
+function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
+  return {
+    asked: rows.count(row, from),
+    lost: rows.count(row, from + 1),
+    found: rows.count(row, from + 2),
+    nodata: rows.count(row, from + 3),
+    nxdomain: rows.count(row, from + 4),
+    servfail: rows.count(row, from + 5),
+    refused: rows.count(row, from + 6),
+    error: rows.count(row, from + 7),
+  };
+}
+
+function isAddressType(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}
+
+const records = new Records();
+
+/**
+ * The TTL of the SOA record with which a negative answer comes, seconds; -1: it has none that can
+ * be read.
+ */
+function negativeTtlOf(reply: Uint8Array): number {
+  for (records.over(reply); records.next();)
+    if (records.section === SECTION.authority && records.type === TYPE.SOA)
+      return records.writtenTtl;
+  return -1;
+}

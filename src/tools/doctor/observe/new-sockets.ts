@@ -1,0 +1,106 @@
+/**
+ * What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets
+ * that did: by short stretches of time.
+ */
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+/** What is of one stretch is of the same moment, milliseconds. */
+const STRETCH_MS = 250;
+/** Stretches that are looked at one by one: two hours. */
+const STRETCHES_MAX = 28_800;
+
+/** Stretches that are further apart are of different times. */
+const NEAR_STRETCHES = 4;
+
+/** Queries of one kind of sockets. */
+export interface Fates {
+  asked: number;
+  lost: number;
+}
+
+/** Both kinds of sockets in the same time. */
+export interface Ages {
+  readonly fresh: Fates;
+  readonly known: Fates;
+}
+
+/** Compares new sockets with those that have been answered. */
+export class NewSockets {
+  readonly #stretches: BoundedMap<number, Ages> = new BoundedMap(STRETCHES_MAX);
+
+  /** @param isKnown whether the socket had got a reply when the query was sent */
+  add(exchange: SeenExchange, isKnown: boolean): void {
+    const at = Math.floor(exchange.sentMs / STRETCH_MS);
+    const stretch = this.#stretches.at(at, noAges);
+    if (stretch === null) return;
+    const fates = isKnown ? stretch.known : stretch.fresh;
+    fates.asked++;
+    if (isLost(exchange)) fates.lost++;
+  }
+
+  /**
+   * The sum over the stretches in which queries of new sockets got lost, and in how many of these
+   * all others were answered.
+   */
+  get meanwhile(): Ages & { readonly spared: number } {
+    const sum = noAges();
+    let spared = 0;
+    for (const { fresh, known } of this.#stretches.list) {
+      if (fresh.lost === 0) continue;
+      sum.fresh.asked += fresh.asked;
+      sum.fresh.lost += fresh.lost;
+      sum.known.asked += known.asked;
+      sum.known.lost += known.lost;
+      if (known.asked > 0 && known.lost === 0) spared++;
+    }
+    return { ...sum, spared };
+  }
+
+  /**
+   * The sum over the stretches in which no query of a new socket is answered, and none before or
+   * behind them either: amid a silence.
+   */
+  get amid(): Ages {
+    const asked = this.#stretches.entries
+      .filter(([, { fresh }]) => fresh.asked > 0)
+      .toSorted(([one], [other]) => one - other);
+    const isSilent = (at: number, to: number): boolean => {
+      const next = asked[at];
+      return (
+        next !== undefined &&
+        Math.abs(next[0] - to) <= NEAR_STRETCHES &&
+        next[1].fresh.lost === next[1].fresh.asked
+      );
+    };
+    const sum = noAges();
+    for (const [at, [stretch, { fresh, known }]] of asked.entries())
+      if ([at - 1, at, at + 1].every((each) => isSilent(each, stretch))) {
+        sum.fresh.asked += fresh.asked;
+        sum.fresh.lost += fresh.lost;
+        sum.known.asked += known.asked;
+        sum.known.lost += known.lost;
+      }
+    return sum;
+  }
+
+  /** The sum from the first to the last stretch in which queries of new sockets got lost. */
+  get throughout(): Ages {
+    const stretches = this.#stretches.entries.toSorted(([one], [other]) => one - other);
+    const first = stretches.findIndex(([, { fresh }]) => fresh.lost > 0);
+    const last = stretches.findLastIndex(([, { fresh }]) => fresh.lost > 0);
+    const sum = noAges();
+    if (first < 0) return sum;
+    for (const [, { fresh, known }] of stretches.slice(first, last + 1)) {
+      sum.fresh.asked += fresh.asked;
+      sum.fresh.lost += fresh.lost;
+      sum.known.asked += known.asked;
+      sum.known.lost += known.lost;
+    }
+    return sum;
+  }
+}
+
+function noAges(): Ages {
+  return { fresh: { asked: 0, lost: 0 }, known: { asked: 0, lost: 0 } };
+}

@@ -1,0 +1,599 @@
+/**
+ * What findings are made of: counts of exchanges by server, client, flow, name and type, and a
+ * bounded number of those that went wrong, whole. Filled while a capture is read, in memory that
+ * does not grow with its length.
+ */
+import { printAddress } from '../../../server/base/ip.ts';
+import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { CLIENTS_MAX, recognise } from '../client-list.ts';
+import { Recognition } from '../../capture/fingerprint/recognition.ts';
+import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
+import { isCut } from '../../capture/pair/message-head.ts';
+import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import {
+  isLost,
+  latencyOf,
+  type SeenExchange,
+  type SeenLookup,
+} from '../../capture/pair/seen-exchange.ts';
+import type { PathEvent } from '../../capture/read/packets/dissect.ts';
+import type { LoggedFailure } from '../../capture/read/records/query-log.ts';
+import { AbsentNames } from './absent-names.ts';
+import { AskedAgain } from './asked-again.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { BucketReplay } from './bucket-replay.ts';
+import { Counters } from './counters.ts';
+import { FailedLookups, isUnanswered } from './failed-lookups.ts';
+import { Flows } from './flows.ts';
+import { GivenUp } from './given-up.ts';
+import {
+  ADDRESS_UNREACHABLE,
+  CLOSED,
+  HOST_UNREACHABLE,
+  PROHIBITED,
+  type Unreachable,
+} from './icmp-errors.ts';
+import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
+import { Names } from './names.ts';
+import { Neighbours } from './neighbours.ts';
+import { NewSockets } from './new-sockets.ts';
+import { OtherConnections } from './other-connections.ts';
+import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
+import { QuestionCase } from './question-case.ts';
+import { Rates } from './rates.ts';
+import { isReverseLookup } from './reverse-lookup.ts';
+import { ReplyFaults } from './reply-faults.ts';
+import { ServerConnections } from './server-connections.ts';
+import { isServiceConfig } from './service-config.ts';
+import { ServerNames } from './server-names.ts';
+import { isLong, LookupThreads } from './lookup-threads.ts';
+import { FELT_MS, ServerView } from './server-view.ts';
+import { WaitingLine } from './waiting-line.ts';
+import { WantedNeighbours } from './wanted-neighbours.ts';
+import { Ways } from './ways.ts';
+
+/** More of any of these are summed up, and not looked at one by one. */
+const MOST = {
+  servers: 2000,
+  clients: CLIENTS_MAX,
+  flows: 20_000,
+  names: 16_000,
+  losses: 10_000,
+  lookups: 2000,
+  events: 5000,
+  addresses: 2000,
+  replays: 50,
+  rates: 100,
+  /** Queries of each of these to one server that are sent through a bucket once more. */
+  ofClient: 4000,
+  searched: 200,
+  timed: 100,
+} as const;
+/** Who has asked a server so often is looked at by the second. */
+const BUSY = 20;
+/** Ports that are remembered of what a client asks a server without a reply. */
+const PORTS_MAX = 4;
+/** A reply that comes later is felt. */
+const LATE_MS = 400;
+/** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
+const ports: ReadonlySet<number> = new Set([53, 5353]);
+/** Both queries of a pair leave within this time. */
+const TOGETHER_MS = 30;
+
+/** Who sent a query, and when. */
+export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
+
+/** A query that failed. */
+export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
+
+/** One client. */
+export interface ClientView {
+  readonly address: string;
+  readonly outcomes: Outcomes;
+  /** Of these, those over TCP. */
+  byTcp: number;
+  /** Of these, those with EDNS. */
+  withEdns: number;
+  /** Of these, those for names that the search path made, and that do not exist. */
+  wasted: number;
+  /** Of these, those that turn addresses into names. */
+  reverse: number;
+  lookups: number;
+  readonly recognition: Recognition;
+  /** When its lookups began and ended, from a slow one on; null: none was, or many others' were. */
+  threads: LookupThreads | null;
+  /** By server. */
+  readonly servers: Map<string, Asked>;
+}
+
+/** What a client asks one server. */
+export interface Asked {
+  asked: number;
+  lost: number;
+  /**
+   * Ports of the first queries that got no reply, those included of which the capture has not the
+   * end.
+   */
+  readonly silentPorts: Set<number>;
+  /**
+   * By the second, from the time on when it had asked often; null: it has not, or many others had
+   * before.
+   */
+  rates: Rates | null;
+  /** The times of its queries, from the same one on. */
+  replay: BucketReplay | null;
+}
+
+/** Something of which there was more than is looked at one by one. */
+export interface LeftOut {
+  /** `queries of more clients`. */
+  readonly what: string;
+  /** So many are looked at. */
+  readonly most: number;
+  readonly count: number;
+}
+
+/** Pairs of A and AAAA that left together. */
+export interface Pairs {
+  asked: number;
+  oneLost: number;
+  /** Of these, the one that left second. */
+  secondLost: number;
+  bothLost: number;
+}
+
+/** All that findings look at. */
+export class Observations {
+  readonly domains: SearchDomains;
+  readonly total: Outcomes = noOutcomes();
+  /** Of these, those for what gRPC asks for besides addresses. */
+  readonly serviceConfigs: Outcomes = noOutcomes();
+  /** Of these, those that turn addresses into names. */
+  readonly reverse: Outcomes = noOutcomes();
+  readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
+  readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  readonly serverNames: ServerNames = new ServerNames();
+  /** Those behind the addresses of services, where the capture shows them. */
+  readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  /** By server: the times of queries, for a limit on packets. */
+  readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
+  /** By server: how latencies go with what waits. */
+  readonly lines: BoundedMap<string, WaitingLine> = new BoundedMap(MOST.replays);
+  readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
+  readonly flows: Flows = new Flows(MOST.flows);
+  readonly newSockets: NewSockets = new NewSockets();
+  /** By name and type. */
+  readonly names: Names = new Names(MOST.names);
+  readonly losses: SeenExchange[] = [];
+  /** SERVFAIL, REFUSED and other errors, but not NXDOMAIN. */
+  readonly failed: Failure[] = [];
+  readonly ways: Ways = new Ways();
+  /** Replies that came late. */
+  readonly slow: Moment[] = [];
+  /** Lookups that took long, failed, or lost something. */
+  readonly affected: SeenLookup[] = [];
+  /** Lookups that took long, of whose names the capture has only the beginning. */
+  readonly slowCut: SeenLookup[] = [];
+  /**
+   * Lookups, the first ones, that ended with a name that a search domain made which is not the
+   * cluster’s.
+   */
+  readonly searched: SeenLookup[] = [];
+  /**
+   * First queries of lookups, some, that began when the kernel of the client had just given up an
+   * address on the link.
+   */
+  readonly begunLate: SeenExchange[] = [];
+  /** Exchanges whose reply was cut to fit into UDP. */
+  readonly truncated: SeenExchange[] = [];
+  readonly connections: ServerConnections = new ServerConnections();
+  /** Pairs from one port, and from two. */
+  readonly pairs: { readonly one: Pairs; readonly two: Pairs } = { one: noPairs(), two: noPairs() };
+  /** Of pairs from one port of which one was lost: that one. */
+  readonly halves: SeenExchange[] = [];
+  readonly counters: Counters = new Counters();
+  /** Exchanges that somebody else answered than was asked. */
+  readonly strays: SeenExchange[] = [];
+  /**
+   * Who was told, and when, that nobody has the address of what it sent, where the capture cuts off
+   * which address that is.
+   */
+  readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
+  /** ICMP errors, by the address that was not reached. */
+  readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
+  tooBig: number = 0;
+  /** Sockets, address and port, that a packet was on its way to when it was found too big. */
+  readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /**
+   * Clients' ends of TCP connections, address and port, to which later segments came, and never one
+   * before them.
+   */
+  readonly gapped: Set<string> = new Set();
+  /** Queries of whose names the capture has only the beginning. */
+  cutNames: number = 0;
+  /** Messages of which the capture has only the beginning, and all. */
+  readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
+  /**
+   * Connections that have nothing to do with DNS: opened, and opened once more because nothing
+   * came.
+   */
+  readonly others: OtherConnections = new OtherConnections();
+  /**
+   * Sockets, address and port, of whose packets a router said that nobody on its link has the
+   * address they go to.
+   */
+  readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /**
+   * Packets that were administratively prohibited, by who sent them and where they went: `client
+   * server`.
+   */
+  readonly prohibited: Map<string, number> = new Map();
+  readonly neighbours: Neighbours = new Neighbours();
+  readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
+  readonly failures: LoggedFailure[] = [];
+  /** Failures that logs report. */
+  readonly logged: LoggedCauses = new LoggedCauses();
+  /** Names that do not exist, besides those that search paths make. */
+  readonly absent: AbsentNames = new AbsentNames();
+  readonly questionCase: QuestionCase = new QuestionCase();
+  /** Replies that are of no use, and the reasons that servers give for failures. */
+  readonly replyFaults: ReplyFaults = new ReplyFaults();
+  /** Replies that came when their clients had given up. */
+  readonly givenUp: GivenUp = new GivenUp();
+  /** Questions that were asked again although their reply had passed. */
+  readonly askedAgain: AskedAgain;
+  lookups: number = 0;
+  slowLookups: number = 0;
+  readonly failedLookups: FailedLookups;
+  /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
+  wasted: number = 0;
+  firstMs: number = Infinity;
+  lastMs: number = -Infinity;
+  /** When the last query was sent that nobody knows the end of. */
+  endMs: number = -Infinity;
+  /** Packets of which fragments were missing. */
+  missingFragments: number = 0;
+  /** Directions of TCP connections in which later segments came, and earlier ones did not. */
+  missingSegments: number = 0;
+  readonly #kept = new CopiedBytes();
+  /** Clients of which there are `rates`. */
+  #followed = 0;
+  /** Clients of which there are `threads`. */
+  #timed = 0;
+  #lossesLeftOut = 0;
+  #lookupsLeftOut = 0;
+
+  /** @param domains the search domains that the reading has learned */
+  constructor(domains: SearchDomains) {
+    this.domains = domains;
+    this.askedAgain = new AskedAgain(domains);
+    this.failedLookups = new FailedLookups(domains, MOST.names);
+  }
+
+  /** Seconds from the first query to the last reply. */
+  get seconds(): number {
+    return Math.max(0, (this.lastMs - this.firstMs) / 1000);
+  }
+
+  /**
+   * What there was too much of to be looked at one by one: it is in the sums, and no finding names
+   * it.
+   */
+  get leftOut(): readonly LeftOut[] {
+    const all: readonly LeftOut[] = [
+      { what: 'queries of more clients', most: MOST.clients, count: this.clients.leftOut },
+      { what: 'queries to more servers', most: MOST.servers, count: this.servers.leftOut },
+      { what: 'queries from more sockets', most: MOST.flows, count: this.flows.leftOut },
+      { what: 'queries for more names and types', most: MOST.names, count: this.names.leftOut },
+      { what: 'more lost queries', most: MOST.losses, count: this.#lossesLeftOut },
+      { what: 'log lines of more upstreams', most: LOGGED_MAX, count: this.logged.leftOut },
+      { what: 'more slow or failed lookups', most: MOST.lookups, count: this.#lookupsLeftOut },
+    ];
+    return all.filter(({ count }) => count > 0);
+  }
+
+  /**
+   * Lets go of what takes most of the memory, and rules alone look at: names, sockets, lookups.
+   * Sums, servers and clients stay.
+   */
+  forgetDetails(): void {
+    this.names.clear();
+    this.replyFaults.clear();
+    this.askedAgain.clear();
+    this.flows.clear();
+    this.replays.clear();
+    this.lines.clear();
+    this.affected.length = 0;
+    this.slowCut.length = 0;
+    this.searched.length = 0;
+    this.begunLate.length = 0;
+    this.losses.length = 0;
+  }
+
+  exchange(exchange: SeenExchange): void {
+    if (exchange.ending === 'waiting') return;
+    this.serverNames.give(exchange);
+    if (exchange.ending === 'open') {
+      this.endMs = Math.max(this.endMs, exchange.sentMs);
+      const { client, server, hops } = exchange;
+      this.servers.get(server.address)?.awaits(exchange);
+      const behind = hops.at(-1)?.server.address;
+      if (behind !== undefined && behind !== server.address)
+        this.backends.get(behind)?.awaits(exchange);
+      addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
+      return;
+    }
+    const { server, sentMs, name, type } = exchange;
+    if (exchange.logged !== 'without times') {
+      this.firstMs = Math.min(this.firstMs, sentMs);
+      this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
+    }
+    countOutcome(this.total, exchange);
+    if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
+    const isReverse = isReverseLookup(name, type);
+    if (isReverse) countOutcome(this.reverse, exchange);
+    const ofType = this.types.at(type, noOutcomes);
+    if (ofType !== null) countOutcome(ofType, exchange);
+    const isOwn = this.domains.isOfCluster(name);
+    // Whether a name goes on with the domain of the cluster is not known of one that is cut.
+    if (isOwn || !isCut(name)) this.ways.add(exchange, isOwn);
+    const view = this.servers.at(server.address, newServer);
+    view?.add(exchange, isOwn);
+    // Who is not among the first servers is not among the first few of them.
+    if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
+    this.lines.at(server.address, newLine)?.add(exchange);
+    const behind = exchange.hops.at(-1)?.server.address;
+    if (behind !== undefined && behind !== server.address) {
+      this.backends.at(behind, newServer)?.add(exchange, isOwn);
+      // Queries wait at the server that works, and not at the address that it shares with others.
+      this.lines.at(behind, newLine)?.add(exchange);
+    }
+    this.#client(exchange, isReverse);
+    if (exchange.protocol === 'udp') {
+      const flow = this.flows.at(exchange);
+      if (flow !== null) {
+        this.newSockets.add(exchange, flow.knew(exchange));
+        flow.add(exchange);
+      }
+    }
+    // Several names may begin alike.
+    if (isCut(name)) this.cutNames++;
+    else this.names.at(name, type)?.add(exchange);
+    if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
+    if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
+      this.slow.push({ sentMs, client: exchange.client });
+    if (isFailure(exchange) && this.failed.length < MOST.events)
+      this.failed.push({ sentMs, client: exchange.client, name, type, rcode: exchange.rcode });
+    if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
+    this.questionCase.add(exchange);
+    this.replyFaults.add(exchange);
+    this.givenUp.add(exchange);
+    this.askedAgain.add(exchange);
+    if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
+      this.#keep(exchange, this.truncated, MOST.events);
+  }
+
+  lookup(lookup: SeenLookup): void {
+    this.lookups++;
+    const client = this.clients.get(lookup.client);
+    if (client !== undefined) {
+      client.lookups++;
+      recognise(client.recognition, lookup);
+      if (client.threads === null && isLong(lookup) && this.#timed < MOST.timed) {
+        this.#timed++;
+        client.threads = new LookupThreads();
+      }
+      client.threads?.add(lookup);
+    }
+    const whole = lookup.exchanges.filter(({ name }) => !isCut(name));
+    if (whole.length === lookup.exchanges.length) this.#whole(lookup, client);
+    else if (whole.length === 0) this.#cut(lookup);
+    else {
+      const candidates = lookup.candidates.filter((name) => !isCut(name));
+      this.#pair(lookup.exchanges.filter(({ name }) => isCut(name)));
+      this.#whole({ ...lookup, exchanges: whole, candidates }, client);
+    }
+  }
+
+  /**
+   * Which question it was is not known, nor what came of it; when it was asked, and answered, is.
+   */
+  #cut(lookup: SeenLookup): void {
+    const { exchanges, startMs, endMs } = lookup;
+    this.#pair(exchanges);
+    if (endMs - startMs <= FELT_MS && !isUnanswered(exchanges)) return;
+    this.slowLookups++;
+    if (this.slowCut.length >= MOST.lookups) return;
+    for (const each of exchanges) this.#kept.keep(each);
+    this.slowCut.push(lookup);
+  }
+
+  #whole(lookup: SeenLookup, client: ClientView | undefined): void {
+    const { exchanges, candidates, startMs, endMs } = lookup;
+    if (this.wantedNeighbours.begun(lookup.client, startMs))
+      this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
+    this.#pair(exchanges);
+    this.absent.add(lookup);
+    const last = candidates.at(-1);
+    if (candidates.length > 1)
+      for (const { name, type, rcode } of exchanges) {
+        if (name === last || rcode !== RCODE.NXDOMAIN || isServiceConfig(name, type)) continue;
+        this.wasted++;
+        if (client !== undefined) client.wasted++;
+      }
+    const slow = endMs - startMs > FELT_MS;
+    if (slow || isUnanswered(exchanges)) this.slowLookups++;
+    let wrong = false;
+    let found = false;
+    for (const each of exchanges) {
+      if (isLost(each) || isFailure(each)) wrong = true;
+      if (each.answers > 0 && each.rcode === RCODE.NOERROR) found = true;
+    }
+    this.failedLookups.add(lookup, found);
+    const isMade =
+      found &&
+      last !== undefined &&
+      !candidates[0]!.startsWith(last) &&
+      !this.domains.isOfCluster(last);
+    if (isMade && this.searched.length < MOST.searched) {
+      for (const each of exchanges) this.#kept.keep(each);
+      this.searched.push(lookup);
+    }
+    if (!slow && !wrong && found) return;
+    if (this.affected.length >= MOST.lookups) {
+      if (slow || wrong) this.#lookupsLeftOut++;
+      return;
+    }
+    for (const each of exchanges) this.#kept.keep(each);
+    this.affected.push(lookup);
+  }
+
+  path(event: PathEvent): void {
+    const { kind, head, addressesAt, family, sourcePort, targetPort, timeMs } = event;
+    const size = family === 4 ? 4 : 16;
+    const source = printAddress(head, addressesAt, size);
+    const target = printAddress(head, addressesAt + size, size);
+    if (kind === 'too-big') {
+      this.tooBig++;
+      this.outgrown.at(`${target} ${targetPort}`, () => true);
+    } else if (kind === 'unquoted') {
+      if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
+        this.unquoted.push({ timeMs, client: target });
+    } else if (kind === 'unreachable') {
+      if (CLOSED.has(event.code) && ports.has(sourcePort))
+        this.givenUp.unreachable(target, targetPort, timeMs);
+      const way = `${source} ${target}`;
+      if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
+        this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);
+      const made = { count: 0, noNeighbour: 0, code: event.code, frame: event.frame };
+      const entry = this.unreachable.at(target, () => made);
+      if (entry === null) return;
+      entry.count++;
+      if (event.code === (family === 4 ? HOST_UNREACHABLE : ADDRESS_UNREACHABLE)) {
+        entry.noNeighbour++;
+        this.astray.at(`${source} ${sourcePort}`, () => true);
+      }
+    } else if (kind === 'syn') {
+      if (ports.has(targetPort))
+        this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
+      else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
+    } else if (kind === 'gap') {
+      if (ports.has(sourcePort) && this.gapped.size < MOST.events)
+        this.gapped.add(`${target} ${targetPort}`);
+    } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
+    else if (ports.has(sourcePort)) {
+      const both = `${targetPort} ${sourcePort}`;
+      this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
+    } else if (kind === 'syn-ack')
+      this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
+  }
+
+  neighbour(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void {
+    const address = printAddress(bytes, at, size);
+    if (isReply) this.neighbours.answered(address);
+    else {
+      this.neighbours.asked(address);
+      this.wantedNeighbours.asked(printAddress(bytes, fromAt, size), address, timeMs);
+    }
+  }
+
+  failure(failure: LoggedFailure): void {
+    if (this.failures.length < MOST.events) this.failures.push(failure);
+  }
+
+  #keep(exchange: SeenExchange, list: SeenExchange[], most: number): void {
+    if (list.length >= most) {
+      if (list === this.losses) this.#lossesLeftOut++;
+      return;
+    }
+    this.#kept.keep(exchange);
+    list.push(exchange);
+  }
+
+  #client(exchange: SeenExchange, isReverse: boolean): void {
+    const { address } = exchange.client;
+    const view = this.clients.at(address, newClient);
+    if (view === null) return;
+    countOutcome(view.outcomes, exchange);
+    if (exchange.protocol === 'tcp') view.byTcp++;
+    if (exchange.udpSize > 0) view.withEdns++;
+    if (isReverse) view.reverse++;
+    let server = view.servers.get(exchange.server.address);
+    if (server === undefined) {
+      if (view.servers.size >= 50) return;
+      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null, replay: null };
+      view.servers.set(exchange.server.address, server);
+    }
+    server.asked++;
+    if (server.asked === BUSY && this.#followed < MOST.rates) {
+      this.#followed++;
+      server.rates = new Rates();
+      server.replay = new BucketReplay(MOST.ofClient);
+    }
+    server.rates?.add(exchange);
+    server.replay?.add(exchange);
+    if (!isLost(exchange)) return;
+    server.lost++;
+    addPort(server, exchange.client.port);
+  }
+
+  #pair(exchanges: readonly SeenExchange[]): void {
+    for (let at = 1; at < exchanges.length; at++) {
+      const [one, other] = [exchanges[at - 1]!, exchanges[at]!];
+      if (one.name !== other.name || one.attempt + other.attempt > 2) continue;
+      const areBoth = one.type !== other.type && isAddress(one.type) && isAddress(other.type);
+      if (!areBoth && !(isCut(one.name) && one.id !== other.id)) continue;
+      if (other.sentMs - one.sentMs > TOGETHER_MS || one.protocol !== 'udp') continue;
+      if (
+        one.ending === 'open' ||
+        other.ending === 'open' ||
+        one.server.address !== other.server.address
+      )
+        continue;
+      const samePort = one.client.port === other.client.port;
+      const pairs = samePort ? this.pairs.one : this.pairs.two;
+      pairs.asked++;
+      const [first, second] = [isLost(one), isLost(other)];
+      if (first && second) pairs.bothLost++;
+      else if (first || second) {
+        pairs.oneLost++;
+        if (second) pairs.secondLost++;
+        if (samePort) this.#keep(second ? other : one, this.halves, MOST.events);
+      }
+      at++;
+    }
+  }
+}
+
+function addPort(asked: Asked | undefined, port: number): void {
+  if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
+}
+
+const newServer = (address: string): ServerView => new ServerView(address);
+const newReplay = (): BucketReplay => new BucketReplay();
+const newLine = (): WaitingLine => new WaitingLine();
+
+function newClient(address: string): ClientView {
+  return {
+    address,
+    outcomes: noOutcomes(),
+    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0 },
+    recognition: new Recognition(),
+    ...{ threads: null, servers: new Map() },
+  };
+}
+
+function noPairs(): Pairs {
+  return { asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 };
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}

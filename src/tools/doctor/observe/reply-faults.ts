@@ -1,0 +1,196 @@
+/**
+ * Replies that arrive and are of no use: how many of each kind, from which server, for which names,
+ * and how many of them their clients asked for again. Beside them, what Extended DNS Errors say.
+ */
+import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
+
+const NAMES_MAX = 2000;
+const SERVERS_MAX = 200;
+const CLIENTS_MAX = 1000;
+const SAMPLES_MAX = 200;
+const REASONS_MAX = 200;
+/** Replies that may be asked for again; with more, the oldest are forgotten. */
+const WAITING_MAX = 5000;
+/** A client that sends the same query again within this time has not used the reply, milliseconds. */
+const AGAIN_MS = 12_000;
+/** Go takes a new id when it asks again, after its time-out, milliseconds. */
+const GO_MS = { from: 4700, to: 5600 };
+
+/** Replies of one kind. */
+export interface FaultyReplies {
+  count: number;
+  /** Of these, those that the same client asked for again. */
+  again: number;
+  firstMs: number;
+  lastMs: number;
+  readonly servers: BoundedMap<string, Count>;
+  readonly clients: BoundedMap<string, Count>;
+  /** By `type name`. */
+  readonly names: BoundedMap<string, FaultyName>;
+  /** The first of them. */
+  readonly samples: SeenExchange[];
+}
+
+/** How often something occurred. */
+export interface Count {
+  readonly key: string;
+  count: number;
+}
+
+/** Faulty replies for one name and type. */
+export interface FaultyName extends Count {
+  readonly name: string;
+  readonly type: number;
+  /** Where the aliases of the name lead; empty: it has none. */
+  target: string;
+}
+
+/** Replies with one Extended DNS Error. */
+export interface StatedReason extends FaultyReplies {
+  readonly code: number;
+  /** The longest text that came with it. */
+  text: string;
+  /** Of these, those with an error, or with NXDOMAIN. */
+  failed: number;
+}
+
+/** Collects what `replyShape` finds. */
+export class ReplyFaults {
+  readonly kinds: Map<ReplyFault, FaultyReplies> = new Map();
+  /** By info code. */
+  readonly reasons: BoundedMap<number, StatedReason> = new BoundedMap(REASONS_MAX);
+  /** By `type name`: where the aliases in SERVFAIL replies lead. */
+  readonly failingTargets: BoundedMap<string, FaultyName> = new BoundedMap(NAMES_MAX);
+  /** By name: the owner and the primary server of the SOA record with which it was denied. */
+  readonly zones: BoundedMap<string, Zone> = new BoundedMap(NAMES_MAX);
+  /** Replies that were read to their end. */
+  read: number = 0;
+  readonly #kept = new CopiedBytes();
+  /** By client, type and name: faulty replies that were not asked for again yet. */
+  readonly #waiting = new Map<string, Waiting>();
+
+  add(exchange: SeenExchange): void {
+    if (this.#waiting.size > 0) this.#again(exchange);
+    const shape = replyShape(exchange);
+    if (shape === null) return;
+    this.read++;
+    const { fault, reason, reasonText, target } = shape;
+    if (shape.soaOwnerAt > 0 && exchange.answers === 0) this.#zone(exchange, shape);
+    if (reason >= 0) {
+      const made = this.reasons.at(reason, newReason);
+      if (made !== null) {
+        if (reasonText.length > made.text.length) made.text = reasonText;
+        if (exchange.rcode !== 0) made.failed++;
+        this.#count(made, exchange, target);
+      }
+    }
+    if (target !== '' && exchange.rcode === SERVFAIL)
+      countName(this.failingTargets, exchange, target);
+    if (fault === null) return;
+    let kind = this.kinds.get(fault);
+    if (kind === undefined) this.kinds.set(fault, (kind = noReplies()));
+    this.#count(kind, exchange, target);
+    if (this.#waiting.size >= WAITING_MAX) this.#waiting.clear();
+    const waiting: Waiting = { of: kind, sentMs: exchange.sentMs };
+    this.#waiting.set(questionOf(exchange), waiting);
+    this.#waiting.set(nameOf(exchange), waiting);
+  }
+
+  /** Drops what takes most of the memory. */
+  clear(): void {
+    this.#waiting.clear();
+    this.zones.clear();
+    for (const each of [...this.kinds.values(), ...this.reasons.list]) each.samples.length = 0;
+  }
+
+  #zone({ name, reply }: SeenExchange, shape: ReplyShape): void {
+    if (this.zones.get(name) !== undefined || this.zones.size >= NAMES_MAX) return;
+    const found = zoneIn(reply!, shape);
+    if (found !== null) this.zones.at(name, () => ({ name, ...found }));
+  }
+
+  #again(exchange: SeenExchange): void {
+    const key = questionOf(exchange);
+    const same = this.#waiting.get(key);
+    const sinceMs = exchange.sentMs - (same?.sentMs ?? -Infinity);
+    if (same !== undefined && sinceMs >= 0 && sinceMs < AGAIN_MS) {
+      same.of.again++;
+      this.#waiting.delete(key);
+      return;
+    }
+    const before = this.#waiting.get(nameOf(exchange));
+    const afterMs = exchange.sentMs - (before?.sentMs ?? -Infinity);
+    if (before === undefined || afterMs < GO_MS.from || afterMs > GO_MS.to) return;
+    before.of.again++;
+    this.#waiting.delete(nameOf(exchange));
+  }
+
+  #count(into: FaultyReplies, exchange: SeenExchange, target: string): void {
+    into.count++;
+    into.firstMs = Math.min(into.firstMs, exchange.sentMs);
+    into.lastMs = Math.max(into.lastMs, exchange.sentMs);
+    increment(into.servers, (exchange.hops.at(-1)?.server ?? exchange.server).address);
+    increment(into.clients, exchange.client.address);
+    countName(into.names, exchange, target);
+    if (into.samples.length >= SAMPLES_MAX) return;
+    this.#kept.keep(exchange);
+    into.samples.push(exchange);
+  }
+}
+
+interface Waiting {
+  readonly of: FaultyReplies;
+  readonly sentMs: number;
+}
+
+/** The zone that denies a name or a record. */
+export interface Zone {
+  readonly name: string;
+  /** The owner of the SOA record, and the primary name server in it. */
+  readonly zone: string;
+  readonly primary: string;
+}
+
+const SERVFAIL = 2;
+const newCount = (key: string): Count => ({ key, count: 0 });
+
+function increment(map: BoundedMap<string, Count>, key: string): void {
+  const entry = map.at(key, newCount);
+  if (entry !== null) entry.count++;
+}
+
+function countName(
+  map: BoundedMap<string, FaultyName>,
+  { name, type }: SeenExchange,
+  target: string,
+): void {
+  const entry = map.at(`${type} ${name}`, (key) => ({ key, count: 0, name, type, target }));
+  if (entry === null) return;
+  entry.count++;
+  if (target !== '') entry.target = target;
+}
+
+function noReplies(): FaultyReplies {
+  return {
+    ...{ count: 0, again: 0, firstMs: Infinity, lastMs: -Infinity, samples: [] },
+    servers: new BoundedMap(SERVERS_MAX),
+    clients: new BoundedMap(CLIENTS_MAX),
+    names: new BoundedMap(NAMES_MAX),
+  };
+}
+
+function newReason(code: number): StatedReason {
+  return { ...noReplies(), code, text: '', failed: 0 };
+}
+
+function nameOf({ client, type, name }: SeenExchange): string {
+  return `${client.address} ${type} ${name}`;
+}
+
+/** A repeat has the id of its query, whatever its port. */
+function questionOf({ client, type, name, id }: SeenExchange): string {
+  return `${client.address} ${id} ${type} ${name}`;
+}

@@ -1,0 +1,298 @@
+/** One server as a capture shows it: rates and latencies by the second. */
+import { HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import type { Rate } from './rates.ts';
+import { Standstills } from './standstills.ts';
+
+/** Seconds that are looked at one by one: two hours. */
+const SECONDS_MAX = 7200;
+const CLIENTS_MAX = 1000;
+/** Times without a reply that are remembered, and how long they are, milliseconds. */
+const PAUSES_MAX = 2000;
+const PAUSE_MS = 1000;
+const BUCKETS = 20;
+/**
+ * Queries after the last reply that are remembered, and how long before it they may have been sent:
+ * some overtake others, milliseconds.
+ */
+const SINCE_MAX = 50;
+const LAST_MS = 50;
+/**
+ * So much later than else, and milliseconds, are most replies of a server that is out of breath.
+ */
+const MUCH_MORE = 15;
+const MUCH_MS = 15;
+/**
+ * A process that stands still gives no reply for so many seconds, and then late ones, milliseconds.
+ */
+const STILL = { seconds: 3, ms: 2000 };
+/** What a reply takes for which programs wait noticeably, milliseconds. */
+export const FELT_MS = 900;
+/** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
+const FIRST_BUCKET_MS = 0.1;
+
+/** Who asked whom for what, and when. */
+export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
+
+/** One second of one server. */
+export interface Second extends Rate {
+  latencyMs: number;
+  /** Sum of the natural logarithms of the latencies, milliseconds. */
+  logMs: number;
+  /**
+   * Replies to queries for names of the cluster that were asked in it, and the sum of their
+   * latencies, milliseconds.
+   */
+  own: number;
+  ownMs: number;
+  /** Bytes of the longest reply over UDP that came in it; a truncated one counts as what it has. */
+  longest: number;
+}
+
+/** A time without any reply, milliseconds since 1970. */
+export interface Pause {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Seconds since 1970, in order, and what was counted in each. */
+export type History = readonly (readonly [second: number, Second])[];
+
+/** Queries of one kind. */
+export interface QueryCounts {
+  asked: number;
+  lost: number;
+  /**
+   * Answered with FORMERR or NOTIMP: the server does not know what it was sent (RFC 6891 section
+   * 7).
+   */
+  misread: number;
+}
+
+/** What is counted of one server. */
+export class ServerView {
+  readonly address: string;
+  readonly outcomes: Outcomes = noOutcomes();
+  /** Of these, those with EDNS and those without. */
+  readonly edns: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  readonly plain: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  readonly clients: Set<string> = new Set();
+  readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
+  /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
+  late: number = 0;
+  readonly standstills: Standstills = new Standstills();
+  firstMs: number = Infinity;
+  lastMs: number = -Infinity;
+  /** When the last query was sent, be it one that nobody knows the end of. */
+  lastAskedMs: number = -Infinity;
+  firstReplyMs: number = Infinity;
+  lastReplyMs: number = -Infinity;
+  readonly #pauses: Pause[] = [];
+  /** Queries that were sent after the last reply came. */
+  #sinceReply: Asking[] = [];
+  readonly #latencies = Array.from({ length: BUCKETS }, () => 0);
+
+  constructor(address: string) {
+    this.address = address;
+  }
+
+  /**
+   * @param isOfCluster whether the name is of the cluster: a server that has its services answers
+   * from memory, unless the service is an alias of an external name
+   */
+  add(exchange: SeenExchange, isOfCluster: boolean): void {
+    const isOwn = isOfCluster && !isAlias(exchange);
+    const { sentMs, repliedMs, client } = exchange;
+    countOutcome(this.outcomes, exchange);
+    const kind = exchange.udpSize > 0 ? this.edns : this.plain;
+    kind.asked++;
+    if (isLost(exchange)) kind.lost++;
+    if (exchange.rcode === RCODE.FORMERR || exchange.rcode === RCODE.NOTIMP) kind.misread++;
+    if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
+    this.firstMs = Math.min(this.firstMs, sentMs);
+    this.lastMs = Math.max(this.lastMs, sentMs);
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
+    const second = this.#second(sentMs);
+    if (second !== null) second.asked++;
+    const took = latencyOf(exchange);
+    if (took === null || repliedMs === null) {
+      if (second !== null) second.lost++;
+      this.awaits(exchange);
+      return;
+    }
+    if (this.#sinceReply.length > 0)
+      this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - LAST_MS);
+    if (repliedMs - this.lastReplyMs >= PAUSE_MS && this.#pauses.length < PAUSES_MAX)
+      this.#pauses.push({ fromMs: this.lastReplyMs, toMs: repliedMs });
+    this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
+    this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
+    if (second !== null) {
+      second.latencyMs += took;
+      second.logMs += Math.log(Math.max(took, FIRST_BUCKET_MS));
+      if (isOwn) {
+        second.own++;
+        second.ownMs += took;
+      }
+    }
+    const arrived = this.#second(repliedMs);
+    if (arrived !== null) {
+      arrived.replied++;
+      if (exchange.protocol === 'udp')
+        arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
+    }
+    // Who says SERVFAIL has waited for somebody in vain.
+    if (exchange.rcode !== RCODE.SERVFAIL) {
+      if (took >= FELT_MS) this.late++;
+      // (What had to be told from the reply to its repeat is known later than it came.)
+      if (repliedMs >= this.lastReplyMs - LAST_MS) this.standstills.add(exchange, repliedMs, isOwn);
+    }
+    const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
+    this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
+  }
+
+  /**
+   * Bytes of the longest reply over UDP that came in the whole seconds of this time; where it has
+   * none, in the seconds that it touches.
+   */
+  longestBetween(fromMs: number, toMs: number): number {
+    const touched = this.history.filter(
+      ([second]) => second * 1000 + 1000 > fromMs && second * 1000 <= toMs,
+    );
+    const within = touched.filter(
+      ([second]) => second * 1000 >= fromMs && second * 1000 + 1000 <= toMs,
+    );
+    const seconds = within.length > 0 ? within : touched;
+    return seconds.reduce((most, [, { longest }]) => Math.max(most, longest), 0);
+  }
+
+  /** The first times without any reply, the last of them open: from the last reply on. */
+  get pauses(): readonly Pause[] {
+    return [...this.#pauses, { fromMs: this.lastReplyMs, toMs: Infinity }];
+  }
+
+  /** A query that has no reply, be it because the capture ends. */
+  awaits({ sentMs, client, server, name }: SeenExchange): void {
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
+    if (sentMs > this.lastReplyMs - LAST_MS && this.#sinceReply.length < SINCE_MAX)
+      this.#sinceReply.push({ sentMs, client, server, name });
+  }
+
+  /** The first queries that were sent after the last reply came. */
+  get sinceReply(): readonly Asking[] {
+    return this.#sinceReply;
+  }
+
+  /**
+   * The latency that this share of the answered queries stayed below; within a factor of two.
+   * Milliseconds.
+   */
+  quantile(share: number): number {
+    const total = this.#latencies.reduce((sum, each) => sum + each, 0);
+    let reached = 0;
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      reached += this.#latencies[bucket]!;
+      if (total > 0 && reached >= share * total) return FIRST_BUCKET_MS * 2 ** bucket;
+    }
+    return 0;
+  }
+
+  /**
+   * What replies took in these seconds, milliseconds, as a geometric mean: a few that take very
+   * long hardly count.
+   */
+  static usualMs(seconds: History): number {
+    const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
+    const sum = seconds.reduce((total, [, { logMs }]) => total + logMs, 0);
+    return replies === 0 ? 0 : Math.exp(sum / replies);
+  }
+
+  /**
+   * Whether replies take very much longer in the time in which queries are lost than before and
+   * after it.
+   */
+  get isOutOfBreath(): boolean {
+    const { within, otherwise } = this.pace;
+    return otherwise > 0 && within > MUCH_MS && within > MUCH_MORE * otherwise;
+  }
+
+  /**
+   * Whether the server said nothing for a while, and then answered what had waited: it had no time
+   * at all, and not too little.
+   */
+  get stoodStill(): boolean {
+    // The beginning counts: it may have stood still by then.
+    const seconds = this.history.filter(([, { replied }], at) => at === 0 || replied > 0);
+    const isGap = seconds.some(
+      ([second], at) => at > 0 && second - seconds[at - 1]![0] > STILL.seconds,
+    );
+    return isGap && this.quantile(1) >= STILL.ms;
+  }
+
+  /**
+   * What replies usually take in the seconds in which queries are lost, and before and after these;
+   * milliseconds, 0 without any.
+   */
+  get pace(): { readonly within: number; readonly otherwise: number } {
+    const { lossy, calm } = this.byLoss;
+    return { within: ServerView.usualMs(lossy), otherwise: ServerView.usualMs(calm) };
+  }
+
+  /**
+   * The seconds in which queries are lost and others answered, and those before the first and after
+   * the last of them: between these a server is no quicker.
+   */
+  get byLoss(): { readonly lossy: History; readonly calm: History } {
+    const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
+    const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
+    const calm = this.history.filter(([second]) => second < from || second > to);
+    return { lossy, calm };
+  }
+
+  /** The seconds in order. */
+  get history(): History {
+    if (!this.#isOrdered) this.#order.sort(([one], [other]) => one - other);
+    this.#isOrdered = true;
+    return this.#order;
+  }
+
+  readonly #order: (readonly [number, Second])[] = [];
+  #isOrdered = true;
+  readonly #makeSecond = (at: number): Second => {
+    const made: Second = {
+      asked: 0,
+      replied: 0,
+      lost: 0,
+      latencyMs: 0,
+      logMs: 0,
+      own: 0,
+      ownMs: 0,
+      longest: 0,
+    };
+    this.#order.push([at, made]);
+    this.#isOrdered = false;
+    return made;
+  };
+
+  #second(ms: number): Second | null {
+    const at = Math.floor(ms / 1000);
+    return this.seconds.at(at, this.#makeSecond);
+  }
+}
+
+/** Whether the first answer is an alias. A failure may come of one that leads nowhere. */
+function isAlias({ reply, answers, rcode }: SeenExchange): boolean {
+  if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) return true;
+  if (reply === null || answers === 0) return false;
+  let at = afterName(reply, HEADER.SIZE) + 4;
+  at = afterName(reply, at);
+  return reply[at] === 0 && reply[at + 1] === TYPE.CNAME;
+}
+
+/** Where a name ends: behind its root label, or behind a pointer. */
+function afterName(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
+  return at + (bytes[at]! >= 0xc0 ? 2 : 1);
+}

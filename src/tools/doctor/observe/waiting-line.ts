@@ -1,0 +1,105 @@
+/**
+ * Whether a server serves one query after the other: then each waits for longer, the more wait
+ * before it.
+ */
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+
+/** Queries of one server that are looked at: the first ones. */
+const QUERIES_MAX = 4000;
+/** Fewer do not say enough. */
+const QUERIES_MIN = 60;
+/** What takes longer is late, and what was sent by so much later came behind it, milliseconds. */
+const LATE_MS = 150;
+const BEHIND_MS = 20;
+/** Fewer late replies do not say enough. */
+const LATE_MIN = 8;
+/** What takes a smaller share of the time did not wait at all. */
+const QUICK = 0.1;
+/** In a line hardly anything overtakes, be there several workers. */
+const OVERTAKEN_MAX = 0.3;
+
+/** How latencies go with what waits. */
+export interface Line {
+  /**
+   * Pearson’s correlation of a query’s latency with the number of queries that waited when it was
+   * sent, -1 to 1.
+   */
+  readonly correlation: number;
+  /** Most queries that waited at a time. */
+  readonly longest: number;
+  /** What each query that waits costs the next one, milliseconds. */
+  readonly stepMs: number;
+}
+
+/** The answered queries to one server. */
+export class WaitingLine {
+  #late = 0;
+  #overtaken = 0;
+  #outrun = 0;
+  /** Of the answered query that was sent last. */
+  #newest = { sentMs: -Infinity, repliedMs: Infinity };
+  readonly #queries: { readonly sentMs: number; readonly repliedMs: number }[] = [];
+
+  add(exchange: SeenExchange): void {
+    const { sentMs, repliedMs, protocol } = exchange;
+    if (protocol !== 'udp' || repliedMs === null || isLost(exchange)) return;
+    // Exchanges end in the order of their replies.
+    if (repliedMs - sentMs >= LATE_MS) {
+      this.#late++;
+      const newest = this.#newest;
+      if (newest.sentMs > sentMs + BEHIND_MS && newest.repliedMs < repliedMs) {
+        this.#overtaken++;
+        if (newest.repliedMs - newest.sentMs < QUICK * (repliedMs - sentMs)) this.#outrun++;
+      }
+    }
+    if (sentMs > this.#newest.sentMs) this.#newest = { sentMs, repliedMs };
+    if (this.#queries.length < QUERIES_MAX) this.#queries.push({ sentMs, repliedMs });
+  }
+
+  /**
+   * Whether the server answers others at once while some wait: then these wait for somebody behind
+   * it, and not for its processor.
+   */
+  get isOutrun(): boolean {
+    return this.#late >= LATE_MIN && this.#outrun > OVERTAKEN_MAX * this.#late;
+  }
+
+  /** Whether replies come in another order than queries: then none waits for those before it. */
+  get isOvertaken(): boolean {
+    return this.#late >= LATE_MIN && this.#overtaken > OVERTAKEN_MAX * this.#late;
+  }
+
+  /** Null: too few queries. */
+  get line(): Line | null {
+    if (this.#queries.length < QUERIES_MIN) return null;
+    const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
+    let waiting: number[] = [];
+    const points = sorted.map(({ sentMs, repliedMs }) => {
+      waiting = waiting.filter((ms) => ms > sentMs);
+      const point = { waiting: waiting.length, tookMs: repliedMs - sentMs };
+      waiting.push(repliedMs);
+      return point;
+    });
+    const meanWaiting = mean(points.map((point) => point.waiting));
+    const meanTook = mean(points.map(({ tookMs }) => tookMs));
+    let both = 0;
+    let ofWaiting = 0;
+    let ofTook = 0;
+    for (const point of points) {
+      const [x, y] = [point.waiting - meanWaiting, point.tookMs - meanTook];
+      both += x * y;
+      ofWaiting += x * x;
+      ofTook += y * y;
+    }
+    if (ofWaiting === 0 || ofTook === 0) return null;
+    return {
+      correlation: both / Math.sqrt(ofWaiting * ofTook),
+      longest: points.reduce((most, point) => Math.max(most, point.waiting), 0),
+      stepMs: both / ofWaiting,
+    };
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, each) => sum + each, 0) / values.length;
+}

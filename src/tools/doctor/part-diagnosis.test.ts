@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TYPE } from '../../server/wire/iana.ts';
+import { Observations } from './observe/observations.ts';
+import { SearchDomains } from '../capture/pair/search-walk.ts';
+import { madeExchange } from '../capture/read/records/made-exchange.ts';
+import { diagnoseWithParts, type Part } from './part-diagnosis.ts';
+
+/**
+ * Answers for so many clients, and then queries of a few others that are lost.
+ * @returns the parts that are worth a look
+ */
+async function partsFor(answered: number): Promise<readonly Part[]> {
+  const observed = new Observations(new SearchDomains());
+  let atMs = 1.7e12;
+  const ask = (address: string, isLost: boolean): void => {
+    atMs += 10;
+    const exchange = madeExchange({
+      ...{ protocol: 'udp', id: 1, name: `x${atMs}.example.`, type: TYPE.A, class: 1 },
+      ...{ client: { address, port: 4000 }, server: { address: '10.96.0.10', port: 53 } },
+      ...{ udpSize: 512, sentMs: atMs, repliedMs: atMs + 1, rcode: 0, flags: 0, line: 1 },
+    });
+    if (isLost) Object.assign(exchange, { ending: 'lost', repliedMs: null, reply: null });
+    observed.exchange(exchange);
+  };
+  for (let at = 0; at < answered; at++) ask(`10.0.${at >> 8}.${at & 255}`, false);
+  for (let turn = 0; turn < 5; turn++)
+    for (let at = 0; at < 40; at++) ask(`10.1.0.${at}`, at % 4 === turn % 4);
+  let parts: readonly Part[] = [];
+  await diagnoseWithParts(observed, (all) => {
+    parts = all;
+    return Promise.resolve(all.map(() => new Observations(observed.domains)));
+  });
+  return parts;
+}
+
+const few = ({ clients }: Part): boolean => clients !== null;
+
+describe('a few clients that what is lost is of are looked at by themselves', () => {
+  it('where it is known that they ask little', async () => {
+    assert.ok((await partsFor(5000)).some(few));
+  });
+
+  it('but not where more clients ask than are looked at one by one', async () => {
+    const parts = await partsFor(10_000);
+    assert.ok(parts.length > 0);
+    assert.ok(!parts.some(few));
+  });
+});

@@ -1,0 +1,280 @@
+/**
+ * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a
+ * good time before, or the many who are well, hide what is plain where something goes wrong: what
+ * the whole does not explain is looked at by itself.
+ */
+import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
+import { densestStretch } from './observe/densest-stretch.ts';
+import type { Moment, Observations } from './observe/observations.ts';
+import { clocks, listed, type Finding, type Rule } from './findings/finding.ts';
+import { sentSpan } from '../capture/pair/seen-exchange.ts';
+
+/** A stretch of time, milliseconds since 1970, of all clients or of some. */
+export interface Part {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Null: all. */
+  readonly clients: ReadonlySet<string> | null;
+}
+
+/** All that there is. */
+export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
+
+/** What goes wrong with queries, and what is said of it. */
+interface Symptom {
+  /** Those that went wrong, and of which nothing tells why. */
+  bad(whole: Diagnosis): readonly Moment[];
+  /** What is said where no cause was seen: a cause takes its place. */
+  readonly vague: ReadonlySet<string>;
+  /** What is worth saying of a part. */
+  isTold(finding: Finding): boolean;
+}
+
+/** What is said of a server for all times: a part does not show it. */
+const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
+/** What is said of a server, and cannot be told from some of its clients. */
+const ofServers: ReadonlySet<string> = new Set([
+  ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002', 'ND2012'],
+]);
+/** What explains failures. */
+const ofFailures: ReadonlySet<string> = new Set([
+  ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
+  ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
+]);
+/** What explains that replies are late. */
+const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
+
+/** Errors, without their cause. */
+const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
+/** Loss without a pattern. */
+const RANDOM = 'ND3013';
+/** Who stood still answers late what has waited. */
+const STOPPED = 'ND3007';
+
+const symptoms: readonly Symptom[] = [
+  {
+    bad: ({ unexplained }) => unexplained ?? [],
+    vague: new Set(['ND3013', 'ND3090']),
+    isTold: ({ severity }) => severity === 'critical',
+  },
+  {
+    bad: ({ findings, failed }) =>
+      findings.some(({ code }) => ofFailures.has(code)) ? [] : (failed ?? []),
+    vague: errors,
+    isTold: ({ severity }) => severity === 'critical',
+  },
+  {
+    bad: ({ findings, late }) =>
+      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED) ? [] : (late ?? []),
+    vague: new Set(),
+    isTold: ({ code }) => ofLateness.has(code),
+  },
+];
+
+/** Fewer show no pattern. */
+const LEAST = 4;
+/**
+ * Time besides a stretch, before and after it, that makes it a part: queries of the last seconds
+ * may still be answered.
+ */
+const BEFORE_MS = 1500;
+const AFTER_MS = 5000;
+/**
+ * What goes wrong is that of few clients if so much of it is, and they ask no more than so much of
+ * all.
+ */
+const THEIRS = 0.9;
+const THEIR_SHARE = 0.6;
+/** A part explains its losses if it does so for as many of them. */
+const EXPLAINS = 0.5;
+/** A shorter part, and one with fewer queries, is chance. */
+const SHORTEST_MS = 1000;
+const QUERIES_LEAST = 20;
+/** What is less sure of a part is no better than what is said of the whole. */
+const SURE = 0.7;
+/** Loss without a pattern is worth a word from here on. */
+const MANY = 6;
+const LASTS_MS = 3000;
+
+/** Whether the part is about a client at a time. */
+export function holds(part: Part, timeMs: number, client: string): boolean {
+  return holdsTime(part, timeMs) && (part.clients === null || part.clients.has(client));
+}
+
+/** Whether the part is about a time. */
+export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
+  return timeMs >= fromMs && timeMs <= toMs;
+}
+
+/**
+ * What the whole shows, and the parts that are worth a look.
+ * @param again reads parts of the same capture; null: it cannot be read again
+ */
+export async function diagnoseWithParts(
+  observed: Observations,
+  again: ((parts: readonly Part[]) => Promise<readonly Observations[]>) | null,
+  wanted?: (rule: Rule) => boolean,
+): Promise<Diagnosis> {
+  const whole = diagnose(observed, wanted);
+  const parts = symptoms.flatMap((symptom) =>
+    partsOf(symptom.bad(whole), observed).map((part) => ({ symptom, part })),
+  );
+  if (again === null || parts.length === 0) return whole;
+  const looks = await again(parts.map(({ part }) => part));
+  let all = whole;
+  const settled = new Set<Symptom>();
+  for (const [at, { symptom, part }] of parts.entries()) {
+    if (settled.has(symptom) || looks[at]!.total.asked < QUERIES_LEAST) continue;
+    takeSizes(looks[at]!, observed);
+    const found = withPart(all, diagnose(looks[at]!, wanted), part, symptom, looks[at]!);
+    if (found === null) continue;
+    all = found;
+    settled.add(symptom);
+  }
+  return all;
+}
+
+/** How large the answers of a name are is known from before and afterwards, too. */
+function takeSizes(part: Observations, { names }: Observations): void {
+  for (const view of part.names.list)
+    view.knowLength(names.get(view.name, view.type)?.longest ?? 0);
+}
+
+/**
+ * Where these are: the time in which they are dense, and the few that they are of. Empty: they are
+ * everywhere.
+ */
+function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
+  if (bad.length < LEAST) return [];
+  const stretch = stretchOf(bad, observed);
+  const span = spanOf(bad, observed);
+  const within = stretch === null ? bad : bad.filter(({ sentMs }) => holdsTime(stretch, sentMs));
+  const clients = fewOf(within, observed);
+  const { fromMs, toMs } = stretch ?? everything;
+  return [
+    ...(stretch === null ? [] : [stretch]),
+    ...(span === null || isNearly(span, stretch) ? [] : [span]),
+    ...(clients === null ? [] : [{ fromMs, toMs, clients }]),
+  ];
+}
+
+/**
+ * What the whole and its part come to: a cause that the part shows plainly takes the place of what
+ * was said without one. Null: it shows none.
+ */
+function withPart(
+  whole: Diagnosis,
+  ofPart: Diagnosis,
+  part: Part,
+  { isTold, vague }: Symptom,
+  { losses }: Observations,
+): Diagnosis | null {
+  const known = new Set(whole.findings.map(({ code }) => code));
+  const findings = ofPart.findings.filter(
+    (finding) =>
+      isTold(finding) &&
+      (finding.confidence >= SURE || vague.has(finding.code)) &&
+      !never.has(finding.code) &&
+      !(known.has(finding.code) && vague.has(finding.code)) &&
+      !(part.clients !== null && ofServers.has(finding.code)),
+  );
+  const [first] = findings;
+  if (first === undefined) return null;
+  // That there is no pattern is worth saying only where nothing was said.
+  if (vague.has(first.code))
+    return losses.length >= MANY && part.toMs - part.fromMs >= LASTS_MS && part.clients === null
+      ? told(whole, findings.slice(0, 1), ofPart, part, vague)
+      : null;
+  const open = (ofPart.unexplained ?? []).length;
+  if (open > (1 - EXPLAINS) * losses.length) return null;
+  // What the part explains of the losses is no loss without a pattern of the whole.
+  const isLossExplained = losses.length - open >= EXPLAINS * (whole.unexplained ?? []).length;
+  // Errors that the part counts as well are not explained by what else it shows.
+  const kept = new Set(ofPart.findings.flatMap(({ code }) => (errors.has(code) ? code : [])));
+  const replaced = new Set(
+    [...vague, ...(isLossExplained ? [RANDOM] : [])].filter((code) => !kept.has(code)),
+  );
+  return told(whole, findings, ofPart, part, replaced);
+}
+
+function told(
+  whole: Diagnosis,
+  findings: readonly Finding[],
+  ofPart: Diagnosis,
+  part: Part,
+  vague: ReadonlySet<string>,
+): Diagnosis {
+  const [from, to] = clocks(part.fromMs, part.toMs);
+  const stretch = `From ${from} to ${to}`;
+  const when = Number.isFinite(part.fromMs) ? stretch : 'All the time';
+  const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
+  const found = new Set(findings.map(({ code }) => code));
+  return mergedDiagnosis(
+    {
+      ...ofPart,
+      findings: findings.map((finding) => ({
+        ...finding,
+        seen: [`${when}${whose}, looked at by itself:`, ...finding.seen],
+      })),
+    },
+    {
+      ...whole,
+      findings: whole.findings.filter(({ code }) => !vague.has(code) && !found.has(code)),
+    },
+  );
+}
+
+/** The time in which these are dense; null: they are so all the time. */
+function stretchOf(bad: readonly Moment[], observed: Observations): Part | null {
+  const stretch = densestStretch(
+    bad.map(({ sentMs }) => sentMs),
+    observed.servers.list.map(({ history }) => history),
+  );
+  return stretch === null ? null : partBetween(stretch, observed);
+}
+
+/**
+ * From the first to the last of these: what was well before and afterwards says nothing of them;
+ * null: that is nearly everything.
+ */
+function spanOf(bad: readonly Moment[], observed: Observations): Part | null {
+  return partBetween(sentSpan(bad), observed);
+}
+
+function partBetween(
+  { fromMs, toMs }: Pick<Part, 'fromMs' | 'toMs'>,
+  { firstMs, lastMs }: Observations,
+): Part | null {
+  const isPart = fromMs - firstMs >= BEFORE_MS || lastMs - toMs >= AFTER_MS;
+  const aroundMs = Math.max(0, (SHORTEST_MS - (toMs - fromMs)) / 2);
+  return isPart ? { fromMs: fromMs - aroundMs, toMs: toMs + aroundMs, clients: null } : null;
+}
+
+function isNearly(one: Part, other: Part | null): boolean {
+  return (
+    other !== null &&
+    Math.abs(one.fromMs - other.fromMs) + Math.abs(one.toMs - other.toMs) < BEFORE_MS
+  );
+}
+
+/**
+ * The few clients that (nearly) all of these are of; null: they are of many, or of some of which it
+ * is not known how much they ask.
+ */
+function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<string> | null {
+  const counts = new Map<string, number>();
+  for (const { client } of bad) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
+  const few = new Set<string>();
+  let theirs = 0;
+  let asked = 0;
+  for (const [address, count] of [...counts].toSorted(([, one], [, other]) => other - one)) {
+    if (theirs >= THEIRS * bad.length) break;
+    const view = clients.get(address);
+    if (view === undefined) return null;
+    few.add(address);
+    theirs += count;
+    asked += view.outcomes.asked;
+  }
+  const all = clients.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  return few.size < clients.size && asked <= THEIR_SHARE * all ? few : null;
+}

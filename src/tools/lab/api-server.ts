@@ -1,0 +1,156 @@
+/**
+ * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint
+ * slices, namespaces and pods. Changes made here stand for those that a cluster's controllers would
+ * have made.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { JsonObject } from '../../server/base/json-object.ts';
+import { child, text } from '../../server/base/json-object.ts';
+
+/** Kinds of objects by the path under which they are listed. */
+const kinds = {
+  '/api/v1/services': { kind: 'Service', apiVersion: 'v1' },
+  '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
+  '/api/v1/pods': { kind: 'Pod', apiVersion: 'v1' },
+  '/apis/discovery.k8s.io/v1/endpointslices': {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+  },
+} as const;
+
+/** A kind that is served. */
+export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
+
+/** Where it listens. */
+const API_PORT = 8080;
+
+interface ApiWatcher {
+  readonly kind: ServedKind;
+  readonly reply: ServerResponse;
+  /** Set if it gets no more events. */
+  frozen: boolean;
+}
+
+/** The objects and their watchers. */
+export class LabApi {
+  #server: Server | null = null;
+  readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
+  readonly #watchers = new Set<ApiWatcher>();
+  #version = 1;
+
+  /** All objects of a kind. */
+  of(kind: ServedKind): readonly JsonObject[] {
+    return [...this.#objects.values()]
+      .filter((one) => one.kind === kind)
+      .map(({ object }) => object);
+  }
+
+  /** Adds an object, or replaces the one with its name. */
+  put(kind: ServedKind, object: JsonObject): void {
+    const key = keyOf(kind, object);
+    const isNew = !this.#objects.has(key);
+    const versioned = this.#versioned(kind, object);
+    this.#objects.set(key, { kind, object: versioned });
+    this.#tell(kind, isNew ? 'ADDED' : 'MODIFIED', versioned);
+  }
+
+  /** Removes an object, if it is there. */
+  delete(kind: ServedKind, object: JsonObject): void {
+    const key = keyOf(kind, object);
+    if (!this.#objects.delete(key)) return;
+    this.#tell(kind, 'DELETED', this.#versioned(kind, object));
+  }
+
+  /**
+   * Listens, and ends watches that were frozen, so that their clients list again; `start` chooses
+   * the network namespace.
+   */
+  async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
+    for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
+    if (this.#server !== null) return;
+    this.#server = createServer((request, reply) => {
+      this.#serve(request, reply);
+    });
+    await start(this.#server, API_PORT);
+  }
+
+  /** Closes all connections and stops listening. */
+  close(): void {
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    this.#server = null;
+    this.#watchers.clear();
+  }
+
+  /**
+   * Freezes current watches: they stay open but get no more events, like those of a server that has
+   * fallen behind.
+   */
+  freezeWatches(): void {
+    for (const watcher of this.#watchers) watcher.frozen = true;
+  }
+
+  #versioned(kind: ServedKind, object: JsonObject): JsonObject {
+    const { apiVersion } = Object.values(kinds).find((one) => one.kind === kind)!;
+    const metadata = { ...child(object, 'metadata'), resourceVersion: String(++this.#version) };
+    return { ...object, kind, apiVersion, metadata };
+  }
+
+  #tell(kind: ServedKind, type: string, object: JsonObject): void {
+    const line = `${JSON.stringify({ type, object })}\n`;
+    for (const watcher of this.#watchers)
+      if (watcher.kind === kind && !watcher.frozen) watcher.reply.write(line);
+  }
+
+  #serve(request: IncomingMessage, reply: ServerResponse): void {
+    const url = new URL(request.url ?? '/', 'http://api');
+    const json = (status: number, body: object): void => {
+      reply.writeHead(status, { 'content-type': 'application/json' });
+      reply.end(JSON.stringify(body));
+    };
+    if (url.pathname === '/version') return json(200, { gitVersion: 'v1.36.3' });
+    const served = Object.hasOwn(kinds, url.pathname)
+      ? kinds[url.pathname as keyof typeof kinds]
+      : null;
+    if (served === null) {
+      return json(404, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 });
+    }
+    const { kind, apiVersion } = served;
+    if (url.searchParams.has('sendInitialEvents')) {
+      // A client that asks for a streaming list falls back to an ordinary list after this.
+      return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
+    }
+    if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
+      reply.writeHead(200, { 'content-type': 'application/json' });
+      reply.flushHeaders();
+      const watcher = { kind, reply, frozen: false };
+      this.#watchers.add(watcher);
+      reply.on('close', () => this.#watchers.delete(watcher));
+      // Events since the version of the client's list.
+      const since = Number(url.searchParams.get('resourceVersion') ?? '0');
+      for (const object of selected(this.of(kind), url)) {
+        const version = Number(text(child(object, 'metadata'), 'resourceVersion'));
+        if (version > since) reply.write(`${JSON.stringify({ type: 'ADDED', object })}\n`);
+      }
+      return;
+    }
+    const metadata = { resourceVersion: String(this.#version) };
+    json(200, { kind: `${kind}List`, apiVersion, metadata, items: selected(this.of(kind), url) });
+  }
+}
+
+/**
+ * Applies the field selector with which CoreDNS and ndots ask for pods that have not finished:
+ * `status.phase!=Succeeded,status.phase!=Failed,…`.
+ */
+function selected(objects: readonly JsonObject[], url: URL): readonly JsonObject[] {
+  const without = (url.searchParams.get('fieldSelector') ?? '')
+    .split(',')
+    .flatMap((term) => /^status\.phase!=(\w+)$/.exec(term)?.[1] ?? []);
+  return objects.filter((object) => !without.includes(text(child(object, 'status'), 'phase')));
+}
+
+function keyOf(kind: ServedKind, object: JsonObject): string {
+  const metadata = child(object, 'metadata');
+  return `${kind}/${text(metadata, 'namespace')}/${text(metadata, 'name')}`;
+}

@@ -1,0 +1,93 @@
+/**
+ * Finds what makes a valid manifest unusable for a lab: duplicate addresses, reserved names, no DNS
+ * server.
+ */
+import { child, text, texts } from '../../server/base/json-object.ts';
+import { Problem, type Place } from '../../server/base/problem.ts';
+import { manifestsState } from './proxy-rules/cluster-state.ts';
+import type { Manifest } from '../../server/kube/manifests/manifest.ts';
+import { impliedNodes, type ImpliedPod } from '../../server/kube/manifests/pods.ts';
+import { endpointAddresses } from './endpoints.ts';
+import { API_HOST, DNS_SERVICE } from './plan.ts';
+
+/** Names of the lab's own machines. */
+const TAKEN = new Set(['internet']);
+const policies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
+
+/** @param outside addresses of the lab's internet */
+export function checkCluster(
+  manifests: readonly Manifest[],
+  pods: readonly ImpliedPod[],
+  outside: readonly string[],
+): readonly Problem[] {
+  const problems: Problem[] = [];
+  const placeOf = (kind: string, namespace: string, name: string): Place | undefined =>
+    manifests.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
+      ?.place;
+  const tell = (text: string, place: Place | undefined, remedy: string): void =>
+    void problems.push(new Problem({ code: 'lab-cluster', text, place, remedy }));
+  const owners = new Map<string, string>(
+    [...outside, API_HOST].map((ip) => [ip, 'the lab’s internet']),
+  );
+  const own = (ip: string, who: string, place: Place | undefined): void => {
+    const other = owners.get(ip);
+    if (other !== undefined && other !== who)
+      tell(
+        `${who} has the address ${ip}, which ${other} has already`,
+        place,
+        'Give it another one.',
+      );
+    owners.set(ip, who);
+  };
+  for (const { name, ips } of impliedNodes([...manifests])) {
+    const place = placeOf('Node', '', name);
+    if (TAKEN.has(name))
+      tell(`a node cannot be called ${name} in a lab`, place, 'Call it otherwise.');
+    for (const ip of ips) own(ip, `the node ${name}`, place);
+  }
+  for (const { namespace, name, ips, nodeName, spec } of pods) {
+    const place = placeOf('Pod', namespace, name);
+    const who = `the pod ${namespace}/${name}`;
+    if (TAKEN.has(nodeName))
+      tell(
+        `${who} is on the node ${nodeName}, a name that a lab has for itself`,
+        place,
+        'Call the node otherwise.',
+      );
+    for (const ip of ips) own(ip, who, place);
+    if (!ips.some((ip) => !ip.includes(':')))
+      tell(
+        `${who} has no IPv4 address`,
+        place,
+        'A lab’s services are of IPv4: give it one besides.',
+      );
+    const policy = text(spec, 'dnsPolicy');
+    if (policy !== '' && !policies.includes(policy))
+      tell(`${who} has the dnsPolicy ${policy}`, place, `One of ${policies.join(', ')}`);
+    if (policy === 'None' && texts(child(spec, 'dnsConfig'), 'nameservers').length === 0)
+      tell(
+        `${who} has the dnsPolicy None and no nameservers`,
+        place,
+        'They stand in its dnsConfig.',
+      );
+  }
+  if (problems.length > 0) return problems;
+  const state = manifestsState([...manifests], (problem) => void problems.push(problem));
+  const served = endpointAddresses(state.slices, DNS_SERVICE).filter((ip) =>
+    pods.some(({ ips }) => ips.includes(ip)),
+  );
+  if (problems.length === 0 && served.length === 0) {
+    const [namespace = '', name = ''] = DNS_SERVICE.split('/');
+    const place = placeOf('Service', namespace, name);
+    tell(
+      place === undefined
+        ? `there is no service ${DNS_SERVICE}: nobody would serve DNS`
+        : `no pod is behind the service ${DNS_SERVICE}: nobody would serve DNS`,
+      place,
+      place === undefined
+        ? 'Add it, with pods that its selector matches; examples/cluster has one.'
+        : 'Its selector has to match the labels of a pod.',
+    );
+  }
+  return problems;
+}

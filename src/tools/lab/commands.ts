@@ -1,0 +1,55 @@
+/** Runs commands on this machine, and reports those that fail. */
+import { errorCode } from '../../server/base/error-code.ts';
+import { Problem } from '../../server/base/problem.ts';
+import {
+  runProgramNow,
+  type ProgramResult,
+  type RunSettings,
+} from '../../server/runtime/programs.ts';
+
+/** Runs a program to its end. Throws a `Problem` only if it cannot be started. */
+export function call(words: readonly string[], settings: RunSettings = {}): ProgramResult {
+  try {
+    return runProgramNow(words, settings);
+  } catch (error) {
+    throw unstarted(words[0] ?? '', error);
+  }
+}
+
+/** Runs a program that must succeed, and returns its output. */
+export function must(words: readonly string[], input = ''): string {
+  const { code, stdout, stderr } = call(words, { input });
+  if (code === 0) return stdout;
+  const message = (stderr || stdout).trim().split('\n').slice(0, 3).join('; ');
+  throw new Problem({
+    code: 'lab-command',
+    text: `${words.join(' ')} failed: ${message || (code ?? 'a signal ended it')}`,
+    hint: 'the kernel may lack a part that the lab needs',
+    remedy: 'ndots lab list says what is missing here',
+  });
+}
+
+/** Debian packages of programs whose names differ. */
+const packages: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  tc: 'iproute2',
+  nft: 'nftables',
+  'iptables-restore': 'iptables',
+  getent: 'libc-bin',
+  dig: 'dnsutils',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  setpriv: 'util-linux',
+  mount: 'mount',
+};
+
+/** The problem of a program that cannot be started. */
+function unstarted(program: string, error: unknown): unknown {
+  if (errorCode(error) !== 'ENOENT') return error;
+  return new Problem({
+    code: 'lab-program',
+    text: `${program} is not installed`,
+    remedy: `apt-get install ${packages[program] ?? program}`,
+    cause: error,
+  });
+}

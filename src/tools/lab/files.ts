@@ -1,0 +1,72 @@
+/** A machine's own files: resolv.conf, hosts, nsswitch.conf. */
+import { existsSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import { errorCode } from '../../server/base/error-code.ts';
+import { Problem } from '../../server/base/problem.ts';
+
+/** Where a lab keeps its files: in memory, removed with the lab. */
+export const LAB_FOLDER = '/run/ndots-lab';
+
+/** A machine's own files by the path under which its programs see them. */
+export type OwnFiles = Readonly<Record<string, string>>;
+
+/**
+ * Writes the files of a machine; `wordsBehind` makes programs see them.
+ * @throws Problem if this machine lacks the file that one would cover
+ */
+export function writeFiles(machine: string, files: OwnFiles): void {
+  const folder = join(LAB_FOLDER, machine);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+    standIn(path);
+    if (existsSync(path)) continue;
+    throw new Problem({
+      code: 'lab-file',
+      text: `a pod cannot have a file ${path}: this machine has none that it could hide`,
+      remedy: `touch ${path}`,
+    });
+  }
+}
+
+/**
+ * Whether the path can be that of a machine's own file: absolute and normalised, so that it cannot
+ * lead elsewhere.
+ */
+export function isOwnPath(path: string): boolean {
+  return (
+    isAbsolute(path) && normalize(path) === path && !path.endsWith('/') && !/\p{Cc}/u.test(path)
+  );
+}
+
+/** The command line that runs a program in a machine's network with the machine's own files. */
+export function wordsBehind(
+  machine: string,
+  files: OwnFiles,
+  words: readonly string[],
+): readonly string[] {
+  const binds = Object.keys(files).flatMap((path) => [join(LAB_FOLDER, machine, path), path]);
+  // Paths are passed as arguments, not as parts of the script, so that nothing in them is executed.
+  const script = `${'mount --bind "$1" "$2" && shift 2 && '.repeat(binds.length / 2)}exec "$@"`;
+  return [
+    ...['nsenter', `--net=/run/netns/${machine}`, '--'],
+    ...['unshare', '--mount', '--', 'sh', '-c', script, 'sh', ...binds, ...words],
+  ];
+}
+
+/**
+ * Creates the target of a mount: a file can be covered by another one only if it exists. A symbolic
+ * link to below /run is dangling, because a lab has its own /run, so its target is created there.
+ */
+function standIn(path: string): void {
+  try {
+    const target = readlinkSync(path);
+    const full = isAbsolute(target) ? target : resolve(dirname(path), target);
+    if (!full.startsWith('/run/')) return;
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, '', { flag: 'a' });
+  } catch (error) {
+    // Not a link, or no such file: there is nothing to create.
+    if (!['EINVAL', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual
+ * time.
+ */
+import { seededRandom } from '../../server/base/random.ts';
+import { parseAnswers } from '../resolver/answers-file.ts';
+import { findClient } from '../resolver/clients.ts';
+import { podResolvConf, type DnsConfig } from '../resolver/dns-policy.ts';
+import { makeReport, type QueryDocument, type TraceDocument } from '../resolver/report.ts';
+import { planLookup, type LookupPlan } from '../resolver/run.ts';
+import { RECORDS_SHOWN, type PacketRow } from './capture.ts';
+import type { LabCluster } from './cluster.ts';
+import { usualNodeResolvConf } from './defaults.ts';
+import { readReport, realClient } from './real-clients.ts';
+import type { Stage } from './story.ts';
+
+/** One query of a lookup. */
+export interface AskedQuestion {
+  /** Absolute. */
+  readonly name: string;
+  readonly type: string;
+  readonly protocol: string;
+  /** Its answer: `NXDOMAIN`, `203.0.113.80`, `DROP`. */
+  readonly answer: string;
+}
+
+/** The outcome of a lookup. */
+export interface Looked {
+  /** Who looked it up: `musl`, or `musl (its model: needs musl-gcc)`. */
+  readonly who: string;
+  readonly ok: boolean;
+  readonly seconds: number;
+  readonly addresses: readonly string[];
+  /** The error that the program got; null: it got addresses. */
+  readonly error: string | null;
+  /** What was asked, in order. */
+  readonly queries: readonly AskedQuestion[];
+  readonly packets: readonly PacketRow[];
+}
+
+/** The DNS service's address unless a cluster says otherwise. */
+const CLUSTER_DNS = '10.96.0.10';
+
+/** The longest time of a lookup, milliseconds. */
+const LIMIT_MS = 120_000;
+
+/**
+ * A lookup in a pod by the real client of that name, or by its model over real sockets if the
+ * program is not available. Lookups of one pod must not overlap, because each is recognised by the
+ * packets of the pod's link.
+ */
+export async function look(
+  stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
+  lab: LabCluster,
+  pod: string,
+  client: string,
+  name: string,
+): Promise<Looked> {
+  const real = await realClient(client, stage.env);
+  if (real.words === null) {
+    const by = await modelled(stage, lab, pod, client, name);
+    return { ...by, who: `${client} (its model: ${real.missing})` };
+  }
+  const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
+    lab.execLater(pod, [...real.words, name, '0', '1'], LIMIT_MS),
+  );
+  const report = readReport(result);
+  const error = report === null ? result.stderr.trim() || 'it has said nothing' : report.err;
+  return {
+    who: client,
+    ok: report !== null && report.addrs.length > 0,
+    seconds: (report?.ms ?? result.tookMs) / 1000,
+    addresses: report?.addrs ?? [],
+    error: error === '' ? null : error,
+    queries: askedIn(packets),
+    packets,
+  };
+}
+
+/** Runs this machine's C library through getent. */
+export async function getent(
+  stage: Pick<Stage, 'capture'>,
+  lab: LabCluster,
+  pod: string,
+  name: string,
+): Promise<Looked> {
+  const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
+    lab.execLater(pod, ['getent', 'ahosts', name], LIMIT_MS),
+  );
+  const { code, stdout, tookMs } = result;
+  const addresses = [...new Set(stdout.split('\n').flatMap((line) => line.split(' ')[0] || []))];
+  return {
+    who: 'glibc',
+    ok: code === 0,
+    seconds: tookMs / 1000,
+    addresses,
+    error: code === 0 ? null : `getent ended with ${code ?? 'a signal'}`,
+    queries: askedIn(packets),
+    packets,
+  };
+}
+
+/** Runs a model over real sockets: it sends what the real resolver would. */
+export async function modelled(
+  stage: Pick<Stage, 'ndots'>,
+  lab: LabCluster,
+  pod: string,
+  client: string,
+  name: string,
+): Promise<Looked> {
+  const words = [...stage.ndots, 'trace', name, '--client', client, '-o', 'json'];
+  const { stdout, stderr } = await lab.execLater(pod, words, LIMIT_MS);
+  const document = JSON.parse(stdout === '' ? 'null' : stdout) as TraceDocument | null;
+  if (document === null) throw new Error(`ndots trace ${name} in ${pod}: ${stderr}`);
+  return lookedOf(document, `${client} (its model)`);
+}
+
+/** The queries among the packets, with their answers. */
+function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
+  return packets
+    .filter(({ isQuery }) => isQuery)
+    .map(({ name, type, protocol, from }) => {
+      const reply = packets.find(
+        (one) => one.kind === 'reply' && one.to === from && one.type === type && one.name === name,
+      );
+      return { name, type, protocol, answer: reply?.text ?? 'DROP' };
+    });
+}
+
+/** A modelled resolver in virtual time. */
+export async function planned(
+  client: string,
+  name: string,
+  rules: readonly object[],
+  more: {
+    readonly config?: DnsConfig;
+    readonly delayMs?: number;
+    readonly ipv6?: boolean;
+    readonly nodeResolvConf?: string;
+    /** The DNS service resets TCP connections. */
+    readonly noTcp?: boolean;
+  } = {},
+): Promise<Looked> {
+  const conf = podResolvConf(
+    {
+      namespace: 'default',
+      policy: 'ClusterFirst',
+      config: more.config ?? null,
+      hostNetwork: false,
+    },
+    {
+      clusterDns: [CLUSTER_DNS],
+      clusterDomain: 'cluster.local',
+      nodeResolvConf: more.nodeResolvConf ?? usualNodeResolvConf,
+    },
+  );
+  const plan: LookupPlan = {
+    client: findClient(client)!,
+    name,
+    families: [4, 6],
+    addrConfig: more.ipv6 === false,
+    settings: {
+      resolvConf: conf.text,
+      nsswitch: null,
+      hosts: null,
+      hostAliases: null,
+      env: {},
+      host: {
+        hostname: 'client',
+        addresses: more.ipv6 === false ? ['10.244.1.4'] : ['10.244.1.4', 'fd00:244::4'],
+        loopback: [4, 6],
+      },
+    },
+    repeat: 1,
+    limitMs: 600_000,
+  };
+  const script = parseAnswers(
+    { delay: more.delayMs ?? 1, rules, ...(more.noTcp === true && { notcp: [CLUSTER_DNS] }) },
+    'the script of a story',
+  );
+  const run = await planLookup(plan, script, seededRandom(1));
+  return lookedOf(makeReport(run, [], { startedAt: null, from: null, assumed: null }), client);
+}
+
+function lookedOf({ result, queries }: TraceDocument, who: string): Looked {
+  return {
+    who,
+    ok: result.ok,
+    seconds: result.elapsedMs / 1000,
+    addresses: result.addresses,
+    error: result.error,
+    queries,
+    packets: packetsOf(queries),
+  };
+}
+
+/** Queries and replies in order, as a capture would show them. */
+function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
+  const rows = queries.flatMap((query): PacketRow[] => {
+    const { atMs, name, type, protocol, tookMs, answer, data, server } = query;
+    const client =
+      query.sourcePort === null ? `client.port${query.port}` : `client.${query.sourcePort}`;
+    const to = `${server}.${query.serverPort}`;
+    const over = protocol === 'tcp' ? ' (TCP)' : '';
+    const both = { protocol: protocol === 'tcp' ? 'tcp' : 'udp', name, type } as const;
+    const sent: PacketRow = {
+      atMs,
+      from: client,
+      to,
+      text: `${type}? ${name}${over}`,
+      isQuery: true,
+      isOut: true,
+      kind: 'query',
+      ...both,
+    };
+    if (tookMs === null) return [sent];
+    const more = data.length > RECORDS_SHOWN ? ` … ${data.length} records` : '';
+    const text =
+      data.length === 0 ? answer : `NOERROR ${data.slice(0, RECORDS_SHOWN).join(' ')}${more}`;
+    return [
+      sent,
+      {
+        atMs: atMs + tookMs,
+        from: to,
+        to: client,
+        text,
+        isQuery: false,
+        isOut: false,
+        kind: 'reply',
+        ...both,
+      },
+    ];
+  });
+  return rows.toSorted((a, b) => a.atMs - b.atMs);
+}

@@ -1,0 +1,80 @@
+/**
+ * What this machine provides for a lab: privileges, programs, parts of the kernel. It is always
+ * tested, never guessed.
+ */
+import { libc } from '../../server/runtime/libc.ts';
+import { findProgram } from '../../server/runtime/programs.ts';
+import { call } from './commands.ts';
+import type { RuleMode } from './plan.ts';
+
+/** A requirement of a story: a program, or a part of the kernel. */
+export type Need =
+  | { readonly program: string }
+  /**
+   * A rule of iptables that the kernel must take, in `iptables-restore`'s words: `-m statistic
+   * --mode random`.
+   */
+  | { readonly rule: string; readonly part: string };
+
+/** Programs that every lab needs. */
+const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip'] as const;
+/** The program that takes the rules of services. */
+const ruleProgram: Readonly<Record<RuleMode, string>> = {
+  iptables: 'iptables-restore',
+  nftables: 'nft',
+};
+/**
+ * A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of
+ * it at once.
+ */
+const NFT_PARTS = `table ip ndots-lab-probe {
+  chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
+}
+`;
+
+/** What is missing for a lab, worded as what to do; empty: nothing. */
+export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
+  if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
+  const lacks: string[] = [];
+  if (process.getuid?.() !== 0) lacks.push('root (try sudo)');
+  for (const name of basics)
+    if (findProgram(name, path) === null) lacks.push(`the program ${name}`);
+  const program = ruleProgram[mode];
+  const other = mode === 'iptables' && findProgram('nft', path) !== null ? ' (or -m nftables)' : '';
+  if (findProgram(program, path) === null) lacks.push(`the program ${program}${other}`);
+  try {
+    libc();
+  } catch (error) {
+    lacks.push(`system calls (${(error as Error).message})`);
+  }
+  if (lacks.length > 0) return lacks;
+  if (call(['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', 'true']).code !== 0)
+    return ['the right to make namespaces (in a container: --privileged)'];
+  const nat =
+    mode === 'nftables'
+      ? call(['unshare', '--net', 'nft', '-f', '-'], { input: NFT_PARTS }).code
+      : inScratch('-A PREROUTING -j RETURN');
+  if (nat !== 0) lacks.push(`NAT in the kernel (${mode === 'nftables' ? 'nft_nat' : 'nf_nat'})`);
+  return lacks;
+}
+
+/** Which of a story's requirements are missing. */
+export function lacksOfStory(
+  needs: readonly Need[],
+  path: string,
+  mode: RuleMode = 'iptables',
+): readonly string[] {
+  return needs.flatMap((need) => {
+    if ('program' in need)
+      return findProgram(need.program, path) === null ? [`the program ${need.program}`] : [];
+    // The requirements of nft were tested with the machine's.
+    if (mode === 'nftables') return [];
+    return inScratch(need.rule) === 0 ? [] : [`${need.part} in the kernel`];
+  });
+}
+
+/** Tests in a temporary network namespace whether the kernel accepts a rule of the table nat. */
+function inScratch(rule: string): number | null {
+  const input = `*nat\n${rule}\nCOMMIT\n`;
+  return call(['unshare', '--net', 'iptables-restore', '--noflush'], { input }).code;
+}

@@ -1,0 +1,164 @@
+/**
+ * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of
+ * it is in a network namespace of the lab's own, separate from the machine's network.
+ */
+import { writeFileSync } from 'node:fs';
+import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
+import { must } from './commands.ts';
+
+/** The router's address as every pod sees it; each node has it on its side of each pod's link. */
+const ROUTER = '169.254.1.1';
+const ROUTER_V6 = 'fe80::1';
+const BRIDGE = 'cluster';
+
+/** One machine: a node, a pod, or a host outside of the cluster. */
+export interface Machine {
+  /** Name of its network namespace. */
+  readonly name: string;
+  readonly addresses: readonly string[];
+}
+
+/** The network between the machines of one lab. */
+export class LabNetwork {
+  /** Nodes and hosts, which share a network; pods are behind nodes. */
+  readonly #neighbours: Machine[] = [];
+  /** The saved routes of machines that are cut off. */
+  readonly #ways = new Map<string, readonly string[]>();
+  #links = 0;
+
+  constructor() {
+    must(
+      ['ip', '-batch', '-'],
+      `link set lo up\nlink add ${BRIDGE} type bridge\nlink set ${BRIDGE} up\n`,
+    );
+  }
+
+  /** Adds a machine to the nodes' network, from which it reaches all others there. */
+  addHost(name: string, addresses: readonly string[]): Machine {
+    const machine = { name, addresses };
+    const link = this.#link(name);
+    must(['ip', '-batch', '-'], `link set ${link} master ${BRIDGE}\nlink set ${link} up\n`);
+    const lines = addresses.map(
+      (address) => `addr add ${withLength(address)} dev eth0${nodad(address)}`,
+    );
+    for (const other of this.#neighbours) {
+      lines.push(...other.addresses.map((address) => `route add ${withLength(address)} dev eth0`));
+      this.batch(
+        other.name,
+        addresses.map((address) => `route add ${withLength(address)} dev eth0`),
+      );
+    }
+    this.batch(name, lines);
+    this.#neighbours.push(machine);
+    return machine;
+  }
+
+  /** Adds a machine that forwards packets of pods: their router. */
+  addNode(name: string, addresses: readonly string[]): Machine {
+    const node = this.addHost(name, addresses);
+    this.set(name, 'net/ipv4/ip_forward', '1');
+    // A node's own packets to a service need a route before its rules translate the address.
+    this.batch(name, ['route add default dev eth0']);
+    this.set(name, 'net/ipv6/conf/all/forwarding', '1');
+    return node;
+  }
+
+  /** Adds a machine behind a node. All other nodes get a route to it. */
+  addPod(name: string, addresses: readonly string[], node: Machine): Machine {
+    const link = this.#link(name);
+    must(['ip', 'link', 'set', link, 'netns', node.name]);
+    this.batch(node.name, [
+      `link set ${link} up`,
+      `addr add ${ROUTER}/32 dev ${link}`,
+      `addr add ${ROUTER_V6}/64 dev ${link} nodad`,
+      ...addresses.map((address) => `route add ${withLength(address)} dev ${link}`),
+    ]);
+    this.batch(name, [
+      ...addresses.map((address) => `addr add ${withLength(address)} dev eth0${nodad(address)}`),
+      `route add ${ROUTER} dev eth0 scope link`,
+      `route add default via ${ROUTER} dev eth0`,
+      ...(addresses.some(isIPv6) ? [`route add ::/0 via ${ROUTER_V6} dev eth0`] : []),
+    ]);
+    for (const other of this.#neighbours) {
+      if (other === node) continue;
+      const lines = addresses.flatMap((address) => {
+        const via = node.addresses.find((one) => isIPv6(one) === isIPv6(address));
+        return via === undefined ? [] : [`route add ${withLength(address)} via ${via} dev eth0`];
+      });
+      this.batch(other.name, lines);
+    }
+    return { name, addresses };
+  }
+
+  /** Commands of ip(8) in a machine. */
+  batch(machine: string, lines: readonly string[]): void {
+    if (lines.length > 0) must(['ip', '-n', machine, '-batch', '-'], `${lines.join('\n')}\n`);
+  }
+
+  /** A setting of a machine's kernel below /proc/sys, such as `net/ipv4/ip_forward`. */
+  set(machine: string, key: string, value: string): void {
+    inNetworkNamespace(this.path(machine), () => {
+      writeFileSync(`/proc/sys/${key}`, value);
+    });
+  }
+
+  /** Cuts a machine off, or reconnects it. The routes lost with its link are restored with it. */
+  setLink(machine: string, state: 'up' | 'down'): void {
+    if (state === 'down') {
+      const [four, six] = ['-4', '-6'].map((family) =>
+        must(['ip', '-n', machine, family, 'route', 'show', 'dev', 'eth0']),
+      );
+      // Otherwise the IPv6 addresses are lost with the link.
+      this.set(machine, 'net/ipv6/conf/all/keep_addr_on_down', '1');
+      this.#ways.set(machine, [four ?? '', six ?? '']);
+      return this.batch(machine, ['link set eth0 down']);
+    }
+    this.batch(machine, ['link set eth0 up']);
+    (this.#ways.get(machine) ?? []).forEach((text) => {
+      const lines = text
+        .split('\n')
+        .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
+      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that
+      // check.
+      this.batch(
+        machine,
+        lines.map(
+          (line) => `route replace ${line.trim()} dev eth0${/ via /.test(line) ? ' onlink' : ''}`,
+        ),
+      );
+    });
+    this.#ways.delete(machine);
+  }
+
+  /** Runs a program in a machine's network, with this machine's files; it must succeed. */
+  run(machine: string, words: readonly string[], input = ''): string {
+    return must(['nsenter', `--net=${this.path(machine)}`, '--', ...words], input);
+  }
+
+  /** The file of a machine's network namespace. */
+  path(machine: string): string {
+    return `/run/netns/${machine}`;
+  }
+
+  /** Makes a namespace with a link into it. @returns the name of the outer end */
+  #link(name: string): string {
+    const link = `v${++this.#links}`;
+    must(['ip', 'netns', 'add', name]);
+    must(['ip', '-batch', '-'], `link add ${link} type veth peer name eth0 netns ${name}\n`);
+    this.batch(name, ['link set lo up', 'link set eth0 up']);
+    return link;
+  }
+}
+
+function isIPv6(address: string): boolean {
+  return address.includes(':');
+}
+
+function withLength(address: string): string {
+  return isIPv6(address) ? `${address}/128` : `${address}/32`;
+}
+
+/** Skips duplicate address detection, so that an IPv6 address can be used at once. */
+function nodad(address: string): string {
+  return isIPv6(address) ? ' nodad' : '';
+}

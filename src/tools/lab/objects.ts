@@ -1,0 +1,26 @@
+/** Kubernetes objects of a story, from the text in which it states them. */
+import type { JsonObject } from '../../server/base/json-object.ts';
+import { manifestsState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
+import { readManifests } from '../../server/kube/manifests/manifest-file.ts';
+
+/**
+ * The objects of a YAML text, with what a cluster's controllers would add to them. Throws a
+ * `Problem`.
+ */
+export function manifestText(text: string): ProxyObjects {
+  const { manifests, problems } = readManifests(text, 'the story');
+  if (problems.length > 0) throw problems[0]!;
+  return manifestsState(manifests, (problem) => {
+    throw problem;
+  });
+}
+
+/** The same of objects that have been read from YAML. */
+export function objectsOf(list: readonly JsonObject[]): ProxyObjects {
+  return manifestText(yamlOf(list));
+}
+
+/** Objects as documents of one file. */
+export function yamlOf(list: readonly unknown[]): string {
+  return list.map((each) => `---\n${JSON.stringify(each)}\n`).join('');
+}

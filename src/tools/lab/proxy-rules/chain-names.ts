@@ -1,0 +1,87 @@
+/** Names of the chains that belong to a service port or an endpoint, as kube-proxy makes them. */
+import { builtins } from '../../../server/base/builtins.ts';
+import type { ServiceEndpoint } from './endpoints.ts';
+import type { ProxiedPort } from './service-port.ts';
+
+/** Letters of base 32 (RFC 4648 section 6). */
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** Names of a service port's chains in one mode. */
+export interface PortChains {
+  /** To all endpoints. */
+  readonly cluster: string;
+  /** To those of this node. */
+  readonly local: string;
+  /** From outside, to one of the two. */
+  readonly external: string;
+  /** Source ranges of a load balancer. */
+  readonly firewall: string;
+}
+
+/** `KUBE-SVC-…` and its like: sixteen letters of the SHA-256 of name and protocol. */
+export function iptablesChains({ name, protocol }: ProxiedPort): PortChains {
+  const hash = hashLetters(name + protocol, 16);
+  return {
+    cluster: `KUBE-SVC-${hash}`,
+    local: `KUBE-SVL-${hash}`,
+    external: `KUBE-EXT-${hash}`,
+    firewall: `KUBE-FW-${hash}`,
+  };
+}
+
+/** `KUBE-SEP-…`. */
+export function iptablesEndpointChain(
+  { name, protocol }: ProxiedPort,
+  endpoint: ServiceEndpoint,
+): string {
+  return `KUBE-SEP-${hashLetters(name + protocol + endpoint.key, 16)}`;
+}
+
+/** `service-ULMVA6XW-ns/svc/tcp/http` and its like. */
+export function nftablesChains(port: ProxiedPort): PortChains {
+  const base = nftablesBase(pathOf(port));
+  return {
+    cluster: `service-${base}`,
+    local: `local-${base}`,
+    external: `external-${base}`,
+    firewall: `firewall-${base}`,
+  };
+}
+
+/** An endpoint's chain, and the set of clients that stay with it. */
+export function nftablesEndpointNames(
+  port: ProxiedPort,
+  { ip, port: number }: ServiceEndpoint,
+): { readonly chain: string; readonly affinity: string } {
+  const base = nftablesBase(`${pathOf(port)}__${ip.replaceAll(':', '.')}/${number}`);
+  return { chain: `endpoint-${base}`, affinity: `affinity-${base}` };
+}
+
+function pathOf({ namespace, service, protocol, portName }: ProxiedPort): string {
+  return `${namespace}/${service}/${protocol}/${portName}`;
+}
+
+/** nft takes 256 letters, of which the longest prefix may use 16. */
+const BASE_MAX = 240;
+
+function nftablesBase(path: string): string {
+  const base = `${hashLetters(path, 8)}-${path}`;
+  return base.length > BASE_MAX ? `${base.slice(0, BASE_MAX - 3)}...` : base;
+}
+
+/** The first letters of the base-32 form of a text's SHA-256. */
+function hashLetters(text: string, count: number): string {
+  const bytes = builtins.crypto().hash('sha256', text, 'buffer');
+  let found = '';
+  let bits = 0;
+  let held = 0;
+  for (let at = 0; found.length < count;) {
+    if (held < 5) {
+      bits = ((bits & 0x1f) << 8) | bytes[at++]!;
+      held += 8;
+    }
+    held -= 5;
+    found += letters[(bits >> held) & 0x1f];
+  }
+  return found;
+}

@@ -1,0 +1,166 @@
+import {
+  netHolds,
+  parseAddress,
+  parseNet,
+  plainAddress,
+  printAddress,
+} from '../../../server/base/ip.ts';
+import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
+import {
+  child,
+  children,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../../../server/base/json-object.ts';
+
+/** One port of one service in one address family, with all that its rules depend on. */
+export interface ProxiedPort {
+  readonly namespace: string;
+  readonly service: string;
+  /** `''` if unnamed. */
+  readonly portName: string;
+  /**
+   * `namespace/service:port`, or `namespace/service` where the port has no name: stands in comments
+   * and in hashes.
+   */
+  readonly name: string;
+  /** `tcp`, `udp` or `sctp`. */
+  readonly protocol: string;
+  readonly clusterIP: string;
+  readonly port: number;
+  /** 0: none. */
+  readonly nodePort: number;
+  readonly externalIPs: readonly string[];
+  /** Addresses of a load balancer that keeps the destination (`ipMode: VIP`, the default). */
+  readonly loadBalancerIPs: readonly string[];
+  /** `spec.loadBalancerSourceRanges`, host bits cleared; empty: everybody may come. */
+  readonly sourceRanges: readonly string[];
+  /**
+   * Seconds for which a client keeps its endpoint (`sessionAffinity: ClientIP`); null: it does not.
+   */
+  readonly affinitySeconds: number | null;
+  /** 0: none. */
+  readonly healthCheckNodePort: number;
+  readonly externalPolicyLocal: boolean;
+  readonly internalPolicyLocal: boolean;
+}
+
+/** What the API server fills in (`spec.sessionAffinityConfig`), seconds. */
+const AFFINITY_SECONDS = 10_800;
+/** Services of another proxy. */
+const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
+
+/**
+ * The ports of a service as the API spells it (core/v1) that kube-proxy makes rules for: none for
+ * headless and ExternalName services, for those of another proxy, and for those without an address
+ * of this family.
+ */
+export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
+  const metadata = child(raw, 'metadata');
+  const spec = child(raw, 'spec');
+  const first = text(spec, 'clusterIP') || (texts(spec, 'clusterIPs')[0] ?? '');
+  const type = text(spec, 'type') || 'ClusterIP';
+  if (first === '' || first === 'None' || type === 'ExternalName') return [];
+  if (Object.hasOwn(textMap(metadata, 'labels'), otherProxyLabel)) return [];
+  const clusterIP = clusterAddress(spec, first, family);
+  if (clusterIP === null) return [];
+  const namespace = text(metadata, 'namespace') || 'default';
+  const service = text(metadata, 'name');
+  const externalIPs = addressesOf(texts(spec, 'externalIPs'), family);
+  const isExternal = type !== 'ClusterIP' || texts(spec, 'externalIPs').length > 0;
+  const externalPolicyLocal = isExternal && text(spec, 'externalTrafficPolicy') === 'Local';
+  const shared = {
+    namespace,
+    service,
+    clusterIP,
+    externalIPs,
+    loadBalancerIPs: loadBalancerAddresses(raw, family),
+    sourceRanges: sourceRanges(texts(spec, 'loadBalancerSourceRanges'), family),
+    affinitySeconds: affinitySeconds(spec),
+    healthCheckNodePort:
+      type === 'LoadBalancer' && externalPolicyLocal ? numberAt(spec, 'healthCheckNodePort') : 0,
+    externalPolicyLocal,
+    internalPolicyLocal: text(spec, 'internalTrafficPolicy') === 'Local',
+  };
+  return children(spec, 'ports').map((port) => {
+    const portName = text(port, 'name');
+    return {
+      ...shared,
+      portName,
+      name: portName === '' ? `${namespace}/${service}` : `${namespace}/${service}:${portName}`,
+      protocol: (text(port, 'protocol') || 'TCP').toLowerCase(),
+      port: numberAt(port, 'port'),
+      nodePort: numberAt(port, 'nodePort'),
+    };
+  });
+}
+
+/** Whether it can be reached by anything else than its cluster address. */
+export function isExternallyAccessible(port: ProxiedPort): boolean {
+  return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
+}
+
+/** Whether the net, in CIDR form, holds the address. */
+export function holdsAddress(net: string, address: string): boolean {
+  const [parsed, bytes] = [parseNet(net), parseAddress(address)];
+  return parsed !== null && bytes !== null && netHolds(parsed, bytes);
+}
+
+/** The usual text form of an address of this family; null if it is of the other one, or none. */
+export function addressOf(given: string, family: IpFamily): string | null {
+  const bytes = parseAddress(plainAddress(given));
+  return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;
+}
+
+/** The number at `key`; 0 if it is missing or none. */
+export function numberAt(object: JsonObject, key: string): number {
+  const value = object[key];
+  return typeof value === 'number' ? value : 0;
+}
+
+/** Where families are stated, the addresses stand in their order. */
+function clusterAddress(spec: JsonObject, first: string, family: IpFamily): string | null {
+  const families = texts(spec, 'ipFamilies');
+  const all = texts(spec, 'clusterIPs');
+  const given = families.length === 0 || all.length === 0 ? first : all[families.indexOf(family)];
+  return given === undefined ? null : addressOf(given, family);
+}
+
+function addressesOf(all: readonly string[], family: IpFamily): readonly string[] {
+  return all.map((given) => addressOf(given, family)).filter((address) => address !== null);
+}
+
+function loadBalancerAddresses(raw: JsonObject, family: IpFamily): readonly string[] {
+  const ingress = children(child(child(raw, 'status'), 'loadBalancer'), 'ingress');
+  const kept = ingress.filter((one) => (text(one, 'ipMode') || 'VIP') === 'VIP');
+  return addressesOf(
+    kept.map((one) => text(one, 'ip')),
+    family,
+  );
+}
+
+/** A range that holds everything is as good as none. */
+function sourceRanges(all: readonly string[], family: IpFamily): readonly string[] {
+  const ranges: string[] = [];
+  for (const given of all) {
+    const word = given.trim();
+    const net = word.includes('/') ? parseNet(word) : null;
+    if (net === null || net.bytes.length !== (family === 'IPv4' ? 4 : 16)) continue;
+    if (net.bits === 0) return [];
+    const bytes = net.bytes.map((byte, at) => byte & (0xff00 >> clamp(net.bits - 8 * at)));
+    ranges.push(`${printAddress(bytes)}/${net.bits}`);
+  }
+  return ranges;
+}
+
+function clamp(bits: number): number {
+  return Math.max(0, Math.min(8, bits));
+}
+
+function affinitySeconds(spec: JsonObject): number | null {
+  if (text(spec, 'sessionAffinity') !== 'ClientIP') return null;
+  const config = child(child(spec, 'sessionAffinityConfig'), 'clientIP');
+  return numberAt(config, 'timeoutSeconds') || AFFINITY_SECONDS;
+}

@@ -1,0 +1,111 @@
+/**
+ * What becomes of the traffic to one service port on one node: which endpoints serve it, and what
+ * is refused.
+ */
+import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
+import { portKey, usableEndpoints } from './endpoints.ts';
+import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';
+import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
+
+/** How kube-proxy was started, as far as rules depend on it. */
+export interface ProxyOptions extends Where {
+  readonly family: IpFamily;
+  /** The node's own address; null: not known. */
+  readonly nodeIP: string | null;
+  /** `--cluster-cidr`: traffic from elsewhere is masqueraded; null: kube-proxy cannot tell. */
+  readonly clusterCIDR: string | null;
+  readonly masqueradeAll: boolean;
+  /** `--iptables-masquerade-bit`. */
+  readonly masqueradeBit: number;
+  /** `--iptables-localhost-nodeports`; IPv4 only. */
+  readonly localhostNodePorts: boolean;
+  /** Addresses of the node that take node ports (`--nodeport-addresses`); null: all. */
+  readonly nodePortIPs: readonly string[] | null;
+}
+
+/** kube-proxy's own defaults. */
+export const defaultProxy: ProxyOptions = {
+  family: 'IPv4',
+  node: '',
+  zone: '',
+  nodeIP: null,
+  clusterCIDR: null,
+  masqueradeAll: false,
+  masqueradeBit: 14,
+  localhostNodePorts: true,
+  nodePortIPs: null,
+};
+
+/** Services and endpoints of one address family. */
+export interface ClusterState {
+  readonly ports: readonly ProxiedPort[];
+  readonly endpoints: EndpointMap;
+}
+
+/** What a filter does with traffic that nothing takes. */
+export type FilterRefusal = 'reject' | 'drop';
+
+/** One service port as a node's rules have it. */
+export interface Traffic {
+  readonly port: ProxiedPort;
+  /** The node that this is about. */
+  readonly node: string;
+  readonly cluster: readonly ServiceEndpoint[];
+  readonly local: readonly ServiceEndpoint[];
+  readonly reachable: readonly ServiceEndpoint[];
+  /** Whether any node has an endpoint. */
+  readonly any: boolean;
+  /** Whether rules for traffic from outside of the cluster network are there. */
+  readonly external: boolean;
+  /** null: traffic to the cluster address is served. */
+  readonly refusedInside: FilterRefusal | null;
+  /** null: traffic to external addresses and node ports is served. */
+  readonly refusedOutside: FilterRefusal | null;
+  /** Whether the node itself is within the source ranges of the load balancer. */
+  readonly nodeAllowed: boolean;
+}
+
+/** All service ports of a cluster as this node treats them, in the order of their names. */
+export function trafficOf(state: ClusterState, options: ProxyOptions): readonly Traffic[] {
+  return state.ports
+    .map((port) => {
+      const { namespace, service, portName, protocol } = port;
+      const all = state.endpoints.get(portKey(namespace, service, portName, protocol)) ?? [];
+      const usable = usableEndpoints(all, port, options);
+      const { any, local } = usable;
+      const refused = (mustBeLocal: boolean): FilterRefusal | null => {
+        if (!any) return 'reject';
+        return mustBeLocal && local.length === 0 ? 'drop' : null;
+      };
+      const { nodeIP } = options;
+      return {
+        port,
+        node: options.node,
+        ...usable,
+        external: any && isExternallyAccessible(port),
+        refusedInside: refused(port.internalPolicyLocal),
+        refusedOutside: refused(port.externalPolicyLocal),
+        nodeAllowed:
+          nodeIP !== null && port.sourceRanges.some((range) => holdsAddress(range, nodeIP)),
+      };
+    })
+    .toSorted((a, b) => order(a.port, b.port));
+}
+
+function order(a: ProxiedPort, b: ProxiedPort): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.protocol < b.protocol ? -1 : 1;
+}
+
+/** Endpoints of all service ports, used or not. */
+export function countEndpoints(state: ClusterState): number {
+  return state.ports.reduce((sum, { namespace, service, portName, protocol }) => {
+    const key = portKey(namespace, service, portName, protocol);
+    return sum + (state.endpoints.get(key)?.length ?? 0);
+  }, 0);
+}
+
+/** The mark of packets that are masqueraded: `0x00004000`. */
+export function masqueradeMark(bit: number): string {
+  return `0x${(2 ** bit).toString(16).padStart(8, '0')}`;
+}

@@ -1,0 +1,154 @@
+/**
+ * Real clients: small programs that look a name up as applications do, one for each resolver. They
+ * are compiled on this machine, once, and kept in the user's cache. If a compiler or a library is
+ * missing, it is named, and the client's model is used instead.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findProgram, runProgram, type ProgramResult } from '../../server/runtime/programs.ts';
+import type { Environment } from '../../server/base/environment.ts';
+
+/**
+ * A client that this machine can run, or the reason why it cannot. The arguments `NAME
+ * FAMILY(0|4|6) COUNT` follow its words.
+ */
+export type RealClient =
+  | { readonly words: readonly string[]; readonly missing: null }
+  | { readonly words: null; readonly missing: string };
+
+/** The output of a real client for each lookup. */
+export interface ClientReport {
+  /** The error; `''`: none. */
+  readonly err: string;
+  readonly ms: number;
+  readonly addrs: readonly string[];
+}
+
+/** The folder with the clients' sources. */
+const SOURCES = new URL('./clients/', import.meta.url);
+
+interface Recipe {
+  /** The compiler. */
+  readonly needs: string;
+  /** The library that it needs, for the message if compiling fails. */
+  readonly library: string;
+  /** The source relative to `SOURCES`: a file or a folder. */
+  readonly source: string;
+  compile(source: string, to: string): readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const recipes: Readonly<Record<string, Recipe>> = {
+  glibc: {
+    needs: 'gcc',
+    library: 'libc6-dev',
+    source: 'lookup.c',
+    compile: (source, to) => ['gcc', '-O1', '-o', to, source],
+  },
+  musl: {
+    needs: 'musl-gcc',
+    library: 'musl-tools',
+    source: 'lookup.c',
+    compile: (source, to) => ['musl-gcc', '-O1', '-static', '-o', to, source],
+  },
+  go: {
+    needs: 'go',
+    library: 'Go',
+    source: 'go',
+    compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
+    // The client must send EDNS as current programs do, which depends on GODEBUG and on the go line
+    // of the module.
+    env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
+  },
+  evdns: {
+    needs: 'gcc',
+    library: 'libevent-dev',
+    source: 'evdns.c',
+    compile: (source, to) => ['gcc', '-O1', '-o', to, source, '-levent'],
+  },
+};
+
+/** A compiler that takes longer is assumed to hang, in milliseconds. */
+const COMPILE_MS = 180_000;
+const made = new Map<string, Promise<RealClient>>();
+
+/** The client of a resolver by name. It is compiled on first use, and later found in the cache. */
+export function realClient(name: string, env: Environment): Promise<RealClient> {
+  const known = made.get(name);
+  if (known !== undefined) return known;
+  const making = make(name, env);
+  made.set(name, making);
+  return making;
+}
+
+async function make(name: string, env: Environment): Promise<RealClient> {
+  const recipe = recipes[name];
+  if (recipe === undefined) return { words: null, missing: `there is no program of ${name}` };
+  const source = fileURLToPath(new URL(recipe.source, SOURCES));
+  if (!existsSync(source)) return { words: null, missing: `its source is not there: ${source}` };
+  const folder = cacheFolder(env);
+  const program = join(folder, `${name}-${digest(source)}`);
+  if (existsSync(program)) return { words: [program], missing: null };
+  if (findProgram(recipe.needs, env['PATH'] ?? '') === null)
+    return { words: null, missing: `needs ${recipe.needs} (${recipe.library})` };
+  const partial = `${program}.${process.pid}`;
+  const result = await compile(recipe, source, partial, {
+    ...env,
+    GOCACHE: join(folder, 'go-build'),
+  });
+  if (result.code !== 0) {
+    rmSync(partial, { force: true });
+    const [said = 'it took too long'] = result.stderr.split('\n').filter(Boolean);
+    const [, reason = said] = /error: (.*)/.exec(said) ?? [];
+    return {
+      words: null,
+      missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
+    };
+  }
+  // Another lab may compile it at the same time: the last one replaces the program by the same one.
+  renameSync(partial, program);
+  return { words: [program], missing: null };
+}
+
+async function compile(
+  recipe: Recipe,
+  source: string,
+  to: string,
+  env: Environment,
+): Promise<ProgramResult> {
+  try {
+    mkdirSync(dirname(to), { recursive: true });
+    const settings = { env: { ...env, ...recipe.env }, limitMs: COMPILE_MS };
+    return await runProgram(recipe.compile(source, to), settings);
+  } catch (error) {
+    return { code: 1, stdout: '', stderr: (error as Error).message, tookMs: 0 };
+  }
+}
+
+/** The user's cache (XDG Base Directory Specification). */
+function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string {
+  const base = cache || (home ? join(home, '.cache') : tmpdir());
+  return join(base, 'ndots', 'lab-clients');
+}
+
+/** The hash of a source file, or of all files in a folder. */
+function digest(source: string): string {
+  const hash = createHash('sha256');
+  const files = source.endsWith('.c') ? [source] : readdirSync(source).map((n) => join(source, n));
+  for (const file of files.toSorted((a, b) => a.localeCompare(b))) hash.update(readFileSync(file));
+  return hash.digest('hex').slice(0, 12);
+}
+
+/**
+ * Parses the output of a client. The last lookup is the one that counts. Null: there was no output.
+ */
+export function readReport({ stdout }: Pick<ProgramResult, 'stdout'>): ClientReport | null {
+  const line = stdout
+    .split('\n')
+    .filter((each) => each.startsWith('{'))
+    .at(-1);
+  return line === undefined ? null : (JSON.parse(line) as ClientReport);
+}

@@ -1,0 +1,377 @@
+/**
+ * Rehearses a rollout of the DNS Deployment. The number of lost queries follows from a few times:
+ * it is first calculated, query by query in virtual time, and then measured in a lab. A new pod is
+ * started before an old one ends (maxSurge: 1), one after the other.
+ */
+import { printSpan } from '../../server/base/elapsed.ts';
+import { seededRandom } from '../../server/base/random.ts';
+import { forgetConnections } from './conntrack.ts';
+import { clientPod, usualCorefile, usualObjects } from './defaults.ts';
+import type { LabCluster } from './cluster.ts';
+import { withEndpoints } from './endpoints.ts';
+import { load, longestOutageMs } from './load.ts';
+import { DNS_SERVICE } from './plan.ts';
+import { within, type Act, type Story } from './story.ts';
+import { pause } from './pause.ts';
+
+/** The times, in milliseconds, and the numbers of a rollout. */
+export interface RolloutTimes {
+  /** The number of pods that are replaced. */
+  readonly pods: number;
+  /** Pods that end before a new one is ready: 0 or 1 (maxUnavailable of the Deployment). */
+  readonly unavailable: 0 | 1;
+  /** Queries per second from all clients together, over UDP. */
+  readonly rate: number;
+  /**
+   * The number of source ports. A port that is used again matches the connection that the kernel
+   * still tracks for it.
+   */
+  readonly ports: number;
+  /** Ports are drawn at random, as the kernel does for new sockets; otherwise used in turn. */
+  readonly randomPorts: boolean;
+  /** How long clients have sent queries before the first pod ends. */
+  readonly warmMs: number;
+  /** From the start of a new pod until it is ready. */
+  readonly readyMs: number;
+  /**
+   * From SIGTERM until the readiness probe has failed: periodSeconds × failureThreshold at most.
+   */
+  readonly unreadyMs: number;
+  /** From a change of the endpoints until all nodes have new rules. */
+  readonly propagationMs: number;
+  /** `health { lameduck }`: how long a server continues to answer after SIGTERM. */
+  readonly lameduckMs: number;
+  /** `nf_conntrack_udp_timeout`: how long the kernel tracks a UDP connection. */
+  readonly conntrackMs: number;
+  /**
+   * Whether connections to a pod that is gone stay in the table of the kernel, as where kube-proxy
+   * does not run.
+   */
+  readonly entriesStay: boolean;
+}
+
+/** One step of a rollout and its time. */
+interface RolloutMoment {
+  readonly atMs: number;
+  /**
+   * `add`: a pod has rules. `end`: it gets SIGTERM. `remove`: it has no rules. `forget`: kube-proxy
+   * removes its tracked connections.
+   */
+  readonly what: 'add' | 'end' | 'remove' | 'forget';
+  /** The number of the pod: old ones from 0, the new ones after them. */
+  readonly pod: number;
+}
+
+/** The time after the last step, in milliseconds. */
+const CALM_MS = 1000;
+/** The time between the end of one pod and the next step, in milliseconds. */
+const PAUSE_MS = 300;
+/**
+ * From the end of a process until its pod is no longer `serving` in the EndpointSlice. In a real
+ * cluster (Kubernetes 1.36) this took 500 to 1700 ms: kubelet lists its containers once a second.
+ */
+const END_NOTICED_MS = 1000;
+/** A connection with replies for longer than this is kept as a stream (nf_conntrack_proto_udp). */
+const STREAM_AFTER_MS = 2000;
+/** nf_conntrack_udp_timeout_stream is 120 s by default, and nf_conntrack_udp_timeout is 30 s. */
+const STREAM_FACTOR = 4;
+
+/** How long after SIGTERM new rules and the end of the tracked connections come, at the earliest. */
+function endOf({ propagationMs, lameduckMs, unreadyMs }: RolloutTimes): {
+  readonly removeMs: number;
+  readonly forgetMs: number;
+} {
+  // kube-proxy gives no new connection to a terminating endpoint, but it removes tracked ones only
+  // when the endpoint stops *serving*: its readiness probe failed, or its process has ended.
+  const servingMs = Math.min(unreadyMs, lameduckMs + END_NOTICED_MS);
+  return { removeMs: propagationMs, forgetMs: servingMs + propagationMs };
+}
+
+/** The steps of a rollout, and its end. */
+function timeline(times: RolloutTimes): {
+  readonly moments: readonly RolloutMoment[];
+  readonly endMs: number;
+} {
+  const { pods, unavailable, warmMs, readyMs, propagationMs, lameduckMs, entriesStay } = times;
+  const { removeMs, forgetMs } = endOf(times);
+  const moments: RolloutMoment[] = [];
+  const add = (atMs: number, what: RolloutMoment['what'], pod: number): void =>
+    void moments.push({ atMs, what, pod });
+  let atMs = warmMs;
+  let lastMs = 0;
+  for (let pod = 0; pod < pods; pod++) {
+    if (unavailable === 0) {
+      atMs += readyMs + propagationMs;
+      add(atMs, 'add', pods + pod);
+    }
+    add(atMs, 'end', pod);
+    add(atMs + removeMs, 'remove', pod);
+    if (!entriesStay) add(atMs + forgetMs, 'forget', pod);
+    lastMs = atMs + Math.max(removeMs, forgetMs, lameduckMs);
+    if (unavailable === 1) {
+      atMs += readyMs + propagationMs;
+      add(atMs, 'add', pods + pod);
+    } else atMs += Math.max(propagationMs, lameduckMs) + PAUSE_MS;
+  }
+  moments.sort((a, b) => a.atMs - b.atMs);
+  return { moments, endMs: Math.max(atMs, lastMs) + CALM_MS };
+}
+
+/** The predicted losses of a rollout. */
+export interface Prediction {
+  readonly sent: number;
+  readonly lost: number;
+  /** The fewest and the most queries lost in one of the runs that the prediction averages. */
+  readonly range: readonly [least: number, most: number];
+  /**
+   * New connections to a pod that has ended and still has rules; this is what a calculation by hand
+   * gives.
+   */
+  readonly inTheDark: number;
+  /** The longest time during which a pod has ended and still has rules, in milliseconds. */
+  readonly darkMs: number;
+  /**
+   * The longest time during which a pod has ended and known ports still lead to it, in
+   * milliseconds; infinite where nothing removes their connections.
+   */
+  readonly keptMs: number;
+  /** The share of queries whose port comes again before the kernel forgets its connection. */
+  readonly again: number;
+  /** The reason in words. */
+  readonly because: string;
+}
+
+/** The prediction is the mean of this many runs. */
+const RUNS = 25;
+
+/** Follows every query through the rules and through the kernel's table of connections. */
+export function predictLoss(times: RolloutTimes): Prediction {
+  const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
+  const { lameduckMs, pods, rate, entriesStay } = times;
+  const { endMs } = timeline(times);
+  const { removeMs, forgetMs } = endOf(times);
+  const darkMs = Math.max(0, removeMs - lameduckMs);
+  const keptMs = entriesStay ? Infinity : Math.max(0, forgetMs - lameduckMs);
+  const again = portsAgain(times);
+  return {
+    sent: Math.round((rate * endMs) / 1000),
+    lost: Math.round(runs.reduce((sum, lost) => sum + lost, 0) / RUNS),
+    range: [Math.min(...runs), Math.max(...runs)],
+    inTheDark: Math.round(((rate * darkMs) / 1000 / (pods + 1)) * pods),
+    darkMs,
+    keptMs,
+    again,
+    because: reasonOf(times, darkMs, keptMs, again),
+  };
+}
+
+/** The share of queries whose port was used so recently that the kernel knows it. */
+function portsAgain({ ports, rate, conntrackMs, randomPorts, warmMs }: RolloutTimes): number {
+  if (!randomPorts) return (ports / rate) * 1000 < conntrackMs ? 1 : 0;
+  return 1 - Math.exp((-rate * Math.min(conntrackMs, warmMs)) / 1000 / ports);
+}
+
+function reasonOf(times: RolloutTimes, darkMs: number, keptMs: number, again: number): string {
+  const { pods, rate, entriesStay } = times;
+  const parts = [
+    `${rate}/s × ${printSpan(darkMs)} that a pod is gone and still has rules, ÷ ${pods + 1} pods, × ${pods}`,
+  ];
+  if (again > 0.001 && keptMs > 0) {
+    const which = again === 1 ? 'every port comes' : `${Math.round(again * 100)} % of ports come`;
+    const how = entriesStay
+      ? 'nothing removes connections to the old pod'
+      : `the old pod stops serving ${printSpan(endOf(times).forgetMs - times.propagationMs)} after SIGTERM, so its connections stay ${printSpan(keptMs)} longer than it answers`;
+    parts.push(
+      `${which} again within the ${printSpan(times.conntrackMs)} that the kernel keeps a connection, and ${how}`,
+    );
+  }
+  return parts.join('; ');
+}
+
+function lossOfOne(times: RolloutTimes, seed: number): number {
+  const { pods, rate, ports, randomPorts, lameduckMs, conntrackMs } = times;
+  const { moments, endMs } = timeline(times);
+  const random = seededRandom(seed * 7919);
+  const entries = new Map<number, { readonly pod: number; firstMs: number; lastMs: number }>();
+  const deadFrom = new Map<number, number>();
+  const behind = new Set(Array.from({ length: pods }, (_, pod) => pod));
+  let next = 0;
+  let lost = 0;
+  for (let query = 0; query < (rate * endMs) / 1000; query++) {
+    const nowMs = (query * 1000) / rate;
+    for (; next < moments.length && moments[next]!.atMs <= nowMs; next++) {
+      const { what, pod, atMs } = moments[next]!;
+      if (what === 'add') behind.add(pod);
+      else if (what === 'end') deadFrom.set(pod, atMs + lameduckMs);
+      else if (what === 'remove') behind.delete(pod);
+      else for (const [port, entry] of entries) if (entry.pod === pod) entries.delete(port);
+    }
+    const port = randomPorts ? random.integer(ports) : query % ports;
+    const known = entries.get(port);
+    const isStream = known !== undefined && known.lastMs - known.firstMs > STREAM_AFTER_MS;
+    const keptMs = isStream ? conntrackMs * STREAM_FACTOR : conntrackMs;
+    const isKnown = known !== undefined && nowMs - known.lastMs < keptMs;
+    const pod = isKnown ? known.pod : [...behind][random.integer(behind.size)]!;
+    if (isKnown) known.lastMs = nowMs;
+    else entries.set(port, { pod, firstMs: nowMs, lastMs: nowMs });
+    if (nowMs >= (deadFrom.get(pod) ?? Infinity)) lost++;
+  }
+  return lost;
+}
+
+/**
+ * The same rollout with a readiness probe that fails in half of the time that lameduck leaves; null
+ * where nothing is lost, or where no probe can help.
+ */
+function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
+  const unreadyMs = Math.floor((times.lameduckMs - times.propagationMs) / 2000) * 1000;
+  const helps = !times.entriesStay && unreadyMs >= 1000 && unreadyMs < times.unreadyMs;
+  return helps && predictLoss(times).lost > 0 ? { ...times, unreadyMs } : null;
+}
+
+/**
+ * A rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails
+ * within lameduck where that loses less.
+ */
+export function rehearsal(times: RolloutTimes): Story {
+  const without = { ...times, lameduckMs: 0 };
+  const quick = withQuickReadiness(times);
+  const variants = [
+    ...(times.lameduckMs === 0 ? [] : [without]),
+    times,
+    ...(quick === null ? [] : [quick]),
+  ];
+  const ports = times.randomPorts
+    ? `each query has a random source port of ${times.ports}`
+    : `${times.ports} source ports take turns`;
+  return {
+    name: 'rollout-rehearsal',
+    title: `a rollout of ${times.pods} DNS pods at ${times.rate} queries a second`,
+    source: 'ndots rollout rehearse',
+    preconditions: [
+      `${times.pods} DNS pods; ${times.unavailable === 0 ? 'a new one is ready before an old one ends' : 'one ends before a new one is ready (maxUnavailable: 1)'}`,
+      `${printSpan(times.readyMs)} until a new pod is ready, ${printSpan(times.unreadyMs)} from SIGTERM until its readiness has failed, ${printSpan(times.propagationMs)} from a change of the endpoints until all nodes have new rules`,
+      `${ports}; the kernel keeps a connection for ${printSpan(times.conntrackMs)}${times.entriesStay ? ', and nothing removes those to a pod that is gone' : '; kube-proxy removes those of a pod that is no longer serving'}`,
+    ],
+    trigger: 'all pods are replaced, one after the other',
+    needs: [{ program: 'conntrack' }],
+    seconds: Math.round(variants.reduce((sum, each) => sum + timeline(each).endMs, 0) / 1000 + 10),
+    async play(stage) {
+      const lab = await stage.start({
+        objects: usualObjects(times.pods * 2) + clientPod('default', 'client', '10.244.1.4'),
+        ipv6: false,
+      });
+      const acts: Act[] = [];
+      for (const variant of variants) acts.push(await played(lab, variant));
+      return acts;
+    },
+    model: () => Promise.resolve(variants.map(calculated)),
+  };
+}
+
+function titleOf({ lameduckMs, unreadyMs }: RolloutTimes): string {
+  return lameduckMs === 0
+    ? 'without lameduck'
+    : `lameduck ${printSpan(lameduckMs)}, unready ${printSpan(unreadyMs)} after SIGTERM`;
+}
+
+/** A rollout without losses is a cure. */
+function kindOf(lost: number): Act['kind'] {
+  return lost === 0 ? 'cure' : 'flaw';
+}
+
+function calculated(times: RolloutTimes): Act {
+  const { sent, lost, because, inTheDark, darkMs, keptMs, again } = predictLoss(times);
+  // New connections: with each pod its Nth part, plus the parts of the pods that were replaced
+  // before it. Known ports: at most all queries of that time.
+  const shares = (1 + 1 / times.pods) ** times.pods - 1 + times.unavailable;
+  const known = again < 0.001 ? 0 : keptMs * times.pods;
+  const most = Math.min(sent, Math.round((times.rate * (darkMs * shares * 1.1 + known)) / 1000));
+  return {
+    kind: kindOf(lost),
+    title: titleOf(times),
+    packets: [],
+    command: because,
+    facts: [
+      within(`of ${sent} queries are going to be lost`, [Math.round(inTheDark * 0.7), most], lost),
+    ],
+  };
+}
+
+async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
+  const { pods, rate, ports } = times;
+  const predicted = predictLoss(times);
+  const all = lab.objects.slices;
+  const names = Array.from({ length: pods * 2 }, (_, index) => `kube-system/dns-${index + 1}`);
+  const addressOf = (pod: number): string => lab.pod(names[pod]!).addresses[0] ?? '';
+  const behind = new Set(Array.from({ length: pods }, (_, pod) => pod));
+  const tell = (): void => {
+    const addresses = [...behind].map(addressOf);
+    lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, addresses, all) });
+  };
+  const corefile = usualCorefile.replace('lameduck 5s', `lameduck ${times.lameduckMs}ms`);
+  await Promise.all(names.map((name) => lab.startDns(name, corefile)));
+  const keptFor = Math.max(1, Math.round(times.conntrackMs / 1000));
+  for (const node of lab.nodes.keys()) {
+    lab.network.set(node, 'net/netfilter/nf_conntrack_udp_timeout', String(keptFor));
+    const stream = String(keptFor * STREAM_FACTOR);
+    lab.network.set(node, 'net/netfilter/nf_conntrack_udp_timeout_stream', stream);
+    forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), null);
+  }
+  tell();
+  const { moments, endMs } = timeline(times);
+  const stream = load({
+    namespace: lab.network.path(lab.pod('default/client').name),
+    server: lab.serviceAddress(DNS_SERVICE),
+    perSecond: rate,
+    seconds: endMs / 1000,
+    waitMs: 1500,
+    sockets: ports,
+    name: () => 'kubernetes.default.svc.cluster.local.',
+  });
+  const began = performance.now();
+  for (const { atMs, what, pod } of moments) {
+    const leftMs = Math.max(0, atMs - (performance.now() - began));
+    await pause(leftMs);
+    if (what === 'end') {
+      lab.signalDns(names[pod]!, 'SIGTERM');
+      continue;
+    }
+    if (what === 'forget') {
+      for (const node of lab.nodes.keys())
+        forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), addressOf(pod));
+      continue;
+    }
+    if (what === 'add') behind.add(pod);
+    else behind.delete(pod);
+    tell();
+  }
+  const { sent, answered, all: asked } = await stream;
+  lab.change({ slices: all });
+  const { lost, because, darkMs, keptMs, again } = predicted;
+  const outageMs = again < 0.001 ? darkMs : Math.max(darkMs, keptMs);
+  // Five standard deviations of the count, and a margin for a busy machine.
+  const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
+  return {
+    kind: kindOf(lost),
+    title: titleOf(times),
+    packets: [],
+    command: because,
+    facts: [
+      within(
+        `of ${sent} queries are lost (predicted: ${lost})`,
+        [Math.max(lost === 0 ? 0 : 1, Math.floor(lost - spread)), Math.ceil(lost + spread)],
+        sent - answered,
+      ),
+      ...(outageMs === Infinity
+        ? []
+        : [
+            within(
+              'longest time without an answer, seconds',
+              [0, lost === 0 ? 0 : outageMs / 1000 + 0.5],
+              longestOutageMs(asked) / 1000,
+            ),
+          ]),
+    ],
+  };
+}

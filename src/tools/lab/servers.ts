@@ -1,0 +1,100 @@
+/**
+ * Runs DNS servers in the pods of a lab: starts them and waits for answers, sends signals, ends
+ * them.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Problem } from '../../server/base/problem.ts';
+import { LAB_FOLDER } from './files.ts';
+import { API_URL, type LabPod, type LabPrograms } from './plan.ts';
+import type { MachineProgram, Processes } from './processes.ts';
+import { dnsAnswers } from './udp-client.ts';
+
+/** A DNS server that does not answer within this time is broken, in milliseconds. */
+const START_MS = 60_000;
+/** How many lines of a server's output are quoted in the problem if it does not start. */
+const LINES = 6;
+
+/** The query that a server must answer before it counts as started. */
+export interface Sign {
+  /** The file of the network namespace from which it is asked. */
+  readonly namespace: string;
+  readonly server: string;
+  readonly name: string;
+}
+
+/** Waits until a server answers. @throws Problem with the server's output if it does not */
+export async function untilAnswering(
+  { program, output }: MachineProgram,
+  what: string,
+  { namespace, server, name }: Sign,
+  remedy: string,
+): Promise<void> {
+  const until = performance.now() + START_MS;
+  while (!(await dnsAnswers(namespace, server, name))) {
+    if (program.isRunning && performance.now() < until) continue;
+    throw new Problem({
+      code: 'lab-dns',
+      text: `${what} ${program.isRunning ? 'does not answer' : 'has ended'}`,
+      hint: output().trim().split('\n').slice(-LINES).join('\n  ') || 'it printed nothing',
+      remedy,
+    });
+  }
+}
+
+/** The DNS servers of a lab. */
+export class DnsServers {
+  /** Whether servers started from now on are ndots, even if the lab was given another program. */
+  byNdots = false;
+  readonly #programs: LabPrograms;
+  readonly #processes: Processes;
+
+  constructor(programs: LabPrograms, processes: Processes) {
+    this.#programs = programs;
+    this.#processes = processes;
+  }
+
+  /** Starts the server in a pod, and waits until it answers for the name `known`. */
+  async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
+    const folder = join(LAB_FOLDER, pod.name);
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'Corefile');
+    writeFileSync(path, corefile.replaceAll('@API@', API_URL));
+    const { ndots } = this.#programs;
+    const coredns = this.byNdots ? null : this.#programs.coredns;
+    const words = coredns === null ? [...ndots, 'serve', '-conf', path] : [coredns, '-conf', path];
+    const running = this.#processes.start(pod, words, keyOf(pod));
+    await untilAnswering(
+      running,
+      `the DNS server in ${pod.namespace}/${pod.pod}`,
+      { namespace, server: pod.addresses[0] ?? '', name: known },
+      coredns === null
+        ? 'ndots serve -conf with this Corefile says more'
+        : 'look at the Corefile of the story: this CoreDNS may not know all of it',
+    );
+  }
+
+  /** Whether a server runs in a pod. */
+  runsIn(pod: LabPod): boolean {
+    return this.#processes.find(keyOf(pod))?.program.isRunning === true;
+  }
+
+  /** Sends it a signal without waiting. */
+  signal(pod: LabPod, signal: NodeJS.Signals): void {
+    this.#processes.find(keyOf(pod))?.program.signal(signal);
+  }
+
+  /** Ends it. */
+  stop(pod: LabPod, signal: NodeJS.Signals): Promise<void> {
+    return this.#processes.stop(keyOf(pod), signal);
+  }
+
+  /** Waits until it has ended by itself. */
+  async ended(pod: LabPod): Promise<void> {
+    await this.#processes.find(keyOf(pod))?.program.ended;
+  }
+}
+
+function keyOf({ name }: LabPod): string {
+  return `${name}/dns`;
+}

@@ -1,0 +1,114 @@
+/**
+ * The record of a lab that stays up until it is taken down, so that later processes find it and do
+ * not confuse it with others.
+ */
+import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isObject } from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { LabPod } from './plan.ts';
+
+/** The fields of a pod that another process needs. */
+export type StandingPod = Pick<
+  LabPod,
+  'namespace' | 'pod' | 'name' | 'node' | 'addresses' | 'files'
+>;
+
+/** The record of a running lab. */
+export interface StandingLab {
+  /** The lab's first process, with its id outside the lab. */
+  readonly pid: number;
+  /** The start time of that process in the kernel's ticks, because process ids are used again. */
+  readonly startTime: string;
+  readonly pods: readonly StandingPod[];
+}
+
+/**
+ * The lab that a file records; null: there is none, or it has ended. The file of a lab that has
+ * ended is removed.
+ */
+export function readStanding(file: string): StandingLab | null {
+  let read: unknown;
+  try {
+    read = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
+  if (isStanding(read) && startTimeOf(read.pid) === read.startTime) return read;
+  rmSync(file, { force: true });
+  return null;
+}
+
+/** The file may contain anything, because programs of any user may write in its folder's parent. */
+function isStanding(read: unknown): read is StandingLab {
+  if (!isObject(read)) return false;
+  const { pid, startTime, pods } = read;
+  return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
+}
+
+/**
+ * Records a running lab.
+ * @throws EEXIST if another one was faster: there can be only one at a time
+ */
+export function writeStanding(
+  file: string,
+  pid: number,
+  pods: readonly StandingPod[],
+): StandingLab {
+  const standing = { pid, startTime: startTimeOf(pid) ?? '', pods };
+  const whole = `${file}.${process.pid}`;
+  try {
+    writeFileSync(whole, JSON.stringify(standing), { mode: 0o600 });
+    // A link is created completely or not at all, and never replaces an existing file.
+    linkSync(whole, file);
+  } finally {
+    rmSync(whole, { force: true });
+  }
+  return standing;
+}
+
+/**
+ * Makes the folder for a user's record, if it does not exist. Any user can create folders there, so
+ * one that belongs to another user is refused.
+ */
+export function ownFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stats = lstatSync(folder);
+  if (stats.isDirectory() && stats.uid === process.getuid?.()) return;
+  throw new Problem({
+    code: 'lab-folder',
+    text: `${folder} is not a folder of yours: labs are written down there`,
+    remedy: 'remove it, or name another place: TMPDIR=FOLDER ndots lab up',
+  });
+}
+
+/** The first process of the lab that was started by `outer`: the child of its `unshare`. */
+export function firstProcess(outer: number): number | null {
+  const children = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim();
+  return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
+}
+
+/**
+ * The command line that runs a program within a running lab: in its mounts, processes and network.
+ */
+export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
+  return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
+}
+
+/** Whether a lab has ended. */
+export function hasEnded({ pid, startTime }: StandingLab): boolean {
+  return startTimeOf(pid) !== startTime;
+}
+
+/**
+ * Field 22 of proc_pid_stat(5). The program's name before it may contain anything. Null: there is
+ * no such process.
+ */
+function startTimeOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'Z' || state === 'X' ? null : (rest[18] ?? null);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * IPVS keeps UDP connections for five minutes, even to a pod that is gone. Source ports that are
+ * used again match them.
+ */
+import { seededRandom } from '../../../server/base/random.ts';
+import { defaultIpvs, IpvsService, type IpvsSettings } from '../proxy-rules/ipvs.ts';
+import { equal, within, type Act, type Story } from '../story.ts';
+
+const RATE = 200;
+/** The number of source ports of Linux (`net.ipv4.ip_local_port_range`). */
+const PORTS = 60_999 - 32_768 + 1;
+const SECONDS = 400;
+
+/** Simulates a client that asks from random ports before and after a server goes away. */
+function play(settings: IpvsSettings): { readonly lost: number; readonly last: number } {
+  const service = new IpvsService(settings, ['10.244.1.53', '10.244.2.53']);
+  const random = seededRandom(53);
+  let lost = 0;
+  let last = 0;
+  for (let query = -SECONDS * RATE; query < SECONDS * RATE; query++) {
+    const atMs = (query / RATE) * 1000;
+    if (query === 0) service.remove('10.244.1.53');
+    if (service.packet(32_768 + random.integer(PORTS), atMs) !== 'lost') continue;
+    lost++;
+    last = atMs / 1000;
+  }
+  return { lost, last };
+}
+
+/** The story. */
+export const ipvsExpiry: Story = {
+  name: 'ipvs-expiry',
+  title: 'IPVS remembers a pod that is gone for five minutes',
+  source: 'Kubernetes DNS horror stories (Datadog): rolling updates; kubernetes issue 71514',
+  preconditions: [
+    'kube-proxy in IPVS mode, and two DNS pods',
+    `a busy client: ${RATE} queries a second from random ports, so that ports are used again within minutes`,
+  ],
+  trigger: 'one of the pods is deleted',
+  needs: [],
+  seconds: 1,
+  play: null,
+  model() {
+    const [flaw, cure, short] = [
+      play(defaultIpvs),
+      play({ ...defaultIpvs, expireNoDestination: true }),
+      play({ udpSeconds: 30, expireNoDestination: true }),
+    ];
+    const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
+      kind,
+      title,
+      command,
+      facts,
+      packets: [],
+    });
+    const acts: readonly Act[] = [
+      act('flaw', 'as the kernel has it: 300 s', 'kubectl delete pod dns-1', [
+        within('queries that are lost', [5000, Infinity], flaw.lost),
+        within('seconds after the deletion until the last one is lost', [290, 300], flaw.last),
+      ]),
+      act(
+        'cure',
+        'a packet for a pod that is gone ends the connection',
+        'sysctl net.ipv4.vs.expire_nodest_conn=1',
+        [
+          within(
+            'queries that are lost: one for each port that is met again',
+            [1, flaw.lost],
+            cure.lost,
+          ),
+          within('seconds after the deletion until the last one is lost', [0, 300], cure.last),
+        ],
+      ),
+      act('cure', 'and connections over UDP stay for 30 s', 'ipvsadm --set 0 0 30', [
+        within('queries that are lost', [0, cure.lost / 3], short.lost),
+        equal('lost after 30 s', 'no', short.last > 30 ? 'yes' : 'no'),
+      ]),
+    ];
+    return Promise.resolve(acts);
+  },
+};

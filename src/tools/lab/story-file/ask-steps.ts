@@ -1,0 +1,359 @@
+/**
+ * Steps that send queries: lookups of clients, single queries, streams, programs, and captures of
+ * packets.
+ */
+import { nearest } from '../../../server/base/problem.ts';
+import { clientLines } from '../../resolver/clients.ts';
+import { rcodeName } from '../../../server/wire/iana.ts';
+import { load, longestOutageMs, type LoadResult } from '../load.ts';
+import { look } from '../lookups.ts';
+import { DNS_SERVICE } from '../plan.ts';
+import type { LabCluster } from '../cluster.ts';
+import { addressesOf, UdpClient, type QueryResult } from '../udp-client.ts';
+import type { Results } from './expression.ts';
+import {
+  address,
+  listOf,
+  number,
+  oneOrMore,
+  optional,
+  required,
+  text,
+  time,
+  whole,
+  word,
+  type YamlShape,
+} from '../../../server/kube/manifests/yaml-shape.ts';
+import { named, type StepKind } from './story-reading.ts';
+import { steps } from './step-list.ts';
+import { kind, runSteps, type StoryStep, type StoryRun } from './step.ts';
+import { pause } from '../pause.ts';
+
+/** A client. With a version after its name, its model of that version is used. */
+const client: YamlShape<string> = {
+  placeholder: 'CLIENT[@VERSION]',
+  read(value, path, reading) {
+    const label = text.read(value, path, reading);
+    const [name = ''] = label.split('@');
+    const known = clientLines.map((line) => line.name);
+    if (label === '' || known.includes(name)) return label;
+    const meant = nearest(name, known);
+    const hint = meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`;
+    reading.tell(path, `there is no client "${label}"`, hint);
+    return label;
+  },
+};
+
+const types = ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA', 'CNAME'] as const;
+
+const pod = required(named('pod', 'POD'), 'a pod of the cluster: NAME, or NAMESPACE/NAME');
+const machine = required(named('machine', 'POD|NODE|internet'), 'a pod, a node, or the internet');
+const server = optional(
+  named('server', 'IP|SERVICE|POD'),
+  DNS_SERVICE,
+  'who is asked: an address, a service, or a pod',
+);
+const during = optional(steps, [], 'steps that are done meanwhile');
+
+/** The name of the machine in whose network a pod or node runs. */
+export function machineName(lab: LabCluster, name: string): string {
+  if (name === 'internet' || lab.nodes.has(name)) return name;
+  return lab.pod(name).name;
+}
+
+/** The address of a server, which can be named in three ways. */
+export function serverAddress(lab: LabCluster, name: string): string {
+  if (/^[\d.]+$|:/.test(name)) return name;
+  const service = lab.serviceAddress(name);
+  return service === '' ? (lab.pod(name).addresses[0] ?? '') : service;
+}
+
+const askedResults = {
+  sent: 'queries that were sent',
+  answered: 'those with an answer: a reply that says NOERROR',
+  replied: 'those with a reply of any kind',
+  lost: 'those without a reply',
+  seconds: 'how long the last one took; of a stream, the slowest reply',
+  outage: 'the longest time without a reply, seconds',
+  code: 'what the last reply said: NOERROR, NXDOMAIN …; SILENCE: there was none',
+  addresses: 'of the last reply, with blanks between them',
+} as const;
+
+function askedFound(all: readonly QueryResult[], seconds: number): Results {
+  const last = all.at(-1);
+  const replied = all.filter(({ rcode }) => rcode !== null).length;
+  return {
+    sent: all.length,
+    answered: all.filter(({ rcode }) => rcode === 0).length,
+    replied,
+    lost: all.length - replied,
+    seconds,
+    outage: longestOutageMs(all) / 1000,
+    code: codeOf(last),
+    addresses: last === undefined ? '' : addressesOf(last).join(' '),
+  };
+}
+
+function codeOf(asked: QueryResult | undefined): string {
+  return asked?.rcode === null || asked === undefined ? 'SILENCE' : rcodeName(asked.rcode);
+}
+
+const lookup = kind({
+  help: 'a client in a pod looks a name up, as its resolv.conf says',
+  fields: {
+    pod,
+    name: required(text, 'as the application spells it'),
+    client: optional(
+      client,
+      'glibc',
+      'whose resolver: glibc, musl, go and evdns are real where they can be compiled, others are modelled',
+    ),
+  },
+  results: {
+    found: 'whether it has addresses',
+    seconds: 'how long it took',
+    addresses: 'all of them, with blanks between',
+    count: 'how many addresses',
+    error: 'what the program was told; empty: nothing was wrong',
+    queries: 'queries that were sent',
+    tcp: 'those over TCP',
+    names: 'different names that were asked for',
+    asked: 'these names in order, with blanks between',
+    who: 'who looked it up: the client, or its model',
+  },
+  async act({ pod: where, name, client: who }, run) {
+    const looked = await look(run.stage, run.lab, where, who, name);
+    if (run.shown.length === 0) run.shown = looked.packets;
+    const names = [...new Set(looked.queries.map((query) => query.name))];
+    return {
+      found: looked.ok,
+      seconds: looked.seconds,
+      addresses: looked.addresses.join(' '),
+      count: looked.addresses.length,
+      error: looked.error ?? '',
+      queries: looked.queries.length,
+      tcp: looked.queries.filter(({ protocol }) => protocol === 'tcp').length,
+      names: names.length,
+      asked: names.join(' '),
+      who: looked.who,
+    };
+  },
+});
+
+const query = kind({
+  help: 'a pod or a node sends a query over UDP, once or several times from one port',
+  fields: {
+    from: machine,
+    name: required(text, 'the whole name'),
+    type: optional(word(types), 'A', 'of the records'),
+    server,
+    port: optional(whole(0, 65_535), 0, 'the port it is sent from; 0: any'),
+    times: optional(whole(1, 10_000), 1, 'how often, one after the other'),
+    every: optional(time(), 0, 'pause between two'),
+    wait: optional(time(), 1000, 'after which one counts as lost'),
+  },
+  results: { ...askedResults, spelled: 'replies with the question as it was spelled' },
+  async act({ from, name, type, server: whom, port, times, every, wait }, run) {
+    const { lab } = run;
+    const client = await UdpClient.open(
+      lab.network.path(machineName(lab, from)),
+      serverAddress(lab, whom),
+      port,
+    );
+    const all: QueryResult[] = [];
+    for (let count = 0; count < times; count++) {
+      if (count > 0 && every > 0) await pause(every);
+      all.push(await client.ask(name, type, wait));
+    }
+    client.close();
+    const spelled = all.filter(({ sameSpelling }) => sameSpelling).length;
+    return { ...askedFound(all, (all.at(-1)?.tookMs ?? 0) / 1000), spelled };
+  },
+});
+
+const waitUntil = kind({
+  help: 'a query is sent again and again until its reply says something',
+  fields: {
+    from: machine,
+    name: required(text, 'the whole name'),
+    type: optional(word(types), 'A', 'of the records'),
+    server,
+    code: optional(text, 'NOERROR', 'what the reply is to say'),
+    address: optional(address, null, 'an address that it is to hold'),
+    every: optional(time(), 100, 'pause between two'),
+    limit: optional(time(), 30_000, 'after which it is given up'),
+  },
+  results: { seconds: 'how long it took', reached: 'whether it was said in time', sent: 'queries' },
+  async act({ from, name, type, server: whom, code, address: wanted, every, limit }, run) {
+    const { lab } = run;
+    const path = lab.network.path(machineName(lab, from));
+    const client = await UdpClient.open(path, serverAddress(lab, whom));
+    const began = performance.now();
+    let [sent, reached] = [0, false];
+    while (!reached && performance.now() - began < limit) {
+      if (sent > 0) await pause(every);
+      const asked = await client.ask(name, type, 1000);
+      sent++;
+      reached = codeOf(asked) === code && (wanted === null || addressesOf(asked).includes(wanted));
+    }
+    client.close();
+    return { seconds: (performance.now() - began) / 1000, reached, sent };
+  },
+});
+
+const stream = kind({
+  help: 'a pod or a node sends queries at a steady rate: for a time, or while other steps are done',
+  fields: {
+    from: machine,
+    name: required(text, 'the whole name; {n} in it is a number that counts up'),
+    names: optional(
+      whole(1, 1_000_000),
+      1_000_000,
+      'how many numbers there are before 0 comes again',
+    ),
+    server,
+    rate: required(number(1, 20_000), 'queries a second'),
+    for: optional(
+      time(0, 120_000),
+      null,
+      'how long; without it, as long as the steps of during take',
+    ),
+    sockets: optional(whole(1, 4096), 16, 'ports that take turns'),
+    wait: optional(time(), 1000, 'after which a query counts as lost'),
+    during,
+  },
+  results: { ...askedResults, share: 'answered by sent' },
+  async act(
+    { from, name, names, server: whom, rate, for: forMs, sockets, wait, during: inner },
+    run,
+  ) {
+    const { lab } = run;
+    const others = runSteps(inner, run);
+    const [result] = await Promise.all([
+      load({
+        namespace: lab.network.path(machineName(lab, from)),
+        server: serverAddress(lab, whom),
+        perSecond: rate,
+        seconds: forMs === null ? others : forMs / 1000,
+        sockets,
+        name: (index) => name.replaceAll('{n}', String(index % names)),
+        waitMs: wait,
+      }),
+      others,
+    ]);
+    return streamFound(result);
+  },
+});
+
+function streamFound({ all, answered, sent }: LoadResult): Results {
+  const slowest = all.reduce(
+    (most, { rcode, tookMs }) => (rcode === null ? most : Math.max(most, tookMs)),
+    0,
+  );
+  return { ...askedFound(all, slowest / 1000), share: sent === 0 ? 0 : answered / sent };
+}
+
+const exec = kind({
+  help: 'a program of this machine is run in a pod or on a node',
+  fields: {
+    in: machine,
+    command: required(oneOrMore(text), 'a line for sh -c, or a list of words'),
+    limit: optional(time(), 60_000, 'after which it is killed'),
+    during: optional(steps, [], 'steps that are done while it runs; behind them it is killed'),
+  },
+  results: {
+    code: 'its exit code; -1: a signal ended it',
+    output: 'what it printed, without the blanks at its end',
+    errors: 'what it printed to standard error',
+    lines: 'lines that it printed',
+    seconds: 'how long it took',
+  },
+  async act({ in: where, command, limit, during: inner }, run) {
+    const { lab } = run;
+    const place = placeOf(lab, where);
+    const words = command.length === 1 ? ['sh', '-c', command[0]!] : command;
+    if (inner.length > 0) return besides(place, words, inner, run);
+    const { code, stdout, stderr, tookMs } = await lab.processes.run(place, words, limit);
+    return execFound(code, stdout, stderr, tookMs);
+  },
+});
+
+async function besides(
+  place: ReturnType<typeof placeOf>,
+  words: readonly string[],
+  inner: readonly StoryStep[],
+  run: StoryRun,
+): Promise<Results> {
+  const began = performance.now();
+  const { program, output } = run.lab.processes.start(place, words);
+  await runSteps(inner, run);
+  const { code } = await program.stop('SIGKILL');
+  return execFound(code, output(), '', performance.now() - began);
+}
+
+function execFound(code: number | null, stdout: string, stderr: string, tookMs: number): Results {
+  const output = stdout.trimEnd();
+  return {
+    code: code ?? -1,
+    output,
+    errors: stderr.trimEnd(),
+    lines: output === '' ? 0 : output.split('\n').length,
+    seconds: tookMs / 1000,
+  };
+}
+
+/** The place where a program runs. */
+function placeOf(lab: LabCluster, name: string): { name: string; files: Record<string, string> } {
+  if (name === 'internet' || lab.nodes.has(name)) return { name, files: {} };
+  const { name: machineOf, files } = lab.pod(name);
+  return { name: machineOf, files };
+}
+
+const capture = kind({
+  help: 'the packets of a link are looked at while steps are done; they are the ladder of the act',
+  fields: {
+    on: machine,
+    during: required(steps, 'the steps'),
+    ports: optional(listOf(whole(1, 65_535), 16), [53], 'one of the two ports of a packet'),
+    protocol: optional(word(['udp', 'tcp']), null, 'only these packets'),
+    to: optional(address, null, 'only packets to this address'),
+  },
+  results: {
+    packets: 'all of them',
+    queries: 'packets with a query',
+    replies: 'packets with a reply',
+    names: 'different names in the queries',
+    first: 'what the first query asks: A? NAME.',
+    connections: 'TCP connections that were begun',
+  },
+  async act({ on, during: inner, ports, protocol, to }, run) {
+    const filter = {
+      ports,
+      ...(protocol === null ? {} : { protocol }),
+      ...(to === null ? {} : { to }),
+    };
+    const { packets } = await run.stage.capture(machineName(run.lab, on), filter, () =>
+      runSteps(inner, run),
+    );
+    run.shown = packets;
+    const queries = packets.filter(({ isQuery }) => isQuery);
+    return {
+      packets: packets.length,
+      queries: queries.length,
+      replies: packets.filter(({ kind: what }) => what === 'reply').length,
+      names: new Set(queries.map(({ name }) => name.toLowerCase())).size,
+      first: queries[0]?.text ?? '',
+      connections: packets.filter(({ kind: what }) => what === 'syn').length,
+    };
+  },
+});
+
+/** The kinds of steps by their keys. */
+export const askSteps: Readonly<Record<string, StepKind>> = {
+  lookup,
+  query,
+  stream,
+  waitUntil,
+  exec,
+  capture,
+};

@@ -1,0 +1,253 @@
+/**
+ * The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the
+ * internet.
+ */
+import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
+import type { Script } from '../../resolver/answers-file.ts';
+import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
+import type { Manifest } from '../../../server/kube/manifests/manifest.ts';
+import type { ImpliedPod } from '../../../server/kube/manifests/pods.ts';
+import { isObject } from '../../../server/base/json-object.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { podsOf } from '../cluster.ts';
+import { checkCluster } from '../cluster-check.ts';
+import { isOwnPath } from '../files.ts';
+import {
+  INTERNET,
+  upstreamService,
+  usualCorefile,
+  usualNodeResolvConf,
+  usualObjects,
+} from '../defaults.ts';
+import { yamlOf } from '../objects.ts';
+import type { RuleMode } from '../plan.ts';
+import type { StoryPlan } from '../story.ts';
+import { answers, objects } from './change-steps.ts';
+import { corefile, fileBeside } from './corefile-shape.ts';
+import {
+  address,
+  anything,
+  flag,
+  listOf,
+  mapOf,
+  mapping,
+  oneOrMore,
+  optional,
+  required,
+  text,
+  whole,
+  word,
+  type FieldsOf,
+  type YamlShape,
+} from '../../../server/kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
+import type { StoryReading } from './story-reading.ts';
+
+/** The fields of a client. */
+export interface PodValues {
+  readonly name: string;
+  readonly namespace: string;
+  readonly ip: string | null;
+  readonly node: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly dnsPolicy: string | null;
+  readonly dnsConfig: unknown;
+  readonly ports: readonly number[];
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The files of a pod by their paths. */
+const files: YamlShape<Readonly<Record<string, string>>> = {
+  placeholder: '{ PATH: TEXT }',
+  read(value, path, reading) {
+    const found = mapOf(text).read(value, path, reading);
+    for (const name of Object.keys(found))
+      if (!isOwnPath(name))
+        reading.tell([...path, name], `"${name}" is no path of a file`, 'As in: /etc/hosts');
+    return found;
+  },
+};
+
+/** The keys of a client. */
+export const podFields: FieldsOf<PodValues> = {
+  name: required(text, 'its name'),
+  namespace: optional(text, 'default', 'its namespace'),
+  ip: optional(address, null, 'its address; one of 10.244.0.0/16 without it'),
+  node: optional(text, 'node-1', 'where it runs'),
+  labels: optional(mapOf(text), {}, 'for selectors of services; app: NAME is there in any case'),
+  dnsPolicy: optional(
+    word(['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None']),
+    null,
+    'as Kubernetes has it',
+  ),
+  dnsConfig: optional(anything, null, 'as Kubernetes has it: nameservers, searches, options'),
+  ports: optional(listOf(whole(1, 65_535)), [], 'TCP ports at which it answers HTTP'),
+  files: optional(files, {}, 'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …'),
+};
+
+/** The fields of `cluster`. */
+export interface ClusterValues {
+  readonly objects: readonly unknown[];
+  readonly dnsPods: number;
+  readonly pods: readonly PodValues[];
+  readonly corefile: string;
+  readonly nodeResolvConf: string;
+  readonly rules: RuleMode | null;
+  readonly ipv6: boolean;
+  readonly nodeCache: boolean;
+  readonly internet: Script | null;
+  readonly internetAddresses: readonly string[];
+}
+
+/** The keys of `cluster`. */
+export const clusterFields: FieldsOf<ClusterValues> = {
+  objects: optional(
+    { placeholder: 'FILE|[FILE, …]|[OBJECT, …]', read: readObjects } as YamlShape<
+      readonly unknown[]
+    >,
+    [],
+    'Kubernetes objects: files or folders beside the story, or the objects themselves',
+  ),
+  dnsPods: optional(
+    whole(1, 8),
+    1,
+    'DNS pods: kube-system/dns-1 on node-1, dns-2 on node-2 …, unless the objects have a service kube-system/kube-dns',
+  ),
+  pods: optional(listOf(mapping(podFields, 'a pod'), 64), [], 'clients'),
+  corefile: optional(
+    corefile,
+    usualCorefile,
+    'of the DNS pods: text, or a file; @API@ in it is the URL of the API server',
+  ),
+  nodeResolvConf: optional(text, usualNodeResolvConf, 'what kubelet finds on its nodes'),
+  rules: optional(
+    word(['iptables', 'nftables']),
+    null,
+    'how services are set up; without it as the command line says',
+  ),
+  ipv6: optional(flag, true, 'whether pods have an IPv6 address besides'),
+  nodeCache: optional(
+    flag,
+    false,
+    'whether there is the service by which node caches ask the DNS pods',
+  ),
+  internet: optional(answers, null, 'what the internet answers: rules of an answers file'),
+  internetAddresses: optional(listOf(address, 16), [INTERNET], 'where it does'),
+};
+
+/** A cluster that was parsed. */
+export interface ReadCluster {
+  readonly plan: StoryPlan;
+  readonly mode: RuleMode | null;
+  readonly manifests: readonly Manifest[];
+  readonly pods: readonly ImpliedPod[];
+}
+
+function readObjects(
+  value: unknown,
+  path: DocumentPath,
+  reading: StoryReading,
+): readonly unknown[] {
+  if (Array.isArray(value) && value.some(isObject)) return objects.read(value, path, reading);
+  const names = oneOrMore(text).read(value, path, reading);
+  return names.flatMap((name, index) => {
+    const place = Array.isArray(value) ? [...path, index] : path;
+    try {
+      const folder = new ManifestFolder(fileBeside(name, reading));
+      // Small files are parsed at once. A promise is for large ones, which a story does not need.
+      const look = folder.look();
+      if (!('problems' in look)) {
+        reading.tell(place, `${name} is too large for a story`);
+        return [];
+      }
+      for (const problem of look.problems) reading.elsewhere.push(problem);
+      return folder.manifests.map(({ raw }) => raw);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      reading.tell(place, error.message, error.hint ?? undefined);
+      return [];
+    }
+  });
+}
+
+/**
+ * The cluster, with defaults for what the story does not state. Null: there are mistakes, which
+ * were reported.
+ */
+export function readCluster(
+  values: ClusterValues,
+  path: DocumentPath,
+  reading: StoryReading,
+): ReadCluster | null {
+  const given = yamlOf(values.objects);
+  const own = readManifests(given, reading.file).manifests;
+  const hasDns = own.some(({ kind, name }) => kind === 'Service' && name === 'kube-dns');
+  const text = [
+    given,
+    hasDns ? '' : usualObjects(values.dnsPods),
+    values.nodeCache ? upstreamService : '',
+    yamlOf(podObjects(values)),
+  ].join('\n');
+  const { manifests, problems } = readManifests(text, reading.file);
+  for (const { message, hint, remedy } of problems)
+    reading.tell(path, message, hint ?? remedy ?? undefined);
+  const names = new Set<string>();
+  values.pods.forEach(({ namespace, name }, index) => {
+    const key = `${namespace}/${name}`;
+    if (names.has(key))
+      reading.tell([...path, 'pods', index, 'name'], `two pods are called ${key}`);
+    names.add(key);
+  });
+  if (reading.mistakes.length > 0 || reading.elsewhere.length > 0) return null;
+  let pods: readonly ImpliedPod[];
+  try {
+    pods = podsOf(manifests, reading.file);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    reading.tell(path, error.message, error.remedy ?? undefined);
+    return null;
+  }
+  for (const { message, remedy } of checkCluster(manifests, pods, values.internetAddresses))
+    reading.tell(path, message, remedy ?? undefined);
+  const { corefile: corefileText, nodeResolvConf, ipv6, internet, internetAddresses } = values;
+  const files = Object.fromEntries(
+    values.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.files]),
+  );
+  const plan: StoryPlan = {
+    objects: text,
+    corefile: corefileText,
+    nodeResolvConf,
+    ipv6,
+    files,
+    ...(values.rules === null ? {} : { mode: values.rules }),
+    internet: internet === null ? [] : { addresses: internetAddresses, script: internet },
+  };
+  return { plan, mode: values.rules, manifests, pods };
+}
+
+function podObjects({ pods }: ClusterValues): readonly object[] {
+  const taken = new Set(pods.map(({ ip }) => ip));
+  let next = 10;
+  return pods.map((pod) => {
+    const { name, namespace, node, labels, dnsPolicy, dnsConfig, ports } = pod;
+    let { ip } = pod;
+    while (ip === null) {
+      const candidate = `10.244.10.${next++}`;
+      if (!taken.has(candidate)) ip = candidate;
+    }
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace, name, labels: { app: name, ...labels } },
+      spec: {
+        nodeName: node,
+        ...(dnsPolicy === null ? {} : { dnsPolicy }),
+        ...(dnsConfig === null ? {} : { dnsConfig }),
+        containers: [
+          { name, ports: ports.map((containerPort) => ({ containerPort, protocol: 'TCP' })) },
+        ],
+      },
+      status: { podIP: ip },
+    };
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * The expectations after the steps of an act: a result, or an expression of several, and its
+ * required value.
+ */
+import { isObject } from '../../../server/base/json-object.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import { judges, words, type ValueJudge } from './judges.ts';
+import type { Fact } from '../story.ts';
+import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';
+import {
+  mapping,
+  optional,
+  required,
+  text,
+  type YamlReading,
+  type YamlShape,
+} from '../../../server/kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
+
+/** One expectation. */
+export interface Expectation extends ValueJudge {
+  readonly what: string;
+  readonly value: Expression;
+  /** Its place, for mistakes in the results it mentions. */
+  readonly path: DocumentPath;
+}
+
+const fields = {
+  value: required(text, 'a result: STEP.RESULT; numbers, + - * / and brackets besides'),
+  what: optional(text, null, 'what it is called in the verdict'),
+} as const;
+
+/** One entry of `expect`. */
+export const expectation: YamlShape<Expectation | null> = {
+  placeholder: `{ value: STEP.RESULT, ${Object.keys(judges).join(' | ')}: … }`,
+  read(given, path, reading) {
+    if (!isObject(given)) {
+      reading.tell(
+        path,
+        'an expectation is a mapping',
+        'As in: - { value: lookup.found, is: true }',
+      );
+      return null;
+    }
+    const mine = Object.entries(given).filter(([key]) => Object.hasOwn(judges, key));
+    const rest = Object.fromEntries(
+      Object.entries(given).filter(([key]) => !Object.hasOwn(judges, key)),
+    );
+    const unknown = Object.keys(rest).filter((key) => !Object.hasOwn(fields, key));
+    for (const key of unknown) {
+      const meant = nearest(key, [...Object.keys(judges), ...Object.keys(fields)]);
+      const hint =
+        meant === null ? `Known: ${Object.keys(judges).join(', ')}` : `Did you mean ${meant}?`;
+      reading.tell([...path, key], `nothing can be expected by "${key}"`, hint);
+      delete rest[key];
+    }
+    const { value, what } = mapping(fields, 'an expectation').read(rest, path, reading);
+    if (mine.length !== 1) {
+      if (unknown.length === 0)
+        reading.tell(
+          path,
+          mine.length === 0 ? 'what has the value to be?' : 'one thing is expected at a time',
+          `One of ${Object.keys(judges).join(', ')}`,
+        );
+      return null;
+    }
+    const [key, wish] = mine[0]!;
+    const made = judges[key]!.make(wish);
+    if (made === null) {
+      reading.tell([...path, key], `"${key}" takes ${judges[key]!.wants}`);
+      return null;
+    }
+    const expression = readExpression(value, [...path, 'value'], reading);
+    if (expression === null) return null;
+    return { what: what ?? value, value: expression, path: [...path, 'value'], ...made };
+  },
+};
+
+function readExpression(
+  source: string,
+  path: DocumentPath,
+  reading: YamlReading,
+): Expression | null {
+  // The missing key was reported already.
+  if (source === undefined || source === '') return null;
+  try {
+    return parseExpression(source);
+  } catch (error) {
+    if (!(error instanceof BadExpression)) throw error;
+    const hint = 'As in: lookup.seconds, or stream.answered / stream.sent';
+    reading.tell(path, `this is no value: ${error.message}`, hint);
+    return null;
+  }
+}
+
+/** The fact that an expectation becomes in the end. */
+export function judged(
+  { what, value, wanted, judge }: Expectation,
+  results: ReadonlyMap<string, Results>,
+): Fact {
+  try {
+    const found = value.value(({ step, result }) => {
+      const one = results.get(step)?.[result];
+      if (one === undefined) throw new RangeError(`${step} was not done`);
+      return typeof one === 'function' ? one() : one;
+    });
+    return { what, expected: wanted, found: words(found), holds: judge(found) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { what, expected: wanted, found: error.message, holds: false };
+  }
+}

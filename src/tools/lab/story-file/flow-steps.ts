@@ -1,0 +1,38 @@
+/** Steps that contain steps: in sequence, at the same time, repeated, or later. */
+import { required, time, whole, optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import type { StepKind } from './story-reading.ts';
+import { steps } from './step-list.ts';
+import { bareKind, kind, runSteps } from './step.ts';
+import { pause } from '../pause.ts';
+
+const wait = bareKind({
+  help: 'nothing happens for a while',
+  bare: time(),
+  act: (ms) => pause(ms),
+});
+
+const together = bareKind({
+  help: 'steps are done at the same time; lookups in one pod are not to be among them twice',
+  bare: steps,
+  async act(list, run) {
+    await Promise.all(list.map((step) => step.run(run)));
+  },
+});
+
+const repeat = kind({
+  help: 'steps are done again and again; their results are those of the last time',
+  fields: {
+    times: required(whole(1, 1000), 'how often'),
+    steps: required(steps, 'the steps'),
+    every: optional(time(), 0, 'pause between two times'),
+  },
+  async act({ times, steps: list, every }, run) {
+    for (let count = 0; count < times; count++) {
+      if (count > 0) await pause(every);
+      await runSteps(list, run);
+    }
+  },
+});
+
+/** The kinds of steps by their keys. */
+export const flowSteps: Readonly<Record<string, StepKind>> = { wait, together, repeat };

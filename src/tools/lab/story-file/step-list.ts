@@ -1,0 +1,92 @@
+/**
+ * The steps of a story: a list of mappings with one key each, the kind of the step, and optionally
+ * `as`, its name.
+ */
+import { isObject } from '../../../server/base/json-object.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import type { Results } from './expression.ts';
+import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
+import { mapping, type YamlShape } from '../../../server/kube/manifests/yaml-shape.ts';
+import type { StoryReading } from './story-reading.ts';
+import type { StoryStep } from './step.ts';
+
+/** The most steps of a story. */
+const STEPS_MAX = 500;
+/** The most levels of steps within steps. */
+const DEPTH_MAX = 8;
+
+/** A list of steps. */
+export const steps: YamlShape<readonly StoryStep[]> = {
+  placeholder: '[STEP, …]',
+  read(value, path, reading: StoryReading) {
+    if (!Array.isArray(value)) {
+      reading.tell(path, 'steps are a list', 'As in: [{ wait: 1s }]');
+      return [];
+    }
+    if (value.length > STEPS_MAX) reading.tell(path, `${value.length} steps; at most ${STEPS_MAX}`);
+    if (path.filter((part) => typeof part === 'number').length > DEPTH_MAX) {
+      reading.tell(path, 'these steps are nested too deeply');
+      return [];
+    }
+    return value
+      .slice(0, STEPS_MAX)
+      .flatMap((each: unknown, index) => readStep(each, [...path, index], reading) ?? []);
+  },
+};
+
+function readStep(value: unknown, path: DocumentPath, reading: StoryReading): StoryStep | null {
+  const known = Object.keys(reading.kinds);
+  if (!isObject(value)) {
+    const meant = typeof value === 'string' ? nearest(value, known) : null;
+    const hint = meant === null ? 'As in: - wait: 1s' : `Did you mean - ${meant}: …?`;
+    reading.tell(path, 'a step is a mapping', hint);
+    return null;
+  }
+  const { as: given, ...rest } = value;
+  const keys = Object.keys(rest);
+  const [key] = keys;
+  if (key === undefined) {
+    reading.tell(path, 'what is this step to do?', `Known: ${known.join(', ')}`);
+    return null;
+  }
+  for (const each of keys) {
+    if (Object.hasOwn(reading.kinds, each)) continue;
+    const meant = nearest(each, [...known, 'as']);
+    const hint = meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`;
+    reading.tell([...path, each], `there is no step "${each}"`, hint);
+  }
+  if (!keys.every((each) => Object.hasOwn(reading.kinds, each))) return null;
+  if (keys.length > 1) {
+    const hint = 'Steps stand one below the other, each with a dash of its own.';
+    reading.tell([...path, keys[1]!], `this step is two: ${keys.join(' and ')}`, hint);
+    return null;
+  }
+  const kind = reading.kinds[key]!;
+  const name = nameOf(given, key, path, reading);
+  for (const program of kind.programs) reading.programs.add(program);
+  const shape = kind.bare ?? mapping(kind.fields, `the step ${key}`);
+  const values = shape.read(rest[key], [...path, key], reading);
+  const within = isObject(values)
+    ? ['during', 'steps'].flatMap((part) => (values[part] ?? []) as readonly StoryStep[])
+    : Array.isArray(values) && key === 'together'
+      ? (values as readonly StoryStep[])
+      : [];
+  return {
+    kind: key,
+    name,
+    results: Object.keys(kind.results),
+    within,
+    async run(run) {
+      const found = (await kind.act(values as never, run as never, name)) as Results | undefined;
+      if (found !== undefined) run.results.set(name, found);
+    },
+  };
+}
+
+function nameOf(given: unknown, key: string, path: DocumentPath, reading: StoryReading): string {
+  if (given === undefined || given === null) return key;
+  if (typeof given === 'string' && /^[A-Za-z_]\w{0,62}$/.test(given)) return given;
+  const hint = 'Letters, digits and _, a letter first.';
+  reading.tell([...path, 'as'], `${JSON.stringify(given)} is no name for a step`, hint);
+  return key;
+}

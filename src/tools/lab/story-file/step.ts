@@ -1,0 +1,60 @@
+/** What a kind of step consists of: keys, results, and the action. */
+import type { JsonObject } from '../../../server/base/json-object.ts';
+import type { PacketRow } from '../capture.ts';
+import type { LabCluster } from '../cluster.ts';
+import type { Undo } from '../faults.ts';
+import type { Stage } from '../story.ts';
+import type { Results } from './expression.ts';
+import type { YamlFields, YamlShape, ValuesOf } from '../../../server/kube/manifests/yaml-shape.ts';
+import type { StepKind } from './story-reading.ts';
+
+/** The state of a story that is being played. */
+export interface StoryRun {
+  readonly stage: Stage;
+  readonly lab: LabCluster;
+  /** By the names of steps. */
+  readonly results: Map<string, Results>;
+  /** The faults that can be removed, by the names of their steps. */
+  readonly undo: Map<string, Map<string, Undo>>;
+  /** The slices before their endpoints were changed, which have the details of each pod. */
+  readonly memory: { slices?: readonly JsonObject[] };
+  /** The packets that the act shows: those of the first step that has any. */
+  shown: readonly PacketRow[];
+}
+
+/** A parsed step. */
+export interface StoryStep {
+  readonly kind: string;
+  /** The name by which expectations mention its results. */
+  readonly name: string;
+  /** The names of its results. */
+  readonly results: readonly string[];
+  /** The steps within it. */
+  readonly within: readonly StoryStep[];
+  run(run: StoryRun): Promise<void>;
+}
+
+/** Declares a kind of step whose value is a mapping. */
+export function kind<F extends YamlFields>(declared: {
+  readonly help: string;
+  readonly fields: F;
+  readonly results?: Readonly<Record<string, string>>;
+  readonly programs?: readonly string[];
+  act(values: ValuesOf<F>, run: StoryRun, name: string): Promise<Results | void> | Results | void;
+}): StepKind {
+  return { results: {}, programs: [], ...declared, bare: null } as unknown as StepKind;
+}
+
+/** Declares a kind of step whose value is a single value. */
+export function bareKind<T>(declared: {
+  readonly help: string;
+  readonly bare: YamlShape<T>;
+  act(value: T, run: StoryRun, name: string): Promise<Results | void> | Results | void;
+}): StepKind {
+  return { results: {}, programs: [], fields: {}, ...declared } as unknown as StepKind;
+}
+
+/** Runs steps in sequence. */
+export async function runSteps(steps: readonly StoryStep[], run: StoryRun): Promise<void> {
+  for (const step of steps) await step.run(run);
+}

@@ -1,0 +1,304 @@
+/**
+ * Converts a story in YAML to one that is played like the built-in ones. Mistakes are reported with
+ * their places.
+ */
+import { isObject } from '../../../server/base/json-object.ts';
+import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
+import { parseYaml } from '../../../server/kube/manifests/yaml-document.ts';
+import { LabCluster } from '../cluster.ts';
+import type { Act, Story } from '../story.ts';
+import { askSteps } from './ask-steps.ts';
+import { changeSteps } from './change-steps.ts';
+import {
+  clusterFields,
+  readCluster,
+  type ClusterValues,
+  type ReadCluster,
+} from './cluster-shape.ts';
+import { expectation, judged, type Expectation } from './expectation.ts';
+import { flowSteps } from './flow-steps.ts';
+import {
+  listOf,
+  mapping,
+  oneOrMore,
+  optional,
+  required,
+  text,
+  type FieldsOf,
+  type YamlShape,
+} from '../../../server/kube/manifests/yaml-shape.ts';
+import { StoryReading, type Reference, type StepKind } from './story-reading.ts';
+import { runSteps, type StoryStep, type StoryRun } from './step.ts';
+import { steps } from './step-list.ts';
+import { faultSteps } from './fault-steps.ts';
+
+/** All kinds of steps by their keys in a story. */
+export const stepKinds: Readonly<Record<string, StepKind>> = {
+  ...askSteps,
+  ...changeSteps,
+  ...faultSteps,
+  ...flowSteps,
+};
+
+/** The fields of an act. */
+export interface ActValues {
+  readonly flaw: string | null;
+  readonly cure: string | null;
+  readonly command: string | null;
+  readonly steps: readonly StoryStep[];
+  readonly expect: readonly Expectation[];
+}
+
+/** The keys of an act. */
+export const actFields: FieldsOf<ActValues> = {
+  flaw: optional(text, null, 'title of an act that shows the fault'),
+  cure: optional(text, null, 'title of an act that shows what helps'),
+  command: optional(text, null, 'what a person would type, for the report'),
+  steps: optional(steps, [], 'what is done, in order'),
+  expect: required(
+    listOf(expectation as YamlShape<Expectation>),
+    'what is to be seen then; the story is as told if all of it is',
+  ),
+};
+
+/** The fields of a story. */
+export interface StoryValues {
+  readonly story: string;
+  readonly title: string | null;
+  readonly source: string | null;
+  readonly given: readonly string[];
+  readonly when: string;
+  readonly needs: readonly string[];
+  readonly cluster: ClusterValues | null;
+  readonly acts: readonly ActValues[];
+}
+
+/** The keys of a story. */
+export const storyFields: FieldsOf<StoryValues> = {
+  story: required(text, 'its name'),
+  title: optional(text, null, 'one line'),
+  source: optional(text, null, 'where it was told first'),
+  given: optional(oneOrMore(text), [], 'what is given, for the report'),
+  when: optional(text, '', 'what happens, for the report'),
+  needs: optional(
+    oneOrMore(text),
+    [],
+    'programs of this machine without which it cannot be played',
+  ),
+  cluster: optional(mapping(clusterFields, 'the cluster'), null, 'what it is played in'),
+  acts: required(listOf(mapping(actFields, 'an act'), 50), 'what is played'),
+};
+
+/** A Corefile of a story and its place: in the story from `line` on, or in a file of its own. */
+export interface StoryCorefile {
+  readonly text: string;
+  readonly place: Place;
+  readonly isOwnFile: boolean;
+}
+
+/** A parsed story file. */
+export interface StoryFile {
+  readonly story: Story;
+  readonly corefiles: readonly StoryCorefile[];
+}
+
+/** Parses a story. @throws Problems with all mistakes, or the problem of the file */
+export function readStoryFile(file: string): StoryFile {
+  let content: string;
+  try {
+    content = readFileText(file, FILE_MAX.manifest);
+  } catch (error) {
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${file}: cannot read the story: ${whyFailed(error)}`,
+      remedy: 'ndots lab init > story.yaml makes one to begin with',
+      cause: error,
+    });
+  }
+  return parseStory(content, file);
+}
+
+/**
+ * Parses the text of a story. `file` is its name in problems, and the files that it names are
+ * relative to it.
+ */
+export function parseStory(content: string, file: string): StoryFile {
+  const { documents, problems } = parseYaml(content, file);
+  if (problems.length > 0) throw new Problems(problems);
+  const [document] = documents;
+  const value = document?.value;
+  if (document === undefined || documents.length !== 1 || !isObject(value)) {
+    const text =
+      documents.length > 1
+        ? `${file} holds ${documents.length} documents`
+        : `${file} holds no story`;
+    throw wrong(
+      text,
+      { file, line: 1, column: 1 },
+      'A story is one mapping: story, cluster, acts.',
+    );
+  }
+  const reading = new StoryReading(file, stepKinds);
+  const values = mapping(storyFields, 'a story').read(value, [], reading);
+  const given =
+    values.cluster ?? mapping(clusterFields, 'the cluster').read({}, ['cluster'], reading);
+  const acts = (values.acts ?? []) as readonly ActValues[];
+  const cluster = reading.mistakes.length === 0 ? readCluster(given, ['cluster'], reading) : null;
+  checkActs(acts, reading);
+  if (cluster !== null) checkReferences(cluster, reading);
+  const found = [...reading.elsewhere, ...reading.problems(document, kindOfProblem)];
+  if (found.length > 0 || cluster === null) throw new Problems(found);
+  const corefiles = reading.corefiles.map(({ path, text: source, file: own }) => ({
+    text: source,
+    place: own === null ? document.place(path) : { file: own, line: 1, column: 0 },
+    isOwnFile: own !== null,
+  }));
+  return { story: storyOf(values, acts, cluster, reading), corefiles };
+}
+
+function storyOf(
+  values: StoryValues,
+  acts: readonly ActValues[],
+  { plan }: ReadCluster,
+  { programs, file }: StoryReading,
+): Story {
+  return {
+    name: values.story,
+    title: values.title ?? values.story,
+    source: values.source ?? file,
+    preconditions: values.given,
+    trigger: values.when,
+    needs: [...new Set([...programs, ...values.needs])].map((program) => ({ program })),
+    seconds: 0,
+    model: null,
+    async play(stage) {
+      const lab: LabCluster = await stage.start(plan);
+      const run: StoryRun = {
+        stage,
+        lab,
+        results: new Map(),
+        undo: new Map(),
+        memory: {},
+        shown: [],
+      };
+      const played: Act[] = [];
+      for (const act of acts) {
+        run.shown = [];
+        await runSteps(act.steps, run);
+        played.push({
+          kind: act.flaw === null ? 'cure' : 'flaw',
+          title: act.flaw ?? act.cure ?? '',
+          command: act.command ?? act.steps.map(({ kind }) => kind).join(', '),
+          packets: run.shown,
+          facts: act.expect.map((each) => judged(each, run.results)),
+        });
+      }
+      return played;
+    },
+  };
+}
+
+/** Checks that titles are unique, and that mentioned results exist. */
+function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
+  const known = new Map<string, Set<string>>();
+  const learn = (list: readonly StoryStep[]): void => {
+    for (const { name, results, within } of list) {
+      const present = known.get(name) ?? new Set<string>();
+      for (const result of results) present.add(result);
+      known.set(name, present);
+      learn(within);
+    }
+  };
+  if (acts.length === 0)
+    reading.tell(['acts'], 'there are no acts', 'As in: - { flaw: TITLE, steps: [], expect: [] }');
+  acts.forEach(({ flaw, cure, steps: list, expect }, index) => {
+    const path = ['acts', index];
+    if ((flaw === null) === (cure === null))
+      reading.tell(path, 'an act is a flaw or a cure', 'flaw: TITLE, or cure: TITLE');
+    learn(list ?? []);
+    if (expect !== undefined && expect.length === 0)
+      reading.tell(
+        [...path, 'expect'],
+        'nothing is expected of this act',
+        'A verdict must be able to fail.',
+      );
+    for (const one of expect ?? []) if (one !== null) checkMentions(one, known, reading);
+  });
+}
+
+function checkMentions(
+  { value, path }: Expectation,
+  known: ReadonlyMap<string, ReadonlySet<string>>,
+  reading: StoryReading,
+): void {
+  for (const { step, result } of value.mentions) {
+    const results = known.get(step);
+    if (results === undefined) {
+      const meant = nearest(step, known.keys());
+      const hint =
+        meant === null ? `Known: ${[...known.keys()].join(', ')}` : `Did you mean ${meant}?`;
+      reading.tell(path, `no step before this is called "${step}"`, hint);
+    } else if (!results.has(result)) {
+      const meant = nearest(result, results);
+      const all = results.size === 0 ? 'It has none.' : `It has ${[...results].join(', ')}`;
+      reading.tell(
+        path,
+        `the step "${step}" has no result "${result}"`,
+        meant === null ? all : `Did you mean ${meant}?`,
+      );
+    }
+  }
+}
+
+/** Checks that the pods, nodes and services that steps name exist. */
+function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
+  const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
+  const nodeNames = [
+    ...new Set([
+      ...manifests.filter(({ kind }) => kind === 'Node').map(({ name }) => name),
+      ...pods.map(({ nodeName }) => nodeName),
+    ]),
+  ];
+  const services = manifests
+    .filter(({ kind }) => kind === 'Service')
+    .map(({ namespace, name }) => `${namespace}/${name}`);
+  const names: Readonly<Record<Reference['kind'], readonly string[]>> = {
+    pod: podNames,
+    node: nodeNames,
+    machine: [...podNames, ...nodeNames, 'internet'],
+    service: services,
+    server: [...services, ...podNames],
+  };
+  const what: Readonly<Record<Reference['kind'], string>> = {
+    pod: 'pod',
+    node: 'node',
+    machine: 'pod or node',
+    service: 'service',
+    server: 'service or pod',
+  };
+  for (const { path, kind, name } of reading.references) {
+    if (kind === 'server' && /^[\d.]+$|:/.test(name)) continue;
+    const count = names[kind].filter((one) => one === name).length;
+    if (count > 1 && kind !== 'service')
+      reading.tell(
+        path,
+        `${name} is the name of ${count} pods`,
+        'Name its namespace too: NAMESPACE/NAME',
+      );
+    if (count > 0) continue;
+    const meant = nearest(name, names[kind]);
+    const hint =
+      meant === null
+        ? `There are: ${names[kind].filter((one) => kind === 'node' || one.includes('/')).join(', ')}`
+        : `Did you mean ${meant}?`;
+    reading.tell(path, `there is no ${what[kind]} ${name}`, hint);
+  }
+}
+
+const kindOfProblem = { code: 'bad-story', remedy: 'docs/lab-stories.md describes the format' };
+
+function wrong(text: string, place: Place, hint?: string): Problem {
+  return new Problem({ ...kindOfProblem, text, place, hint });
+}

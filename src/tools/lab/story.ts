@@ -1,0 +1,138 @@
+/**
+ * A story: a failure that really happened, played once with its flaw and once with its cure, and
+ * judged by observations.
+ */
+import type { CaptureFilter, PacketRow } from './capture.ts';
+import type { LabCluster } from './cluster.ts';
+import type { Need } from './machine.ts';
+import type { Environment } from '../../server/base/environment.ts';
+import type { ClusterPlan, RuleMode } from './plan.ts';
+
+/** One claim and the observation. */
+export interface Fact {
+  /** What is observed: `queries for one name`. */
+  readonly what: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly holds: boolean;
+}
+
+/** One performance: of the flaw, or of a cure. */
+export interface Act {
+  readonly kind: 'flaw' | 'cure';
+  /** `glibc, ndots:5, five search domains`. */
+  readonly title: string;
+  /** The command as a person would type it. */
+  readonly command: string;
+  /** DNS packets in order; empty if they do not matter. */
+  readonly packets: readonly PacketRow[];
+  readonly facts: readonly Fact[];
+}
+
+/** What a story is played with. */
+export interface Stage {
+  /** Starts the cluster of a story. Fields that are missing in the plan have usual values. */
+  start(plan: StoryPlan): Promise<LabCluster>;
+  /** Captures the packets of one machine's link while `run` is executed. */
+  capture<T>(
+    machine: string,
+    filter: CaptureFilter,
+    act: () => Promise<T> | T,
+  ): Promise<Captured<T>>;
+  /** The DNS server of the lab: `ndots`, or `CoreDNS`. */
+  readonly server: 'ndots' | 'CoreDNS';
+  /** The command line that begins a command of ndots, for modelled clients. */
+  readonly ndots: readonly string[];
+  /** The mode of kube-proxy's rules, unless the story states one. */
+  readonly mode: RuleMode;
+  /** The environment; programs are searched in its `PATH`. */
+  readonly env: Environment;
+}
+
+/** The result of an action, and the packets during it. */
+export interface Captured<T> {
+  readonly result: T;
+  readonly packets: readonly PacketRow[];
+}
+
+/** The parts of a cluster that a story states. */
+export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'internet'>> {
+  /** Kubernetes objects as YAML. */
+  readonly objects: string;
+  /** The answers of the internet: the rules of an answers file. */
+  readonly internet?: readonly object[] | ClusterPlan['internet'];
+}
+
+/** The description of a story. */
+export interface StoryHead {
+  /** `twelve-queries`. */
+  readonly name: string;
+  readonly title: string;
+  /** The first report of this failure. */
+  readonly source: string;
+  readonly preconditions: readonly string[];
+  readonly trigger: string;
+}
+
+/** A failure that can be played. */
+export interface Story extends StoryHead {
+  readonly needs: readonly Need[];
+  /** The approximate duration in seconds. */
+  readonly seconds: number;
+  /**
+   * Plays it in namespaces; null: no kernel feature reproduces it reliably, and there is only the
+   * model.
+   */
+  readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
+  /**
+   * Plays it in virtual time, for machines on which it cannot be played for real; null: there is no
+   * model.
+   */
+  readonly model: (() => Promise<readonly Act[]>) | null;
+}
+
+/** The outcome of a story: plain data. */
+export interface StoryOutcome {
+  readonly story: StoryHead;
+  /** `real`: in namespaces. `model`: in virtual time. */
+  readonly how: 'real' | 'model';
+  readonly server: string;
+  readonly acts: readonly Act[];
+  readonly tookMs: number;
+}
+
+/** Whether all observations are as the story claims. */
+export function isAsTold({ acts }: StoryOutcome): boolean {
+  return acts.length > 0 && acts.every(({ facts }) => facts.every(({ holds }) => holds));
+}
+
+/** A fact that two values are equal. */
+export function equal(what: string, expected: number | string, found: number | string): Fact {
+  return { what, expected: String(expected), found: String(found), holds: expected === found };
+}
+
+/** A fact that a number lies within bounds, both included. */
+export function within(
+  what: string,
+  [least, most]: readonly [number, number],
+  found: number,
+  unit = '',
+): Fact {
+  const print = (value: number): string => `${Number(value.toFixed(2))}${unit}`;
+  return {
+    what,
+    expected: most === Infinity ? `at least ${print(least)}` : `${print(least)} to ${print(most)}`,
+    found: print(found),
+    holds: found >= least && found <= most,
+  };
+}
+
+/** A fact that something is true. */
+export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 'no'): Fact {
+  return { what, expected: 'yes', found, holds: yes };
+}
+
+/** The part of a story that its outcome contains. */
+export function headOf({ name, title, source, preconditions, trigger }: Story): StoryHead {
+  return { name, title, source, preconditions, trigger };
+}

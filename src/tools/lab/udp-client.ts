@@ -1,0 +1,136 @@
+/** Sends plain UDP queries from a machine of the lab, from a source port that can be chosen. */
+import { createSocket, type Socket } from 'node:dgram';
+import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
+import { FLAG, TYPE, typeNumber } from '../../server/wire/iana.ts';
+import { readMessage, writeMessage } from '../../server/wire/message.ts';
+import { printData } from '../../server/wire/print.ts';
+
+/** The outcome of one query. */
+export interface QueryResult {
+  /** The time it was sent, in milliseconds since the client was made. */
+  readonly atMs: number;
+  readonly sourcePort: number;
+  /** The reply's code, 0 for NOERROR; null: there was no reply. */
+  readonly rcode: number | null;
+  readonly tookMs: number;
+  /** The message as it arrived. */
+  readonly reply: Uint8Array | null;
+  /** Whether the question has the same spelling as in the query. */
+  readonly sameSpelling: boolean;
+}
+
+/** The addresses in a reply, in its order. */
+export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly string[] {
+  if (reply === null) return [];
+  const { answer } = readMessage(reply);
+  return answer
+    .filter(({ type }) => type === TYPE.A || type === TYPE.AAAA)
+    .map(({ type, data }) => printData(type, data));
+}
+
+/** The bytes of a message before the question. */
+const HEAD = 12;
+
+/** A socket in a machine's network that asks one server. */
+export class UdpClient {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, (reply: Buffer) => void>();
+  readonly #server: string;
+  readonly #began = performance.now();
+  #id = 0;
+
+  private constructor(socket: Socket, server: string) {
+    this.#socket = socket;
+    this.#server = server;
+    socket.on('error', () => undefined);
+    socket.on('message', (reply) => {
+      if (reply.length >= 12) this.#waiting.get(reply.readUInt16BE(0))?.(reply);
+    });
+  }
+
+  /** @param sourcePort 0: any */
+  static async open(namespace: string, server: string, sourcePort = 0): Promise<UdpClient> {
+    const socket = createSocket({
+      type: 'udp4',
+      lookup: (host, _options, done) => done(null, host, 4),
+    });
+    await inNetworkNamespace(
+      namespace,
+      () =>
+        new Promise<void>((resolve, reject) => {
+          socket.once('error', reject);
+          socket.bind({ port: sourcePort, exclusive: true }, resolve);
+        }),
+    );
+    return new UdpClient(socket, server);
+  }
+
+  /** Sends one query and waits for its reply, at most `waitMs`. */
+  async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
+    const id = (this.#id = (this.#id + 1) & 0xffff);
+    const query = writeMessage({
+      id,
+      flags: FLAG.RD,
+      rcode: 0,
+      edns: null,
+      question: [{ name, type: typeNumber(type) ?? 1, class: 1 }],
+      answer: [],
+      authority: [],
+      additional: [],
+    });
+    const sent = performance.now();
+    const atMs = sent - this.#began;
+    const reply = await new Promise<Buffer | null>((resolve) => {
+      const timer = setTimeout(() => resolve(null), waitMs);
+      this.#waiting.set(id, (bytes) => {
+        clearTimeout(timer);
+        resolve(bytes);
+      });
+      this.#socket.send(query, 53, this.#server);
+    });
+    this.#waiting.delete(id);
+    return {
+      atMs,
+      sourcePort: this.#socket.address().port,
+      rcode: reply === null ? null : reply.readUInt8(3) & 15,
+      tookMs: performance.now() - sent,
+      reply,
+      sameSpelling:
+        reply !== null && reply.subarray(HEAD, query.length).equals(query.subarray(HEAD)),
+    };
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+/** How many of `tries` queries, one after the other, have the reply NOERROR. */
+export async function countAnswered(
+  client: UdpClient,
+  name: string,
+  tries: number,
+  waitMs: number,
+): Promise<number> {
+  let count = 0;
+  for (let n = 0; n < tries; n++) if ((await client.ask(name, 'A', waitMs)).rcode === 0) count++;
+  return count;
+}
+
+/**
+ * Whether a server answers for a name, asked once over UDP. A server that has no objects yet does
+ * not.
+ */
+export async function dnsAnswers(
+  namespace: string,
+  server: string,
+  name: string,
+): Promise<boolean> {
+  const client = await UdpClient.open(namespace, server);
+  try {
+    const { rcode } = await client.ask(name, 'A', 250);
+    return rcode !== null && rcode !== 2;
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,133 @@
+/** Rules about the settings of kubelet and the resolv.conf that it gives to pods. */
+import { child, text, texts } from '../../../server/base/json-object.ts';
+import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
+import { corefileRule, objectRule, type LintRule } from '../rule.ts';
+import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
+import { dnsServerIn, podSpecOf } from '../workload.ts';
+import { ownCorefiles } from './own-corefiles.ts';
+
+/** The zones of the cluster that the Corefiles serve, except reverse zones. */
+function clusterZones({ corefiles }: Subject): readonly string[] {
+  return corefiles.flatMap(({ blocks, role }) =>
+    role === 'node-cache'
+      ? []
+      : blocks.flatMap((block) =>
+          block
+            .directives('kubernetes')
+            .flatMap(({ args }) =>
+              args.length === 0 ? block.zones : args.map(({ text: word }) => word),
+            )
+            .map((zone) => zone.toLowerCase().replace(/(.)\.$/, '$1'))
+            .filter((zone) => !/(in-addr|ip6)\.arpa$/.test(zone)),
+        ),
+  );
+}
+
+/** The addresses of the cluster's DNS service, according to the input. */
+function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
+  const services = objects.filter(
+    ({ kind, name, value }) =>
+      kind === 'Service' &&
+      (name === 'kube-dns' ||
+        text(child(child(value, 'spec'), 'selector'), 'k8s-app') === 'kube-dns'),
+  );
+  const local = corefiles
+    .filter(({ role }) => role === 'node-cache')
+    .flatMap(({ blocks }) => blocks.flatMap((block) => block.directives('bind')))
+    .flatMap(({ args }) => args.map(({ text: word }) => word));
+  return [
+    ...services.flatMap(({ value }) => {
+      const spec = child(value, 'spec');
+      return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
+    }),
+    ...local,
+  ].filter((address) => address !== '' && address !== 'None');
+}
+
+const kubelet: LintRule = objectRule({
+  code: 'CF36',
+  severity: 'error',
+  summary: 'clusterDomain or clusterDNS of kubelet that nobody serves',
+  kinds: ['KubeletConfiguration'],
+  find(object, tell, subject) {
+    const domain = text(object.value, 'clusterDomain').toLowerCase().replace(/\.$/, '');
+    const zones = clusterZones(subject);
+    if (domain !== '' && zones.length > 0 && !zones.includes(domain))
+      tell({
+        at: { object, path: ['clusterDomain'] },
+        text: `kubelet hands out the search path of ${domain}, and the Corefile serves ${[...new Set(zones)].join(', ')}`,
+        hint: 'Every short name fails, in every pod that starts from now on.',
+        remedy: 'Give both the same domain.',
+      });
+    const known = dnsAddresses(subject);
+    texts(object.value, 'clusterDNS').forEach((address, index) => {
+      if (known.length === 0 || known.includes(address)) return;
+      tell({
+        at: { object, path: ['clusterDNS', index] },
+        text: `kubelet hands out ${address}, and cluster DNS answers at ${[...new Set(known)].join(', ')}`,
+        hint: 'Pods that start from now on reach no DNS server.',
+        remedy: 'Write the address of the Service kube-dns, or of node-cache.',
+      });
+    });
+  },
+});
+
+const shortList: LintRule = corefileRule({
+  code: 'CF33',
+  severity: 'warning',
+  summary: 'forward to a resolv.conf with more than three name servers',
+  find({ blocks }, tell, { resolvConfs }) {
+    for (const { file, text: conf } of resolvConfs) {
+      const servers = readNameservers(conf).length;
+      if (servers <= 3) continue;
+      for (const directive of blocks.flatMap((block) => block.directives('forward'))) {
+        const to = directive.args.find(({ text: word }) => /(^|\/)resolv\.conf$/.test(word));
+        if (to === undefined) continue;
+        tell({
+          at: to,
+          text: `${file} names ${servers} servers, of which kubelet gives a pod the first three`,
+          hint: 'The others are left out without a word; a change of the file reaches running pods never.',
+          remedy: 'Name the upstreams in the Corefile, or keep three in the file.',
+        });
+      }
+    }
+  },
+});
+
+const ownPolicy: LintRule = {
+  code: 'CF52',
+  severity: 'error',
+  summary: 'a DNS server whose own dnsPolicy leads back to itself',
+  find(subject, tell) {
+    for (const object of subject.objects)
+      if (dnsServerIn(object)?.role === 'server')
+        if (ownCorefiles(object, subject).some(forwardsToFile)) leadsBack(object, tell);
+  },
+};
+
+function forwardsToFile({ blocks }: LintedCorefile): boolean {
+  return blocks.some((block) =>
+    block
+      .directives('forward')
+      .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
+  );
+}
+
+function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): void {
+  const { spec, path } = podSpecOf(object)!;
+  const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
+  const host = spec['hostNetwork'] === true;
+  if (policy !== 'ClusterFirstWithHostNet' && (policy !== 'ClusterFirst' || host)) return;
+  tell({
+    at: {
+      object,
+      path: spec['dnsPolicy'] === undefined ? [...path, 'containers'] : [...path, 'dnsPolicy'],
+    },
+    text: `the resolv.conf of ${object.name} names cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
+    hint: 'Each query comes back again and again; with loop the server ends at its start instead.',
+    remedy: 'Write dnsPolicy: Default',
+  });
+}
+
+/** All rules about kubelet and resolv.conf. */
+export const kubeletRules: readonly LintRule[] = [kubelet, shortList, ownPolicy];

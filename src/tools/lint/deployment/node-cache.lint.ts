@@ -1,0 +1,110 @@
+/** Rules about a node cache beside the cluster's DNS. */
+import { parseAddress } from '../../../server/base/ip.ts';
+import { absoluteName, expandZone } from '../../../server/corefile/zones.ts';
+import type { Directive } from '../../../server/corefile/tree.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+import type { Aim, LintRule } from '../rule.ts';
+import type { LintedBlock, LintedCorefile, Subject } from '../subject.ts';
+import { targetsOf } from '../upstreams.ts';
+
+const bypassed: LintRule = {
+  code: 'CF23',
+  severity: 'warning',
+  summary: 'zones and hosts that only the cluster’s CoreDNS knows, past which node-cache asks',
+  find(subject, tell) {
+    const around = goesAround(subject);
+    if (around === null) return;
+    const caches = subject.corefiles.filter(({ role }) => role === 'node-cache');
+    const local = caches
+      .flatMap(({ blocks }) => blocks.flatMap(({ zones }) => zones))
+      .filter((zone) => zone !== '.');
+    const isLocal = (name: string): boolean => local.some((zone) => isWithin(name, zone));
+    const hasHosts = rootsOf(caches).some((block) => block.has('hosts'));
+    const servers = subject.corefiles.filter(({ role }) => role === 'server');
+    const past = (what: string, at: Aim, remedy: string): void =>
+      tell({
+        at,
+        text: `node-cache sends ${what} to ${around}, past this`,
+        hint: 'Pods on nodes with node-cache get other answers than those without.',
+        remedy,
+      });
+    for (const block of servers.flatMap(({ blocks }) => blocks)) {
+      for (const { zone, at } of ownZones(block)) {
+        const isCluster = block
+          .directives('kubernetes')
+          .some(({ args }) => args.some(({ text }) => `${text.replace(/\.$/, '')}.` === zone));
+        if (isLocal(zone) || isCluster || /(^|\.)(in-addr|ip6)\.arpa\.$/.test(zone)) continue;
+        past(
+          `'${zone.replace(/(.)\.$/, '$1')}'`,
+          at,
+          'Add a block for the zone to node-cache that forwards to cluster DNS (__PILLAR__CLUSTER__DNS__).',
+        );
+      }
+    }
+    if (hasHosts) return;
+    for (const directive of rootsOf(servers).flatMap((block) => block.directives('hosts'))) {
+      const missed = missedHosts(directive, isLocal);
+      if (missed !== null)
+        past(missed.what, missed.at, 'Write hosts with the same names into node-cache, too.');
+    }
+  },
+};
+
+/** The blocks of the root zone. */
+function rootsOf(corefiles: readonly LintedCorefile[]): readonly LintedBlock[] {
+  return corefiles.flatMap(({ blocks }) => blocks).filter(({ zones }) => zones.includes('.'));
+}
+
+/**
+ * What of the names of `hosts` lies in no zone that node-cache has a block for; null: nothing. The
+ * pod's own file has nothing that others ask for.
+ */
+function missedHosts(
+  directive: Directive,
+  isLocal: (name: string) => boolean,
+): { readonly what: string; readonly at: Aim } | null {
+  for (const line of directive.block ?? []) {
+    if (parseAddress(line.name.text) === null) continue;
+    const names = line.args.map(({ text }) => text.toLowerCase().replace(/(.)\.$/, '$1'));
+    const name = names.find((each) => !isLocal(absoluteName(each)));
+    if (name !== undefined) return { what: `'${name}'`, at: line };
+  }
+  const [file, ...words] = directive.args.map(({ text }) => text);
+  if (file === undefined || file === '/etc/hosts') return null;
+  const zones = words.flatMap((word) => expandZone(word) ?? []);
+  if (zones.length > 0 && zones.every(isLocal)) return null;
+  return { what: `the names of ${file}`, at: directive };
+}
+
+/**
+ * The upstream to which the node cache forwards names outside the cluster: a file, or another one
+ * than for the cluster's names; null if that is the cluster's DNS, or may be.
+ */
+function goesAround({ corefiles }: Subject): string | null {
+  for (const { blocks, role } of corefiles) {
+    if (role !== 'node-cache') continue;
+    const targets = (block: LintedBlock): readonly string[] =>
+      block.directives('forward').flatMap((each) => targetsOf(each).map(({ text }) => text));
+    const [to = null] = blocks.filter(({ zones }) => zones.includes('.')).flatMap(targets);
+    const ofCluster = blocks.filter(({ zones }) => !zones.includes('.')).flatMap(targets);
+    if (to?.startsWith('/') === true) return to;
+    if (to !== null && ofCluster.length > 0 && !ofCluster.includes(to)) return to;
+  }
+  return null;
+}
+
+/** The zones for which a block has special answers; of the root zone those with a `forward`. */
+function ownZones(block: LintedBlock): readonly { readonly zone: string; readonly at: Aim }[] {
+  const zones = block.zones
+    .filter((zone) => zone !== '.')
+    .map((zone) => ({ zone, at: block.block }));
+  if (!block.zones.includes('.')) return zones;
+  const stubs = block.directives('forward').flatMap((directive) => {
+    const from = directive.args[0]?.text.toLowerCase() ?? '.';
+    return from === '.' ? [] : [{ zone: `${from.replace(/\.$/, '')}.`, at: directive }];
+  });
+  return [...zones, ...stubs];
+}
+
+/** All rules about node caches. */
+export const nodeCacheRules: readonly LintRule[] = [bypassed];

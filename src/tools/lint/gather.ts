@@ -1,0 +1,152 @@
+/**
+ * Reads the files under the given paths: a named file always, in a folder only files that may hold
+ * a Corefile or an object.
+ */
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { isBinary } from '../../server/base/binary-text.ts';
+import { whyFailed } from '../../server/base/why-failed.ts';
+import { FILE_MAX, readFileBytes, readGivenBytes } from '../../server/base/read-file.ts';
+import { cannotLint } from './finding.ts';
+
+/** A file that was read. */
+export interface GivenFile {
+  readonly file: string;
+  readonly text: string;
+  /** Whether it was named itself; false: it was found in a folder. */
+  readonly named: boolean;
+}
+
+/** The files under the given paths. */
+export interface GatheredFiles {
+  readonly files: readonly GivenFile[];
+  /** Files and subfolders that could not be read, with the reason. */
+  readonly passed: readonly { readonly file: string; readonly why: string }[];
+}
+
+/** Limits on the contents of a folder, so that a wrong path (`/`) ends with a message. */
+const FILES_MAX = 5000;
+const DEPTH_MAX = 16;
+const BYTES_MAX = 128 * 1024 * 1024;
+
+/** Names of files that are read in folders. */
+const wanted =
+  /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
+
+/**
+ * Endings of files that mention or generate Corefiles without being one: chart templates, programs,
+ * documents.
+ */
+const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
+
+/** Reads the files under these paths. @throws Problem if one of the paths cannot be read */
+export function gather(paths: readonly string[]): GatheredFiles {
+  const files: GivenFile[] = [];
+  const passed: { file: string; why: string }[] = [];
+  let bytes = 0;
+  const take = (file: string, named: boolean): void => {
+    const read = readText(file, named);
+    if ('why' in read) {
+      if (named) throw unreadable(file, read.why);
+      passed.push({ file, why: read.why });
+      return;
+    }
+    bytes += read.text.length;
+    if (files.length >= FILES_MAX || bytes > BYTES_MAX) throw tooMany(paths);
+    files.push({ file, text: read.text, named });
+  };
+  for (const path of paths) {
+    if (!isFolder(path)) take(path, true);
+    else for (const file of filesIn(path, 0, new Set(), passed)) take(file, false);
+  }
+  const given = new Set(files.map(({ file }) => resolve(file)));
+  for (const file of files.flatMap(resolvConfsOf)) {
+    if (!given.has(resolve(file)) && existsSync(file)) take(file, false);
+    given.add(resolve(file));
+  }
+  return { files, passed };
+}
+
+/**
+ * The resolv.conf files that `forward` names in a Corefile, relative to its directory as the server
+ * reads them. /etc/resolv.conf is left out: every machine has one, and this may not be the server's.
+ */
+function resolvConfsOf({ file, text }: GivenFile): readonly string[] {
+  const named = [...text.matchAll(/^[ \t]*forward[ \t]+\S+[ \t]+([^\n{#]+)/gm)]
+    .flatMap(([, words = '']) => words.trim().split(/\s+/))
+    .filter((word) => /^(?:[^:]*\/)?resolv\.conf$/.test(word) && word !== '/etc/resolv.conf');
+  const folder = dirname(file);
+  return [...new Set(named)].map((word) => (isAbsolute(word) ? word : join(folder, word)));
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    throw unreadable(path, whyFailed(error), error);
+  }
+}
+
+function filesIn(
+  folder: string,
+  depth: number,
+  above: ReadonlySet<string>,
+  passed: { file: string; why: string }[],
+): string[] {
+  if (depth > DEPTH_MAX) return [];
+  let real: string;
+  let names: string[];
+  try {
+    real = realpathSync(folder);
+    if (above.has(real)) return [];
+    names = readdirSync(folder).toSorted();
+  } catch (error) {
+    const why = whyFailed(error);
+    if (depth === 0) throw unreadable(folder, why, error);
+    passed.push({ file: folder, why });
+    return [];
+  }
+  const within = new Set(above).add(real);
+  return names.flatMap((name) => {
+    if (name.startsWith('.') || name === 'node_modules') return [];
+    const path = join(folder, name);
+    let stats;
+    try {
+      stats = statSync(path);
+    } catch {
+      return [];
+    }
+    if (stats.isDirectory()) return filesIn(path, depth + 1, within, passed);
+    return stats.isFile() && wanted.test(name) && !madeOf.test(name) ? [path] : [];
+  });
+}
+
+/** The content, or the reason why it is not text. */
+function readText(
+  file: string,
+  named: boolean,
+): { readonly text: string } | { readonly why: string } {
+  let bytes: Buffer;
+  try {
+    bytes = (named ? readGivenBytes : readFileBytes)(file, FILE_MAX.manifest);
+  } catch (error) {
+    return { why: whyFailed(error) };
+  }
+  const text = bytes.toString('utf8');
+  return isBinary(text) ? { why: 'it is binary' } : { text };
+}
+
+function unreadable(file: string, why: string, cause?: unknown): Error {
+  return cannotLint('lint-unreadable', `cannot read ${file}: ${why}`, {
+    remedy: 'Name a Corefile, a YAML file or a folder, or - for standard input.',
+    cause,
+  });
+}
+
+function tooMany(paths: readonly string[]): Error {
+  return cannotLint(
+    'lint-unreadable',
+    `${paths.join(' ')}: more than ${FILES_MAX} files, or more than ${BYTES_MAX >> 20} MiB`,
+    { hint: 'Is this the folder that was meant?' },
+  );
+}

@@ -1,0 +1,79 @@
+/**
+ * What the Corefiles of a cluster say that has to be known in order to ask: domain, upstreams,
+ * where metrics are.
+ */
+import { type Subject } from '../subject.ts';
+import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
+import type { ProbeServer } from '../../probe/network.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+
+/** Upstreams that are used in turn for one zone. */
+export interface UpstreamGroup {
+  /** Absolute. */
+  readonly zone: string;
+  readonly servers: readonly ProbeServer[];
+  /** Where they are named: `coredns Corefile:12`. */
+  readonly place: string;
+}
+
+/** The first zone of the cluster that a Corefile serves, without a final dot; null: none says. */
+export function domainIn({ corefiles }: Subject): string | null {
+  for (const { blocks, role } of corefiles)
+    for (const block of role === 'server' ? blocks : [])
+      for (const { args } of block.directives('kubernetes')) {
+        const zones = args.length === 0 ? block.zones : args.map(({ text }) => text);
+        const own = zones.find((zone) => !isReverse(zone) && zone !== '.');
+        if (own !== undefined) return own.toLowerCase().replace(/\.$/, '');
+      }
+  return null;
+}
+
+/** The port of `prometheus` in the Corefiles of servers; null: none says. */
+export function metricsPortIn({ corefiles }: Subject): number | null {
+  for (const { blocks, role } of corefiles)
+    for (const block of role === 'server' ? blocks : [])
+      for (const { args } of block.directives('prometheus')) {
+        const port = Number(/:(\d{1,5})$/.exec(args[0]?.text ?? '')?.[1]);
+        if (port > 0) return port;
+      }
+  return null;
+}
+
+/**
+ * Upstreams by zone.
+ * @param used addresses that the servers say to have forwarded to: those behind a resolv.conf,
+ * which is not here
+ */
+export function upstreamGroups(
+  { corefiles }: Subject,
+  used: readonly ProbeServer[],
+): readonly UpstreamGroup[] {
+  const named: UpstreamGroup[] = [];
+  const files: UpstreamGroup[] = [];
+  for (const { blocks, role } of corefiles)
+    for (const block of role === 'server' ? blocks : [])
+      for (const directive of block.directives('forward')) {
+        const zone = fromOf(directive) ?? '.';
+        const targets = targetsOf(directive);
+        const place = `${directive.at.place.file}:${directive.at.place.line}`;
+        const servers = targets.flatMap((target) => {
+          const address = addressOf(target);
+          return address?.scheme === 'dns' ? [{ host: address.text, port: address.port }] : [];
+        });
+        const within = block.zones.find((own) => isWithin(own, zone)) ?? zone;
+        if (servers.length > 0) named.push({ zone: within, servers, place });
+        if (targets.some(isResolvConf)) files.push({ zone: within, servers: [], place });
+      }
+  const isNamed = ({ host, port }: ProbeServer): boolean =>
+    named.some(({ servers }) => servers.some((each) => each.host === host && each.port === port));
+  const others = used.filter((server) => !isNamed(server));
+  // Only if one file names the servers is it known which ones they are.
+  const [only, ...more] = files;
+  return only === undefined || more.length > 0 || others.length === 0
+    ? named
+    : [...named, { ...only, servers: others }];
+}
+
+function isReverse(zone: string): boolean {
+  return /(in-addr|ip6)\.arpa\.?$/i.test(zone) || zone.includes('/');
+}

@@ -1,0 +1,162 @@
+/**
+ * Rules about upstreams that only they themselves can tell: whether they answer, how, and whether
+ * they are the server itself.
+ */
+import type { Token } from '../../../server/corefile/tree.ts';
+import { type Subject } from '../subject.ts';
+import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
+import { askOne, isThere, question, serverText } from '../../probe/asking.ts';
+import type { ProbeServer } from '../../probe/network.ts';
+import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { domainIn } from './cluster-configuration.ts';
+import { askUpstream, shortcomingOf } from './upstreams.ts';
+import { liveRule, type LiveRule } from './live-rule.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+
+/** One word of a Corefile that stands for a server. */
+interface NamedServer {
+  readonly at: Token;
+  readonly server: ProbeServer;
+  /** Absolute. */
+  readonly zone: string;
+  /** `10.0.0.2`, or `10.0.0.2 of /etc/resolv.conf`. */
+  readonly text: string;
+  /** Whether the block has to do with names of the cluster itself. */
+  readonly role: 'server' | 'node-cache';
+}
+
+/** More upstreams are not asked. */
+const UPSTREAMS_MAX = 64;
+
+/**
+ * Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where
+ * they were given.
+ */
+function namedIn({ corefiles, resolvConfs }: Subject): readonly NamedServer[] {
+  const found: NamedServer[] = [];
+  for (const { blocks, role, isAssumed } of corefiles)
+    for (const block of blocks)
+      for (const directive of block.directives('forward')) {
+        const from = fromOf(directive) ?? '.';
+        const zone = block.zones.find((own) => isWithin(own, from)) ?? from;
+        for (const at of targetsOf(directive)) {
+          const address = addressOf(at);
+          if (address?.scheme === 'dns' && !isAssumed(at.place)) {
+            const server = { host: address.text, port: address.port };
+            found.push({ at, server, zone, text: at.text, role });
+          }
+          if (isResolvConf(at))
+            for (const { file, text } of resolvConfs)
+              for (const host of readNameservers(text).slice(0, 3))
+                found.push({
+                  at,
+                  server: { host, port: 53 },
+                  zone,
+                  text: `${host} of ${file}`,
+                  role,
+                });
+        }
+      }
+  return found.slice(0, UPSTREAMS_MAX);
+}
+
+const silent: LiveRule = liveRule({
+  code: 'CF53',
+  severity: 'error',
+  summary: 'forward to a server that does not answer',
+  async ask(subject, { asking }, tell) {
+    for (const { named, replies } of await asked(subject, asking)) {
+      if (shortcomingOf(replies) !== 'silent') continue;
+      tell({
+        at: named.at,
+        text: `${named.text} does not answer: ${replies.udp.failure ?? 'no reply'}`,
+        hint: `Asked from here for ${named.zone} SOA, over UDP, with EDNS and without.`,
+        remedy:
+          'Take it out, or see whether UDP port 53 to it is open; from where the server runs it may be another matter.',
+      });
+    }
+  },
+});
+
+const poor: LiveRule = liveRule({
+  code: 'CF54',
+  severity: 'warning',
+  summary: 'forward to a server that answers, but not over TCP or not with EDNS',
+  async ask(subject, { asking }, tell) {
+    for (const { named, replies } of await asked(subject, asking)) {
+      const what = shortcomingOf(replies);
+      if (what === 'no-tcp')
+        tell({
+          at: named.at,
+          text: `${named.text} answers over UDP and not over TCP: ${replies.tcp.failure ?? 'no reply'}`,
+          hint: 'An answer that does not fit into a packet has to be fetched over TCP: such names fail.',
+          remedy: 'Open TCP port 53 to it.',
+        });
+      if (what === 'no-edns')
+        tell({
+          at: named.at,
+          text: `${named.text} answers without EDNS only`,
+          hint: 'Every answer of more than 512 bytes takes a second query over TCP, and queries with EDNS wait for nothing.',
+          remedy: 'A firewall or proxy in between has to know EDNS (RFC 6891).',
+        });
+    }
+  },
+});
+
+const loops: LiveRule = liveRule({
+  code: 'CF55',
+  severity: 'error',
+  summary: 'forward to a server that answers for the cluster: queries go in a circle',
+  async ask(subject, { asking }, tell) {
+    const domain = domainIn(subject);
+    if (domain === null) return;
+    const name = `dns-version.${domain}.`;
+    await Promise.all(
+      namedIn(subject)
+        // Zones may be forwarded to another cluster, and a node cache to this one. All names may
+        // not.
+        .filter(({ role, zone }) => role === 'server' && zone === '.')
+        .map(async ({ at, server, text }) => {
+          const reply = await askOne(asking, server, question(name, TYPE.TXT));
+          if (!isThere(reply)) return;
+          tell({
+            at,
+            text: `${text} answers ${name} TXT, as only the DNS of a cluster does`,
+            hint: 'It forwards to this server, or is it: what neither knows goes in a circle until memory is used up.',
+            remedy: 'Name a resolver outside of the cluster.',
+          });
+        }),
+    );
+  },
+});
+
+type AskedUpstream = {
+  readonly named: NamedServer;
+  readonly replies: Awaited<ReturnType<typeof askUpstream>>;
+};
+
+/** Each subject's upstreams are asked once, for all rules. */
+const remembered = new WeakMap<Subject, Promise<readonly AskedUpstream[]>>();
+
+function asked(
+  subject: Subject,
+  asking: Parameters<typeof askUpstream>[0],
+): Promise<readonly AskedUpstream[]> {
+  const known = remembered.get(subject);
+  if (known !== undefined) return known;
+  const servers = new Map<string, ReturnType<typeof askUpstream>>();
+  const all = Promise.all(
+    namedIn(subject).map(async (named) => {
+      const key = `${serverText(named.server)} ${named.zone}`;
+      const replies = servers.get(key) ?? askUpstream(asking, named.server, named.zone);
+      servers.set(key, replies);
+      return { named, replies: await replies };
+    }),
+  );
+  remembered.set(subject, all);
+  return all;
+}
+
+/** Rules about upstreams that ask them. */
+export const upstreamRules: readonly LiveRule[] = [silent, poor, loops];

@@ -1,0 +1,83 @@
+/**
+ * Upstream servers, asked: whether they answer at all, over TCP, with EDNS, and whether those that
+ * are used in turn know the same.
+ */
+import {
+  askOne,
+  isMissing,
+  isThere,
+  question,
+  serverText,
+  type AskingContext,
+} from '../../probe/asking.ts';
+import type { ProbeResult, ProbeServer } from '../../probe/network.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+
+/** What one upstream made of the questions. */
+export interface UpstreamReplies {
+  readonly server: ProbeServer;
+  /** Over UDP, with EDNS and 1232 bytes. */
+  readonly udp: ProbeResult;
+  /** Over UDP without EDNS; only asked where there was no reply with it. */
+  readonly plain: ProbeResult | null;
+  readonly tcp: ProbeResult;
+}
+
+/** The largest datagram that is asked for. */
+const EDNS_SIZE = 1232;
+
+/**
+ * Asks for the SOA of the zone that is forwarded: every server has a reply to that, be it a
+ * refusal.
+ */
+export async function askUpstream(
+  asking: AskingContext,
+  server: ProbeServer,
+  zone: string,
+): Promise<UpstreamReplies> {
+  const asked = question(zone, TYPE.SOA, EDNS_SIZE);
+  const [udp, tcp] = await Promise.all([
+    askOne(asking, server, asked),
+    askOne(asking, server, asked, { protocol: 'tcp' }),
+  ]);
+  const plain = udp.reply === null ? await askOne(asking, server, { ...asked, edns: null }) : null;
+  return { server, udp, plain, tcp };
+}
+
+/** What an upstream does not do that it must. */
+export type Shortcoming = 'silent' | 'no-edns' | 'no-tcp';
+
+/** What is wrong with an upstream; null: nothing. */
+export function shortcomingOf({ udp, plain, tcp }: UpstreamReplies): Shortcoming | null {
+  if (udp.reply === null) return (plain?.reply ?? null) !== null ? 'no-edns' : 'silent';
+  return tcp.reply === null ? 'no-tcp' : null;
+}
+
+/** A name that some servers have and others say is not there. */
+export interface ViewDifference {
+  readonly name: string;
+  readonly having: readonly string[];
+  readonly lacking: readonly string[];
+}
+
+/** Names that servers which are used in turn disagree about. */
+export async function differingViews(
+  asking: AskingContext,
+  servers: readonly ProbeServer[],
+  names: readonly string[],
+): Promise<readonly ViewDifference[]> {
+  const differences = await Promise.all(
+    names.map(async (name) => {
+      const replies = await Promise.all(
+        servers.map(async (server) => ({
+          server: serverText(server),
+          reply: await askOne(asking, server, question(name, TYPE.A, EDNS_SIZE)),
+        })),
+      );
+      const having = replies.filter(({ reply }) => isThere(reply)).map(({ server }) => server);
+      const lacking = replies.filter(({ reply }) => isMissing(reply)).map(({ server }) => server);
+      return { name, having, lacking };
+    }),
+  );
+  return differences.filter(({ having, lacking }) => having.length > 0 && lacking.length > 0);
+}

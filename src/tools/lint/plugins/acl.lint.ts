@@ -1,0 +1,37 @@
+/** Rules about `acl`. */
+import { blockRule, type LintRule } from '../rule.ts';
+import { coreVersionOf } from '../target.ts';
+import { isBefore } from '../version.ts';
+
+const bypassed: LintRule = blockRule({
+  code: 'CF27',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'acl that other plugins let queries get past, in older releases of CoreDNS',
+  find(block, tell, { target }) {
+    const version = coreVersionOf(target);
+    const [directive] = block.directives('acl');
+    if (version === null || directive === undefined) return;
+    const label = `CoreDNS ${version.join('.')}`;
+    const by = (plugin: string, mended: string, hint: string): void =>
+      tell({
+        at: directive.at,
+        text: `${plugin} lets queries get past acl in ${label}`,
+        hint,
+        remedy: `Upgrade to ${mended}, or do without ${plugin} in this block.`,
+      });
+    if (block.has('rewrite') && isBefore(version, [1, 14, 2]))
+      by('rewrite', '1.14.2', 'acl judged the name before it was rewritten (CVE-2026-26017).');
+    if (block.has('cache') && isBefore(version, [1, 14, 7]))
+      by(
+        'cache',
+        '1.14.7',
+        'Clients that acl blocks got answers that others had put into the cache.',
+      );
+    if (block.has('autopath') && isBefore(version, [1, 14, 7]))
+      by('autopath', '1.14.7', 'Names that autopath completed were not judged.');
+  },
+});
+
+/** Rules about `acl`. */
+export const aclRules: readonly LintRule[] = [bypassed];

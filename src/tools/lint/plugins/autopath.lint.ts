@@ -1,0 +1,46 @@
+/** Rules about `autopath`. */
+import { blockRule, type LintRule } from '../rule.ts';
+import { lineOf } from '../subject.ts';
+import type { syntax } from '../../../server/plugins/autopath/options.ts';
+
+const wrongNamespace: LintRule = blockRule({
+  code: 'CF11',
+  severity: 'warning',
+  summary: 'autopath @kubernetes, which can take a client for one of another namespace',
+  find(block, tell, { corefiles }) {
+    for (const { given, directive } of block.uses<typeof syntax>('autopath')) {
+      if (given.from !== '@kubernetes') continue;
+      const [kubernetes] = block.directives('kubernetes');
+      const pods = kubernetes === undefined ? null : lineOf(kubernetes, 'pods');
+      const told = { at: directive.args.at(-1) ?? directive };
+      if (pods?.args[0]?.text !== 'verified') {
+        tell({
+          ...told,
+          text: 'autopath @kubernetes completes nothing without pods verified',
+          severity: 'error',
+          hint: 'It looks up the pod that asks by its address, and only pods verified knows pods.',
+          remedy: 'Write pods verified, or autopath @name (ndots), which needs no pods.',
+        });
+      } else if (corefiles.some(({ role }) => role === 'node-cache')) {
+        tell({
+          ...told,
+          text: 'behind node-cache every query has the address of a node, of which autopath knows no pod',
+          hint: 'Nothing is completed, or completed for the pod that had the address before.',
+          remedy:
+            'Take autopath away, or write autopath @name (ndots), which reads the namespace off the name.',
+        });
+      } else if (block.has('cache')) {
+        tell({
+          ...told,
+          text: 'autopath @kubernetes with cache: one wrong completion is everybody’s until it expires',
+          hint: 'A pod whose address is not known yet, or was another pod’s, gets the answer of another namespace; A and AAAA can differ.',
+          remedy:
+            'Write autopath @name (ndots), which reads the namespace off the name, or take it away.',
+        });
+      }
+    }
+  },
+});
+
+/** Rules about `autopath`. */
+export const autopathRules: readonly LintRule[] = [wrongNamespace];

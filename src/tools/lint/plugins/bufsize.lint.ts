@@ -1,0 +1,24 @@
+/** Rules about `bufsize`. */
+import { blockRule, type LintRule } from '../rule.ts';
+
+const fragments: LintRule = blockRule({
+  code: 'CF32',
+  severity: 'warning',
+  summary: 'bufsize above 1232: replies that networks have to fragment',
+  find(block, tell) {
+    for (const { args } of block.directives('bufsize')) {
+      const [size] = args;
+      if (size === undefined || !/^\d{4,5}$/.test(size.text) || Number(size.text) <= 1232) continue;
+      tell({
+        at: size,
+        text: `UDP replies of up to ${size.text} bytes do not fit into one packet everywhere`,
+        hint: 'Overlays have an MTU of 1450 or less, and many networks drop fragments: such answers never arrive.',
+        remedy: 'Write bufsize 1232; what is larger comes over TCP.',
+        fix: { kind: 'word', token: size, text: '1232' },
+      });
+    }
+  },
+});
+
+/** Rules about `bufsize`. */
+export const bufsizeRules: readonly LintRule[] = [fragments];

@@ -1,0 +1,122 @@
+/** Rules about `cache`. */
+import type { Syntax } from '../../../server/corefile/syntax.ts';
+import { blockRule, corefileRule, type LintRule } from '../rule.ts';
+import { lineOf, type LintedBlock } from '../subject.ts';
+import { coreVersionOf } from '../target.ts';
+import { isBefore } from '../version.ts';
+import { readOptions, type syntax } from '../../../server/plugins/cache/options.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+
+type CacheSyntax = typeof syntax;
+
+const poisonedStale: LintRule = blockRule({
+  code: 'CF14',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'serve_stale keeps SERVFAIL before CoreDNS 1.14.4',
+  find(block, tell, { target }) {
+    const version = coreVersionOf(target);
+    if (version === null || !isBefore(version, [1, 14, 4])) return;
+    for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
+      const { stale, servfailMs } = readOptions(given);
+      if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
+      tell({
+        at: lineOf(directive, 'serve_stale') ?? directive,
+        text: `one SERVFAIL is served for as long as stale answers are (CoreDNS ${version.join('.')})`,
+        hint: 'A failure that was kept counts as newer than the good answer, and is served stale in its place.',
+        remedy: 'Add: servfail 0s, or write serve_stale 1h verify, or upgrade to 1.14.4.',
+        fix: { kind: 'property', directive, text: 'servfail 0s' },
+      });
+    }
+  },
+});
+
+/** The zones that the block's kubernetes serves, without reverse ones. */
+function clusterZones(block: LintedBlock): {
+  readonly zones: readonly string[];
+  readonly ttl: number;
+} {
+  const [use] = block.uses<Syntax>('kubernetes');
+  const given = (use?.given ?? {}) as { readonly zones?: readonly string[]; readonly ttl?: number };
+  const zones = (given.zones ?? []).filter((zone) => !/(in-addr|ip6)\.arpa\.$/.test(zone));
+  return { zones, ttl: given.ttl ?? 0 };
+}
+
+const longDenial: LintRule = blockRule({
+  code: 'CF15',
+  severity: 'warning',
+  summary: 'names that do not exist yet in the cluster are remembered for long',
+  find(block, tell) {
+    const { zones, ttl } = clusterZones(block);
+    for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
+      const options = readOptions(given);
+      const covered = zones.find(
+        (zone) =>
+          options.zones.some((each) => isWithin(zone, each)) &&
+          !options.disable.some(
+            ({ half, zones: off }) => half === 'denial' && off.some((each) => isWithin(zone, each)),
+          ),
+      );
+      if (covered === undefined) continue;
+      // The SOA of the cluster's zone has the TTL of kubernetes, and denials are kept no longer
+      // than it says.
+      const seconds = Math.max(options.denial.minSeconds, Math.min(options.denial.maxSeconds, ttl));
+      if (seconds < 30) continue;
+      const zone = covered.replace(/\.$/, '');
+      tell({
+        at: lineOf(directive, 'denial') ?? directive,
+        text: `a service that was asked for before it exists stays unknown for ${seconds} s`,
+        severity: seconds > 30 ? 'warning' : 'note',
+        hint: `cache keeps denials of ${zone} for up to ${options.denial.maxSeconds} s, and kubernetes has ttl ${ttl}.`,
+        remedy: `Add: disable denial ${zone} (kubernetes answers from memory anyway), or denial 9984 5.`,
+        fix: { kind: 'property', directive, text: `disable denial ${zone}` },
+      });
+    }
+  },
+});
+
+const addedUp: LintRule = corefileRule({
+  code: 'CF16',
+  severity: 'warning',
+  summary: 'answers of the cluster outlive their TTL, and caches add up',
+  find(corefile, tell) {
+    for (const block of corefile.blocks) {
+      const { zones } = clusterZones(block);
+      const inFront = corefile.role === 'node-cache' && !block.zones.includes('.');
+      if (zones.length === 0 && !inFront) continue;
+      for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
+        const options = readOptions(given);
+        const covers = (zone: string): boolean =>
+          options.zones.some((each) => isWithin(zone, each)) &&
+          !options.disable.some(
+            ({ half, zones: off }) =>
+              half === 'success' && off.some((each) => isWithin(zone, each)),
+          );
+        if (!inFront && !zones.some(covers)) continue;
+        const line = options.keepTtl
+          ? 'keepttl'
+          : options.success.minSeconds > 30
+            ? 'success'
+            : options.stale === null || !inFront
+              ? null
+              : 'serve_stale';
+        if (line === null) continue;
+        const why: Readonly<Record<string, string>> = {
+          keepttl: 'keepttl hands on the whole TTL each time: every cache behind starts it anew',
+          success: `answers are kept for at least ${options.success.minSeconds} s, whatever their TTL`,
+          serve_stale:
+            'addresses of pods that are gone are served for as long as cluster DNS is away',
+        };
+        tell({
+          at: lineOf(directive, line) ?? directive,
+          text: why[line]!,
+          hint: 'A client may use the address of a pod or service for the sum of all caches on the way: node, cluster, runtime.',
+          remedy: 'Take it away for the zone of the cluster; for the names of others it may stay.',
+        });
+      }
+    }
+  },
+});
+
+/** Rules about `cache`. */
+export const cacheRules: readonly LintRule[] = [poisonedStale, longDenial, addedUp];

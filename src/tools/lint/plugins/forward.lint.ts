@@ -1,0 +1,391 @@
+/** Rules about `forward`. */
+import { isLoopback, parseAddress } from '../../../server/base/ip.ts';
+import { child, text, texts } from '../../../server/base/json-object.ts';
+import type { Directive, Token } from '../../../server/corefile/tree.ts';
+import { expandZone } from '../../../server/corefile/zones.ts';
+import { blockRule, corefileRule, type LintRule, type Tell, type Told } from '../rule.ts';
+import { lineOf, type LintedBlock, type Subject } from '../subject.ts';
+import { coreVersionOf } from '../target.ts';
+import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
+import { isBefore } from '../version.ts';
+import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+
+function isPrivate(ip: Uint8Array): boolean {
+  const [a = 0, b = 0] = ip;
+  if (ip.length === 16) return (a & 0xfe) === 0xfc || (a === 0xfe && (b & 0xc0) === 0x80);
+  return (
+    a === 10 ||
+    (a === 172 && b >= 16 && b < 32) ||
+    (a === 192 && b === 168) ||
+    (a === 100 && b >= 64 && b < 128) ||
+    (a === 169 && b === 254)
+  );
+}
+
+/** Addresses that the blocks of this Corefile listen on; empty: all of the machine's. */
+function bindsOf(block: LintedBlock): readonly string[] {
+  return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
+}
+
+/** Cluster addresses of services that lead to cluster DNS, in what was given. */
+function clusterAddresses({ objects }: Subject): readonly string[] {
+  return (
+    objects
+      .filter(({ kind, name, value }) => {
+        const selector = child(child(value, 'spec'), 'selector');
+        return (
+          kind === 'Service' && (name === 'kube-dns' || text(selector, 'k8s-app') === 'kube-dns')
+        );
+      })
+      // node-cache's own way to cluster DNS.
+      .filter(({ name }) => !/upstream/.test(name))
+      .flatMap(({ value }) => {
+        const spec = child(value, 'spec');
+        return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
+      })
+      .filter((address) => address !== '' && address !== 'None')
+  );
+}
+
+/** The address of node-cache unless it says another one. */
+const NODE_CACHE = '169.254.20.10';
+
+/** Node caches in what was given; their addresses, and whether they ask the cluster for everything. */
+function nodeCaches({ corefiles }: Subject): {
+  readonly addresses: readonly string[];
+  readonly askForAll: boolean;
+} {
+  const blocks = corefiles
+    .filter(({ role }) => role === 'node-cache')
+    .flatMap((corefile) => corefile.blocks);
+  const asked = blocks
+    .filter(({ zones }) => zones.includes('.'))
+    .flatMap((block) => block.directives('forward').flatMap(targetsOf));
+  return {
+    addresses: [NODE_CACHE, ...blocks.flatMap(bindsOf)],
+    askForAll: asked.length > 0 && asked.every((to) => isClusterAddress(to, blocks)),
+  };
+}
+
+/** Whether an upstream of node-cache is that to which it sends names of the cluster. */
+function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
+  return blocks.some(
+    (block) =>
+      !block.zones.includes('.') &&
+      block
+        .directives('forward')
+        .some((each) => targetsOf(each).some(({ text: word }) => word === to.text)),
+  );
+}
+
+const CIRCLE =
+  'Each query comes back again and again; with loop the server ends at its start instead.';
+
+/** Says what of this server an address is; null: it leads elsewhere. */
+function waysBack(
+  block: LintedBlock,
+  subject: Subject,
+): (address: string) => Pick<Told, 'text' | 'hint' | 'severity'> | null {
+  const binds = bindsOf(block);
+  const isServer = block.corefile.role === 'server';
+  const services = isServer ? clusterAddresses(subject) : [];
+  const ofCluster = subject.corefiles.some(
+    ({ role, blocks }) => role === 'server' && blocks.some((each) => each.has('kubernetes')),
+  );
+  const caches = isServer && ofCluster ? nodeCaches(subject) : { addresses: [], askForAll: false };
+  return (address) => {
+    const ip = parseAddress(address);
+    if (binds.includes(address) || (binds.length === 0 && ip !== null && isLoopback(ip)))
+      return { text: 'this server itself', hint: CIRCLE };
+    if (services.includes(address))
+      return { text: 'the service in front of this server', hint: CIRCLE };
+    if (!caches.addresses.includes(address)) return null;
+    const text = 'node-cache, which asks this server';
+    if (caches.askForAll) return { text, hint: CIRCLE };
+    const hint =
+      'Names of the cluster that this server hands on come back from there, and all others depend on node-cache.';
+    return { text, hint, severity: 'warning' };
+  };
+}
+
+/** Whether a resolv.conf is what kubelet wrote for a pod: a DNS server mostly has that of its node. */
+function isOfPod(conf: string): boolean {
+  return conf.split('\n').some((line) => {
+    const [key, ...domains] = line.trim().split(/\s+/);
+    return key === 'search' && domains.some((domain) => domain.startsWith('svc.'));
+  });
+}
+
+const loops: LintRule = blockRule({
+  code: 'CF03',
+  severity: 'error',
+  summary: 'forward leads back to the server itself',
+  find(block, tell, subject) {
+    const ports = new Set(block.block.keys.map(({ port }) => port));
+    const backBy = waysBack(block, subject);
+    for (const directive of block.directives('forward')) {
+      for (const to of targetsOf(directive)) {
+        if (isResolvConf(to)) {
+          for (const { file, text: conf } of subject.resolvConfs) {
+            const server = readNameservers(conf).find(
+              (each) => backBy(each) !== null && (!isOfPod(conf) || /^127\.|^::1$/.test(each)),
+            );
+            if (server === undefined) continue;
+            const back = backBy(server)!;
+            tell({
+              ...back,
+              at: to,
+              text: `${file} names ${server}, which is ${back.text}`,
+              remedy:
+                'Let kubelet hand out the real upstreams: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
+            });
+          }
+          continue;
+        }
+        const address = addressOf(to);
+        if (address === null || !ports.has(address.port)) continue;
+        const back = backBy(address.text);
+        if (back === null) continue;
+        tell({
+          ...back,
+          at: to,
+          text: `${to.text} is ${back.text}`,
+          remedy: 'Name the resolver that is to be asked.',
+        });
+      }
+    }
+  },
+});
+
+const mixed: LintRule = blockRule({
+  code: 'CF09',
+  severity: 'warning',
+  summary: 'private and public upstreams side by side, used in turns',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const policy = lineOf(directive, 'policy')?.args[0]?.text ?? 'random';
+      if (policy === 'sequential' || policy === 'first') continue;
+      const known = targetsOf(directive).flatMap((token) => {
+        const address = addressOf(token);
+        return address === null || isLoopback(address.ip) ? [] : [{ token, ip: address.ip }];
+      });
+      const inside = known.find(({ ip }) => isPrivate(ip));
+      const outside = known.find(({ ip }) => !isPrivate(ip));
+      if (inside === undefined || outside === undefined) continue;
+      tell({
+        at: outside.token,
+        text: `${outside.token.text} is a public resolver, ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
+        hint: 'The public one says that private names do not exist, and the first answer counts: they fail now and then.',
+        remedy:
+          'Keep resolvers that give the same answers, or forward the private zones in a block of their own.',
+      });
+    }
+  },
+});
+
+const unbounded: LintRule = corefileRule({
+  code: 'CF10',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'forward without max_concurrent, or with a very low one',
+  find({ blocks }, tell) {
+    const all = blocks.flatMap((block) => block.directives('forward'));
+    const without = all.filter((directive) => lineOf(directive, 'max_concurrent') === null);
+    const [first] = without;
+    if (first !== undefined) {
+      const more = without.length > 1 ? ` (and ${without.length - 1} more)` : '';
+      tell({
+        at: first.at,
+        text: `this forward has no max_concurrent${more}`,
+        hint: 'CoreDNS holds every query that an upstream has not answered, about 2 KB each, without bound: a slow upstream ends in an OOM kill.',
+        remedy: 'Add: max_concurrent 1000 (queries per second × seconds of the slowest answers).',
+        fix: without.map((directive) => ({
+          kind: 'property',
+          directive,
+          text: 'max_concurrent 1000',
+        })),
+      });
+    }
+    for (const directive of all) {
+      const [token] = lineOf(directive, 'max_concurrent')?.args ?? [];
+      if (token === undefined || !/^[1-9]\d?$/.test(token.text)) continue;
+      tell({
+        at: token,
+        text: `only ${token.text} queries may be under way; further ones are REFUSED`,
+        hint: 'musl takes REFUSED for the end of its search list.',
+        remedy: 'Write queries per second × seconds of the slowest answers: 1000 is usual.',
+      });
+    }
+  },
+});
+
+/**
+ * Resolvers of clouds, which answer each client a limited number of packets, TCP sooner than UDP.
+ */
+const cloudResolvers: ReadonlySet<string> = new Set([
+  '169.254.169.253',
+  '169.254.169.254',
+  'fd00:ec2::253',
+  '168.63.129.16',
+  '100.100.2.136',
+  '100.100.2.138',
+  '169.254.169.250',
+]);
+
+const forcedTcp: LintRule = blockRule({
+  code: 'CF21',
+  severity: 'warning',
+  summary: 'force_tcp towards a resolver that may not take it',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const line = lineOf(directive, 'force_tcp');
+      if (line === null) continue;
+      const to = targetsOf(directive).find(({ text: word }) => {
+        const [host = ''] = word.split('%');
+        return cloudResolvers.has(host) || /(^|\/)resolv\.conf$/.test(word);
+      });
+      if (to === undefined) continue;
+      tell({
+        at: line.name,
+        text: `every query to ${to.text} goes over TCP`,
+        hint: 'Resolvers of clouds limit TCP connections, and some listen on UDP only: all names of the zone fail together.',
+        remedy: 'Remove force_tcp here, unless the resolver is known to take it.',
+      });
+    }
+  },
+});
+
+const unreached: LintRule = blockRule({
+  code: 'CF26',
+  severity: 'error',
+  summary: 'a forward behind one that takes all of its names',
+  find(block, tell) {
+    const before: { readonly zone: string; readonly directive: Directive }[] = [];
+    for (const directive of block.directives('forward')) {
+      const zone = fromOf(directive);
+      if (zone === null) continue;
+      const taker = before.find((each) => {
+        if (!isWithin(zone, each.zone) || lineOf(each.directive, 'next') !== null) return false;
+        const except = lineOf(each.directive, 'except')?.args ?? [];
+        return !except.some(({ text: word }) =>
+          expandZone(word)?.some((one) => isWithin(zone, one)),
+        );
+      });
+      before.push({ zone, directive });
+      if (taker === undefined) continue;
+      const { file, line } = taker.directive.at.place;
+      tell({
+        at: directive.args[0] ?? directive.at,
+        text:
+          taker.zone === zone
+            ? `a second forward of '${zone}' in one block is never asked`
+            : `the forward of '${taker.zone}' above takes the names of '${zone}' first`,
+        hint: `Forwards of one block are tried in the order of the file; the first one that fits (${file}:${line}) has the query.`,
+        remedy:
+          taker.zone === zone
+            ? 'Merge the two, or put this one in a server block of its own.'
+            : 'Put this line above the other one, or in a server block of its own.',
+      });
+    }
+  },
+});
+
+const neverDown: LintRule = blockRule({
+  code: 'CF28',
+  severity: 'warning',
+  summary: 'max_fails 0: a dead upstream is never left out',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const line = lineOf(directive, 'max_fails');
+      if (line?.args[0]?.text !== '0') continue;
+      tell({
+        at: line.name,
+        text: 'max_fails 0 says that an upstream is always up',
+        hint: 'Queries keep going to one that is dead, and wait for it each time.',
+        remedy:
+          'Remove the line, unless the upstream is one address with many servers behind it: with 2, the default, a dead upstream is left out until it answers probes.',
+      });
+    }
+  },
+});
+
+const noFailover: LintRule = blockRule({
+  code: 'CF29',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later need',
+  find(block, tell, { target }) {
+    const version = coreVersionOf(target);
+    if (version === null || isBefore(version, [1, 13, 0])) return;
+    for (const directive of block.directives('forward')) {
+      const many = targetsOf(directive);
+      if (many.length < 2 || lineOf(directive, 'failover') !== null) continue;
+      tell({
+        at: directive.at,
+        text: `SERVFAIL or REFUSED of one of these ${many.length} upstreams is the answer`,
+        hint: 'Up to CoreDNS 1.12.4 the next upstream was asked then.',
+        remedy: 'Add: failover SERVFAIL REFUSED',
+        fix: { kind: 'property', directive, text: 'failover SERVFAIL REFUSED' },
+      });
+    }
+  },
+});
+
+const uncached: LintRule = blockRule({
+  code: 'CF50',
+  severity: 'warning',
+  summary: 'forward without cache',
+  find(block, tell) {
+    const [first] = block.directives('forward');
+    if (first === undefined || block.has('cache') || block.corefile.fragment) return;
+    tell({
+      at: first.at,
+      text: 'every query goes to the upstream: this block has no cache',
+      hint: 'Pods ask for the same few names again and again, each with several search suffixes.',
+      remedy: 'Add: cache 30',
+      fix: { kind: 'above', token: first.at, text: 'cache 30' },
+    });
+  },
+});
+
+const removedLoop: LintRule = corefileRule({
+  code: 'CF04',
+  severity: 'warning',
+  summary: 'forward to a resolv.conf without loop',
+  find(corefile, tell) {
+    if (corefile.fragment) return;
+    for (const block of corefile.blocks) forwardsWithoutLoop(block, tell);
+  },
+});
+
+function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
+  if (block.has('loop')) return;
+  // resolv.conf cannot name a port, and no Service leads to loopback.
+  if (block.isLocal && block.block.keys.every(({ port }) => port !== 53)) return;
+  for (const directive of block.directives('forward')) {
+    const to = targetsOf(directive).find(({ text: word }) => word.startsWith('/'));
+    if (to === undefined) continue;
+    tell({
+      at: to,
+      text: `a forwarding loop through ${to.text} would not be noticed: the block has no loop`,
+      hint: 'The server starts all the same, and each query that enters the loop goes round until memory or CPU is used up.',
+      remedy: 'Add loop. If the server then ends at its start, correct resolv.conf.',
+      fix: { kind: 'above', token: directive.at, text: 'loop' },
+    });
+    return;
+  }
+}
+
+/** Rules about `forward`, and about what a block that forwards needs. */
+export const forwardRules: readonly LintRule[] = [
+  loops,
+  removedLoop,
+  mixed,
+  unbounded,
+  forcedTcp,
+  unreached,
+  neverDown,
+  noFailover,
+  uncached,
+];

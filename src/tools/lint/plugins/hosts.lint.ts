@@ -1,0 +1,68 @@
+/**
+ * Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is
+ * there for the zones whose files it finds, and hands on the rest.
+ */
+import { expandZone } from '../../../server/corefile/zones.ts';
+import { blockRule, type LintRule } from '../rule.ts';
+import { lineOf } from '../subject.ts';
+import { coreVersionOf } from '../target.ts';
+import { isBefore } from '../version.ts';
+
+/** Plugins further down the chain that would answer. */
+const behind: Readonly<Record<string, readonly string[]>> = {
+  hosts: ['kubernetes', 'file', 'auto', 'secondary', 'etcd', 'forward'],
+  file: ['auto', 'secondary', 'etcd', 'forward'],
+  etcd: ['forward'],
+};
+
+const takesAll: LintRule = blockRule({
+  code: 'CF05',
+  severity: 'error',
+  summary: 'hosts, file or etcd answers for the root zone and hands on nothing',
+  find(block, tell) {
+    for (const [name, others] of Object.entries(behind)) {
+      const next = others.find((each) => block.has(each));
+      if (next === undefined) continue;
+      for (const directive of block.directives(name)) {
+        if (lineOf(directive, 'fallthrough') !== null) continue;
+        // FILE [ZONES…] of hosts and file; only zones of the others.
+        const words = directive.args.slice(name === 'hosts' || name === 'file' ? 1 : 0);
+        const zones = words.flatMap(({ text }) => expandZone(text) ?? []);
+        const all = zones.length === 0 ? block.zones : zones;
+        if (!all.includes('.')) continue;
+        tell({
+          at: directive.at,
+          text: `every name that ${name} does not have is ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}: ${next} is never asked`,
+          hint: `${name} answers for the whole root zone here, and has no fallthrough.`,
+          remedy: `Add fallthrough, or name the zones that ${name} is there for.`,
+          fix: { kind: 'property', directive, text: 'fallthrough' },
+        });
+      }
+    }
+  },
+});
+
+const leakingTypes: LintRule = blockRule({
+  code: 'CF30',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'hosts with fallthrough in CoreDNS 1.14.5 and 1.14.6',
+  find(block, tell, { target }) {
+    const version = coreVersionOf(target);
+    if (version === null || isBefore(version, [1, 14, 5]) || !isBefore(version, [1, 14, 7])) return;
+    for (const directive of block.directives('hosts')) {
+      const line = lineOf(directive, 'fallthrough');
+      if (line === null || !block.has('forward')) continue;
+      tell({
+        at: line.name,
+        text: `other types than A and AAAA of names that hosts has go to the upstream (CoreDNS ${version.join('.')})`,
+        hint: 'TXT, HTTPS and others of an overridden name are answered by its real owner, or NXDOMAIN: the name is gone for strict clients.',
+        remedy:
+          'Upgrade to 1.14.7, where they are NODATA again unless fallthrough_unsupported says otherwise.',
+      });
+    }
+  },
+});
+
+/** Rules about `hosts` and its like. */
+export const hostsRules: readonly LintRule[] = [takesAll, leakingTypes];

@@ -1,0 +1,222 @@
+/** Rules about `kubernetes`. */
+import { child, list } from '../../../server/base/json-object.ts';
+import { blockRule, corefileRule, type LintRule } from '../rule.ts';
+import { lineOf, type LintedBlock } from '../subject.ts';
+import { dnsServerIn } from '../workload.ts';
+import {
+  isReverseZone,
+  primaryZone,
+  type syntax,
+} from '../../../server/plugins/kubernetes/contract/options.ts';
+import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
+import type { Key } from '../../../server/corefile/tree.ts';
+
+type Kubernetes = typeof syntax;
+
+/** Bytes of a quantity of memory: `170Mi`; null: none, or spelled another way. */
+function memoryBytes(value: unknown): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(Ki|Mi|Gi|k|M|G)?$/.exec(String(value)) ?? [];
+  if (number === '') return null;
+  const units: Readonly<Record<string, number>> = {
+    Ki: 2 ** 10,
+    Mi: 2 ** 20,
+    Gi: 2 ** 30,
+    k: 1e3,
+    M: 1e6,
+    G: 1e9,
+  };
+  return Number(number) * (units[unit] ?? 1);
+}
+
+/**
+ * What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of
+ * its scaling guide.
+ */
+const BYTES_FOR_PODS = 250 * 2 ** 20;
+
+const podMemory: LintRule = blockRule({
+  code: 'CF12',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'pods verified with the memory limit of a server that watches no pods',
+  find(block, tell, { objects }) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    if (use?.given.pods !== 'verified') return;
+    for (const object of objects) {
+      const server = dnsServerIn(object);
+      if (server?.role !== 'server') continue;
+      const limits = child(child(server.container.value, 'resources'), 'limits');
+      const bytes = memoryBytes(limits['memory']);
+      if (bytes === null || bytes >= BYTES_FOR_PODS) continue;
+      tell({
+        at: lineOf(use.directive, 'pods') ?? use.directive,
+        text: `pods verified watches every pod of the cluster, with a memory limit of ${String(limits['memory'])} (${object.kind} ${object.name})`,
+        hint: 'Some thousand pods more, or a relist, end in an OOM kill of all replicas at once.',
+        remedy:
+          'Raise the limit (CoreDNS: about 1 KB a pod, twice that during a relist), or write pods insecure or disabled.',
+      });
+    }
+  },
+});
+
+const wildcardTls: LintRule = blockRule({
+  code: 'CF13',
+  severity: 'warning',
+  summary: 'pods insecure where certificates cover names of pods',
+  find(block, tell, { objects }) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    const zone = use === undefined ? null : primaryZone(use.given.zones);
+    if (use?.given.pods !== 'insecure' || zone === null) return;
+    for (const { kind, name, value } of objects) {
+      if (kind !== 'Certificate') continue;
+      const names = list(child(value, 'spec'), 'dnsNames').filter(
+        (each): each is string => typeof each === 'string',
+      );
+      const wild = names.find(
+        (each) =>
+          each.startsWith('*.') && `.${each}.`.includes('.pod.') && `${each}.`.endsWith(zone),
+      );
+      if (wild === undefined) continue;
+      tell({
+        at: lineOf(use.directive, 'pods') ?? use.directive,
+        text: `pods insecure gives every address a name that certificate ${name} covers (${wild})`,
+        hint: '1-2-3-4.NAMESPACE.pod resolves to 1.2.3.4, whoever has that address: it passes for a pod of the cluster.',
+        remedy: 'Write pods verified, or pods disabled if nobody asks for such names.',
+      });
+    }
+  },
+});
+
+const leakingNames: LintRule = blockRule({
+  code: 'CF24',
+  severity: 'warning',
+  summary: 'fallthrough without zones on kubernetes',
+  find(block, tell) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    const line = use === undefined ? null : lineOf(use.directive, 'fallthrough');
+    if (use === undefined || line === null || line.args.length > 0 || !block.has('forward')) return;
+    const reverse = use.directive.args.filter(({ text: word }) =>
+      /(in-addr|ip6)\.arpa\.?$/.test(word),
+    );
+    const zones = reverse.map(({ text: word }) => word).join(' ');
+    tell({
+      at: line.name,
+      text: 'names of the cluster that do not exist are asked of the upstream',
+      hint: 'Each search suffix that does not fit leaves the cluster: slow NXDOMAIN, load, and names told to others.',
+      remedy:
+        zones === ''
+          ? 'Take fallthrough away, or name the zones that others serve, too.'
+          : `Name the zones that others serve, too: fallthrough ${zones}`,
+      fix:
+        zones === ''
+          ? { kind: 'remove', token: line.name }
+          : { kind: 'append', token: line.name, text: zones },
+    });
+  },
+});
+
+const wholeReverse: LintRule = blockRule({
+  code: 'CF25',
+  severity: 'note',
+  summary: 'the whole reverse tree without fallthrough',
+  find(block, tell) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    if (use === undefined || !block.has('forward')) return;
+    for (const token of use.directive.args) {
+      const zone = `${token.text.replace(/\.$/, '')}.`;
+      if (zone !== 'in-addr.arpa.' && zone !== 'ip6.arpa.') continue;
+      const { fallthrough } = use.given;
+      if (fallthrough?.some((each) => each === '.' || zone.endsWith(each)) === true) continue;
+      tell({
+        at: token,
+        text: `${token.text} is served as the cluster's own: addresses outside of it have no names`,
+        hint: 'PTR queries for nodes, databases and the internet are NXDOMAIN.',
+        remedy:
+          'Write the ranges of pods and services (10.244.0.0/16), or fallthrough in-addr.arpa ip6.arpa.',
+      });
+    }
+  },
+});
+
+const neverAsked: LintRule = corefileRule({
+  code: 'CF51',
+  severity: 'warning',
+  summary: 'a plugin for zones that its server block never gets queries for',
+  find({ blocks }, tell) {
+    for (const block of blocks) {
+      // Names may be others behind a rewrite.
+      if (block.has('rewrite')) continue;
+      const others = blocks.filter((other) => other !== block && hasSameAddresses(block, other));
+      const touches = (zone: string): boolean =>
+        block.block.keys.some(
+          (own) =>
+            isWithin(own.zone, zone) ||
+            (isWithin(zone, own.zone) && takerOf(zone, own, others) === undefined),
+        );
+      for (const name of ['kubernetes', 'forward', 'hosts', 'file', 'etcd', 'cache', 'autopath']) {
+        for (const { directive, given } of block.uses(name)) {
+          const zones = zonesOf(given);
+          const away = zones.filter((zone) => !touches(zone) && !isReverseZone(zone));
+          if (
+            away.length === 0 ||
+            away.length < zones.filter((zone) => !isReverseZone(zone)).length
+          )
+            continue;
+          const [zone = '.'] = away;
+          const taker = block.block.keys
+            .map((own) => takerOf(zone, own, others))
+            .find((key) => key !== undefined);
+          const noQuery = `no query for '${zone}' comes to a server block of '${block.zones.join(' ')}'`;
+          tell({
+            at: directive.at,
+            text: taker === undefined ? noQuery : `${noQuery}: that of '${taker.zone}' has them`,
+            hint: 'A query goes to the block with the longest zone that fits its name, and to no other one.',
+            remedy:
+              taker === undefined
+                ? `Serve the zone in a block of its own: ${zone.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`
+                : `Move ${name} to the block of '${taker.text}' (${taker.place.file}:${taker.place.line}), or take that block away.`,
+          });
+        }
+      }
+    }
+  },
+});
+
+/** Whether both blocks listen at the same addresses (`bind`), and the other one for all clients. */
+function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
+  const bound = (each: LintedBlock): string =>
+    each
+      .directives('bind')
+      .flatMap(({ args }) => args.map(({ text }) => text))
+      .toSorted()
+      .join(' ');
+  return !other.has('view') && bound(block) === bound(other);
+}
+
+/** The key of another block that gets all queries for `zone` which would else go to `own`. */
+function takerOf(zone: string, own: Key, others: readonly LintedBlock[]): Key | undefined {
+  return others
+    .flatMap(({ block }) => block.keys)
+    .find(
+      (key) =>
+        key.port === own.port &&
+        key.scheme === own.scheme &&
+        isBelow(key.zone, own.zone) &&
+        isWithin(zone, key.zone),
+    );
+}
+
+function zonesOf(given: object): readonly string[] {
+  const { zones, from } = given as { readonly zones?: unknown; readonly from?: unknown };
+  if (Array.isArray(zones)) return zones.filter((zone): zone is string => typeof zone === 'string');
+  return typeof from === 'string' && from.endsWith('.') ? [from] : [];
+}
+
+/** Rules about `kubernetes`, and about zones. */
+export const kubernetesRules: readonly LintRule[] = [
+  podMemory,
+  wildcardTls,
+  leakingNames,
+  wholeReverse,
+  neverAsked,
+];

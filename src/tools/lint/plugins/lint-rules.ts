@@ -1,0 +1,40 @@
+/**
+ * All rules of the linter: those that stand beside their plugins, and those about what runs the
+ * server.
+ */
+import { deploymentRules } from '../deployment/rules.ts';
+import { inputRules } from '../input.lint.ts';
+import { readingRules } from '../reading.lint.ts';
+import { releaseRule } from '../releases.lint.ts';
+import type { LintRule } from '../rule.ts';
+import { aclRules } from './acl.lint.ts';
+import { autopathRules } from './autopath.lint.ts';
+import { bufsizeRules } from './bufsize.lint.ts';
+import { cacheRules } from './cache.lint.ts';
+import { forwardRules } from './forward.lint.ts';
+import { hostsRules } from './hosts.lint.ts';
+import { kubernetesRules } from './kubernetes.lint.ts';
+import { logRules } from './log.lint.ts';
+import { external } from '../../../server/plugins/order.ts';
+import { reloadRules } from './reload.lint.ts';
+import { rewriteRules } from './rewrite.lint.ts';
+import { templateRules } from './template.lint.ts';
+
+/** Every rule. A code that was used once is never used for something else. */
+export const rules: readonly LintRule[] = [
+  releaseRule(external),
+  ...readingRules,
+  ...aclRules,
+  ...autopathRules,
+  ...bufsizeRules,
+  ...cacheRules,
+  ...forwardRules,
+  ...hostsRules,
+  ...kubernetesRules,
+  ...logRules,
+  ...reloadRules,
+  ...rewriteRules,
+  ...templateRules,
+  ...deploymentRules,
+  ...inputRules,
+];

@@ -1,0 +1,39 @@
+/** Rules about the observability of a server: `log`, `errors`, `prometheus`. */
+import { blockRule, type LintRule } from '../rule.ts';
+import { lineOf } from '../subject.ts';
+
+const tellsTooMuch: LintRule = blockRule({
+  code: 'CF31',
+  severity: 'note',
+  summary: 'a line for every query, or a server that tells nothing of itself',
+  find(block, tell) {
+    for (const directive of block.directives('log')) {
+      const classes = lineOf(directive, 'class');
+      if (classes !== null && !classes.args.some(({ text }) => text === 'all')) continue;
+      tell({
+        at: classes?.name ?? directive.at,
+        text: 'a line is written for every query',
+        hint: 'At thousands of queries per second the log costs more than the answers. ndots plan and ndots doctor read these lines.',
+        remedy:
+          'Keep it while you collect queries or look for something; otherwise write log { class error }.',
+      });
+    }
+    const { fragment } = block.corefile;
+    const first = block.directives('forward')[0] ?? block.directives('kubernetes')[0];
+    if (first === undefined || fragment) return;
+    for (const [name, what] of [
+      ['errors', 'what goes wrong with upstreams is written nowhere'],
+      ['prometheus', 'nobody can see load, latency or failures of this block'],
+    ] as const) {
+      if (block.has(name)) continue;
+      tell({
+        at: block.block,
+        text: `${what}: the block has no ${name}`,
+        remedy: `Add: ${name}${name === 'prometheus' ? ' :9153' : ''}`,
+      });
+    }
+  },
+});
+
+/** All rules about the observability of a server. */
+export const logRules: readonly LintRule[] = [tellsTooMuch];

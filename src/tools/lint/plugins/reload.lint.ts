@@ -1,0 +1,73 @@
+/** Rules about `reload`. */
+import { parseDuration } from '../../../server/base/duration.ts';
+import { corefileRule, type LintRule } from '../rule.ts';
+import { lineOf, type LintedCorefile } from '../subject.ts';
+
+const together: LintRule = corefileRule({
+  code: 'CF19',
+  severity: 'warning',
+  summary: 'reload with little jitter and a long lameduck: all replicas away at once',
+  find({ blocks }, tell) {
+    const lamed = blocks
+      .flatMap((block) => block.directives('health'))
+      .map((directive) => lineOf(directive, 'lameduck')?.args[0]);
+    const lameduckMs = Math.max(0, ...lamed.map((token) => parseDuration(token?.text ?? '') ?? 0));
+    for (const directive of blocks.flatMap((block) => block.directives('reload'))) {
+      const [interval, jitter] = directive.args;
+      const intervalMs = parseDuration(interval?.text ?? '30s') ?? 30_000;
+      const askedMs = parseDuration(jitter?.text ?? '15s') ?? 15_000;
+      const jitterMs = Math.min(askedMs, intervalMs / 2);
+      if (lameduckMs < 5000 || lameduckMs < 2 * jitterMs) continue;
+      tell({
+        at: jitter ?? interval ?? directive,
+        text: `with a jitter of ${jitterMs / 1000} s and lameduck ${lameduckMs / 1000}s all replicas reload, and are not ready, at the same time`,
+        hint: 'A reload goes through lameduck, during which ready says no: one edit takes every replica out of the service.',
+        remedy: `Spread them: reload ${Math.ceil(lameduckMs / 250)}s ${Math.ceil(lameduckMs / 500)}s, or shorten lameduck.`,
+      });
+    }
+  },
+});
+
+/** Addresses that plugins of a Corefile open for HTTP, by plugin. */
+function addresses({ blocks }: LintedCorefile): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(
+    ['health', 'prometheus', 'ready'].map((name) => [
+      name,
+      new Set(
+        blocks.flatMap((block) =>
+          block.directives(name).map(({ args }) => args[0]?.text ?? 'the usual address'),
+        ),
+      ),
+    ]),
+  );
+}
+
+const movedPorts: LintRule = corefileRule({
+  code: 'CF20',
+  ofCore: true,
+  severity: 'warning',
+  summary: 'another address for health, ready or prometheus, to be taken by reload',
+  find(corefile, tell, { running }) {
+    if (running === null) return;
+    if (!running.blocks.some((block) => block.has('reload'))) return;
+    const before = addresses(running);
+    for (const block of corefile.blocks) {
+      for (const [name, known] of before) {
+        for (const { at, args } of block.directives(name)) {
+          const address = args[0]?.text ?? 'the usual address';
+          if (known.size === 0 || known.has(address)) continue;
+          tell({
+            at: args[0] ?? at,
+            text: `${name} moves from ${[...known].join(', ')} to ${address} while the server runs`,
+            hint: 'CoreDNS closes the old address before it opens the new one: if that fails, it goes on without either.',
+            remedy:
+              'Restart the pods in place of relying on reload, and change probes and scrapes with them.',
+          });
+        }
+      }
+    }
+  },
+});
+
+/** Rules about `reload`. */
+export const reloadRules: readonly LintRule[] = [together, movedPorts];

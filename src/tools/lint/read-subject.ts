@@ -1,0 +1,269 @@
+/** Parses the Corefiles among the input, and their directives by the syntax of each plugin. */
+import { globSync } from 'node:fs';
+import { basename, dirname, isAbsolute } from 'node:path';
+import { FILE_MAX, readFileText } from '../../server/base/read-file.ts';
+import { Problem, type Place } from '../../server/base/problem.ts';
+import { emptyCorefile } from '../../server/corefile/empty.ts';
+import { overlapProblems } from '../../server/corefile/overlap.ts';
+import { parseCorefile, type ParseOutput } from '../../server/corefile/parse.ts';
+import { bindDirective, type Syntax } from '../../server/corefile/syntax.ts';
+import type { Corefile, Directive, ServerBlock } from '../../server/corefile/tree.ts';
+import { namesIn } from '../../server/engine/contract/configuration.ts';
+import { keyProblem } from '../../server/engine/contract/endpoints.ts';
+import type { Plugin } from '../../server/engine/contract/plugin.ts';
+import { braceFault } from './braces.ts';
+import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
+import { SourceText } from './source-text.ts';
+import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
+
+/** The known plugins. */
+export interface KnownPlugins {
+  /** The names of all directives, including those of CoreDNS that ndots does not serve. */
+  readonly directives: readonly string[];
+  readonly external: Readonly<Record<string, string>>;
+  load(names?: ReadonlySet<string>): Promise<readonly Plugin[]>;
+}
+
+/** The parsed Corefiles, and the texts to which their places refer, by label. */
+export interface ReadCorefiles {
+  readonly corefiles: readonly LintedCorefile[];
+  readonly sources: ReadonlyMap<string, SourceText>;
+  /** Of Corefiles whose structure is a guess, the probable mistake in place of all else. */
+  readonly broken: readonly BrokenCorefile[];
+}
+
+/** A Corefile whose braces do not match. */
+export interface BrokenCorefile {
+  readonly file: string;
+  readonly problem: Problem;
+}
+
+/** Parses all Corefiles. Fragments that none of them imports are parsed by themselves. */
+export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
+  const reader = new SubjectReader(inputs.fragments, plugins);
+  const whole = inputs.corefiles.map((input) => reader.parse(input, false));
+  const left = inputs.fragments.filter(({ source }) => !reader.imported.has(source));
+  const parts = left.map((input) => reader.parse(input, true));
+  const parsed = [...whole, ...parts];
+  const names = new Set(parsed.flatMap(({ output }) => [...namesIn(output.corefile)]));
+  const loaded = await plugins.load(names);
+  const understood = parsed.map((each) => {
+    const corefile = understand(each, loaded, reader.sources);
+    return { corefile, problem: brokenBy(corefile, each.input.source, plugins) };
+  });
+  return {
+    corefiles: understood.flatMap(({ corefile, problem }) => (problem === null ? corefile : [])),
+    sources: reader.sources,
+    broken: understood.flatMap(({ corefile: { file }, problem }) =>
+      problem === null ? [] : { file, problem },
+    ),
+  };
+}
+
+/**
+ * The probable mistake in the braces of a Corefile that is refused; null: it has none, or can be
+ * read as it is.
+ */
+function brokenBy(
+  { problems, fragment }: LintedCorefile,
+  { label, text }: SourceText,
+  { directives }: KnownPlugins,
+): Problem | null {
+  if (fragment) return null;
+  const lines = text.split('\n');
+  const misplaced = problems.flatMap(({ code, place }) => {
+    const [, name = ''] = /^\s*(\S+)/.exec(lines[(place?.line ?? 0) - 1] ?? '') ?? [];
+    const counts = code === 'property-unknown' && place?.file === label;
+    return counts && directives.includes(name) ? { line: place.line, name } : [];
+  });
+  const fault = braceFault(label, text, misplaced[0] ?? null);
+  // Without problems a } at the end may be missing, which the server adds.
+  if (fault === null || (problems.length === 0 && !fault.loses)) return null;
+  const { line, column, hint, remedy } = fault;
+  const place: Place = { file: label, line, column };
+  return new Problem({
+    code: 'corefile-brace',
+    text: fault.text,
+    place,
+    remedy,
+    ...(hint !== null && { hint }),
+  });
+}
+
+interface Parsed {
+  readonly input: CorefileInput;
+  readonly fragment: boolean;
+  readonly output: ParseOutput;
+}
+
+class SubjectReader {
+  readonly sources = new Map<string, SourceText>();
+  readonly imported = new Set<SourceText>();
+  readonly #fragments: readonly FragmentInput[];
+  readonly #plugins: KnownPlugins;
+
+  constructor(fragments: readonly FragmentInput[], plugins: KnownPlugins) {
+    this.#fragments = fragments;
+    this.#plugins = plugins;
+  }
+
+  parse(input: CorefileInput, fragment: boolean): Parsed {
+    const source = fragment ? wrapped(input as FragmentInput) : input.source;
+    this.sources.set(source.label, source);
+    const isFile = input.object === null;
+    const output = parseCorefile({
+      file: source.label,
+      text: source.text,
+      dnsPort: 53,
+      env: {},
+      directives: this.#plugins.directives,
+      external: this.#plugins.external,
+      readFile: (path) => this.#readFile(path, isFile),
+      glob: (pattern) => this.#glob(pattern, isFile),
+    });
+    return { input, fragment, output };
+  }
+
+  #readFile(path: string, isFile: boolean): string {
+    const fragment = this.#fragments.find(
+      ({ name, source }) => source.label === path || (!isFile && name === basename(path)),
+    );
+    let source = fragment?.source;
+    if (source !== undefined) this.imported.add(source);
+    else if (isFile) {
+      const text = readFileText(path, FILE_MAX.corefile);
+      source = new SourceText({ label: path, file: path, within: null, text, origins: null });
+    } else throw Object.assign(new Error(`${path} is not at hand`), { code: 'NOT-HERE' });
+    this.sources.set(path, source);
+    return source.text;
+  }
+
+  #glob(pattern: string, isFile: boolean): readonly string[] {
+    const files = isFile ? globSync(pattern).toSorted() : [];
+    if (files.length > 0) return files;
+    const folder = dirname(pattern);
+    return this.#fragments
+      .filter(({ name, object }) => object !== null && fits(name, basename(pattern)))
+      .map(({ name }) => (isAbsolute(folder) || folder !== '.' ? `${folder}/${name}` : name));
+  }
+}
+
+/**
+ * An override belongs into a server block; by itself it is parsed within a block of the root zone.
+ */
+function wrapped({ name, source }: FragmentInput): SourceText {
+  if (!name.endsWith('.override')) return source;
+  const lines = source.text.split('\n').length;
+  const origins = Array.from({ length: lines + 1 }, (_, index) => {
+    const { line, column, exact } = source.outside({ line: Math.max(1, index), column: 1 });
+    return { line, shift: column - 1, exact };
+  });
+  const { label, file, within } = source;
+  return new SourceText({ label, file, within, text: `.:53 {\n${source.text}\n}\n`, origins });
+}
+
+/** Whether a name matches a pattern with at most one `*` and one `?`, the limit for imports. */
+function fits(name: string, pattern: string): boolean {
+  const star = pattern.indexOf('*');
+  const same = (part: string, of: string): boolean =>
+    part.length === of.length &&
+    Array.from(of).every((mark, at) => mark === '?' || mark === part[at]);
+  if (star < 0) return same(name, pattern);
+  const [head, tail] = [pattern.slice(0, star), pattern.slice(star + 1)];
+  return (
+    name.length >= head.length + tail.length &&
+    same(name.slice(0, head.length), head) &&
+    same(name.slice(name.length - tail.length), tail)
+  );
+}
+
+function understand(
+  { input, fragment, output }: Parsed,
+  plugins: readonly Plugin[],
+  sources: ReadonlyMap<string, SourceText>,
+): LintedCorefile {
+  const { corefile: tree } = output;
+  const problems: Problem[] = [...output.problems];
+  const warnings: Problem[] = [...output.warnings];
+  if (!fragment && tree.blocks.length === 0 && problems.length + warnings.length === 0)
+    warnings.push(emptyCorefile(tree.file));
+  const role = isNodeCache(input, tree) ? 'node-cache' : 'server';
+  const parts = { file: input.source.file, fragment, role, object: input.object } as const;
+  const today = new Map(
+    plugins.flatMap(({ name, syntax }) => Object.keys(syntax.formerly).map((old) => [old, name])),
+  );
+  const blocks = tree.blocks.map((block) => {
+    const directives = block.directives.map((each) => ({
+      ...each,
+      name: today.get(each.name) ?? each.name,
+    }));
+    const uses = new Map<string, readonly AnyUse[]>();
+    for (const { name, syntax } of plugins) {
+      const bound = usesIn(block, directives, syntax);
+      if (bound === null) continue;
+      uses.set(name, bound.uses);
+      problems.push(...bound.problems);
+      warnings.push(...bound.warnings);
+    }
+    return new LintedBlock({ ...block, directives }, parts, uses);
+  });
+  if (!fragment) problems.push(...overlapProblems(tree.blocks.map(claimOf)));
+  problems.push(...tree.blocks.flatMap((block) => addressProblems(block, output)));
+  const isAssumed = (place: Place): boolean => sources.get(place.file)?.isAssumed(place) ?? false;
+  return { ...parts, tree, blocks, problems, warnings, isAssumed };
+}
+
+/** Addresses at which nothing can listen. What is imported and not at hand may have the certificate. */
+function addressProblems(
+  { keys, directives }: ServerBlock,
+  { problems, warnings }: Pick<ParseOutput, 'problems' | 'warnings'>,
+): readonly Problem[] {
+  const lacks = [...problems, ...warnings].some(({ code }) => code.startsWith('import-'));
+  const hasTls = lacks || directives.some(({ name }) => name === 'tls');
+  return keys.flatMap((key) => keyProblem(key, hasTls) ?? []);
+}
+
+/** @param today the block's directives by their current names */
+function usesIn(
+  block: ServerBlock,
+  today: readonly Directive[],
+  syntax: Syntax,
+): {
+  readonly uses: readonly AnyUse[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+} | null {
+  const directives = block.directives.filter(
+    ({ name }) => name === syntax.name || Object.hasOwn(syntax.formerly, name),
+  );
+  if (directives.length === 0) return null;
+  const zones = [...new Set(block.keys.map(({ zone }) => zone))];
+  const { options, problems, warnings } = bindDirective(syntax, directives, { zones });
+  const given = options.flat() as unknown as readonly AnyUse['given'][];
+  const uses = given.flatMap((each) => {
+    const directive = today.find(({ at }) => at.place === each.at);
+    return directive === undefined ? [] : [{ directive, given: each }];
+  });
+  return { uses, problems, warnings };
+}
+
+function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapProblems>[0][number] {
+  const binds = directives
+    .filter(({ name }) => name === 'bind')
+    .flatMap(({ args }) => args.map(({ text }) => text));
+  return { keys, binds, hasView: directives.some(({ name }) => name === 'view') };
+}
+
+/**
+ * Whether it is the Corefile of a NodeLocal DNSCache, by its variables, the name of the object that
+ * holds it, or the address that it listens on.
+ */
+function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {
+  if (source.hasVariables && source.text.includes('169.254.20.10')) return true;
+  if (object !== null && /node-?local/i.test(object.name)) return true;
+  return blocks.some(({ directives }) =>
+    directives.some(
+      ({ name, args }) => name === 'bind' && args.some(({ text }) => text.startsWith('169.254.')),
+    ),
+  );
+}

@@ -1,0 +1,153 @@
+/**
+ * A text to parse as a Corefile, and the place of each of its parts in the file that a person
+ * edits. The text is a file of its own, a key of a ConfigMap, or generated from the values of a
+ * Helm chart.
+ */
+import type { Place } from '../../server/base/problem.ts';
+
+/** The place of one line of the text: the line of the file, and the offset of its columns. */
+export interface LineOrigin {
+  readonly line: number;
+  /** The number of columns in the file before the first column of the text's line. */
+  readonly shift: number;
+  /**
+   * False if the file has the line in another form (a quoted text), so that only its beginning is
+   * known.
+   */
+  readonly exact: boolean;
+  /** Where the line goes on from this column of the text on, if that is elsewhere. */
+  readonly rest?: LineOrigin & { readonly from: number };
+}
+
+/** A text that is parsed as a Corefile or as a part of one. */
+export class SourceText {
+  /** Identifies the text in places; unique. */
+  readonly label: string;
+  /** The file that contains it. */
+  readonly file: string;
+  /** The part of the file; null: the whole file. */
+  readonly within: string | null;
+  readonly text: string;
+  readonly #lines: readonly string[];
+  readonly #origins: readonly LineOrigin[] | null;
+  readonly #replaced: ReadonlyMap<number, readonly Replaced[]>;
+
+  /** @param origins the place of each line of the text; null: the text is the file itself */
+  constructor(parts: {
+    readonly label: string;
+    readonly file: string;
+    readonly within: string | null;
+    readonly text: string;
+    readonly origins: readonly LineOrigin[] | null;
+  }) {
+    const { text, replaced } = replaceVariables(parts.text);
+    this.label = parts.label;
+    this.file = parts.file;
+    this.within = parts.within;
+    this.text = text;
+    this.#lines = parts.text.split('\n');
+    this.#origins = parts.origins;
+    this.#replaced = replaced;
+  }
+
+  /** Whether it has variables that node-cache or an installer replaces. */
+  get hasVariables(): boolean {
+    return this.#replaced.size > 0;
+  }
+
+  /**
+   * Whether the word at this place is an assumed value of a variable: a usual value, but perhaps
+   * not that of the cluster.
+   */
+  isAssumed({ line, column }: Pick<Place, 'line' | 'column'>): boolean {
+    return (this.#replaced.get(line) ?? []).some(
+      ({ start, grown, length }) => column >= start && column < start + length + grown,
+    );
+  }
+
+  /** The corresponding place in the file. */
+  outside({ line, column }: Pick<Place, 'line' | 'column'>): Place & { readonly exact: boolean } {
+    let at = column;
+    let exact = true;
+    for (const { start, grown, length } of this.#replaced.get(line) ?? []) {
+      if (column >= start + length + grown) at -= grown;
+      else if (column > start) {
+        at = Math.min(at, start);
+        exact = false;
+      }
+    }
+    const { file } = this;
+    if (this.#origins === null) return { file, line, column: at, exact };
+    const origin = this.#origins[line - 1] ?? this.#origins.at(-1);
+    if (origin === undefined) return { file, line: 1, column: 1, exact: false };
+    const { rest } = origin;
+    const part = rest !== undefined && at >= rest.from ? rest : origin;
+    return { file, line: part.line, column: at + part.shift, exact: exact && part.exact };
+  }
+
+  /** `text` with the places of this source in it, `LABEL:LINE`, as places in the file. */
+  placedText(text: string, label: string): string {
+    if (this.#origins === null || !text.includes(`${label}:`)) return text;
+    const [head = '', ...tails] = text.split(`${label}:`);
+    const placed = tails.map((tail) => {
+      const number = /^\d+/.exec(tail)?.[0];
+      if (number === undefined) return `${label}:${tail}`;
+      const { file, line } = this.outside({ line: Number(number), column: 1 });
+      return `${file}:${line}${tail.slice(number.length)}`;
+    });
+    return head + placed.join('');
+  }
+
+  /** A line before variables were replaced; null: there is no such line. */
+  written(line: number): string | null {
+    return this.#lines[line - 1]?.replace(/\r$/, '') ?? null;
+  }
+}
+
+/**
+ * A variable that was replaced on a line: its column in the new text, the difference in length, and
+ * the length of the variable.
+ */
+interface Replaced {
+  readonly start: number;
+  readonly length: number;
+  readonly grown: number;
+}
+
+/**
+ * Usual values for the variables of templates (node-cache, the add-on, k3s), so that the rest of
+ * the text can be judged.
+ */
+const variables: Readonly<Record<string, string>> = {
+  __PILLAR__DNS__DOMAIN__: 'cluster.local',
+  __DNS__DOMAIN__: 'cluster.local',
+  __PILLAR__LOCAL__DNS__: '169.254.20.10',
+  __PILLAR__DNS__SERVER__: '10.96.0.10',
+  __PILLAR__CLUSTER__DNS__: '10.96.0.11',
+  __PILLAR__UPSTREAM__SERVERS__: '/etc/resolv.conf',
+  '%{CLUSTER_DOMAIN}%': 'cluster.local',
+  '%{NODE_HOSTS}%': '',
+};
+
+const variable = /__(?:PILLAR__)?[A-Z]+__[A-Z]+__|%\{[A-Z_]{1,40}\}%/g;
+
+function replaceVariables(text: string): {
+  readonly text: string;
+  readonly replaced: ReadonlyMap<number, readonly Replaced[]>;
+} {
+  const replaced = new Map<number, Replaced[]>();
+  if (!text.includes('__') && !text.includes('%{')) return { text, replaced };
+  const lines = text.split('\n').map((line, index) => {
+    let grownBefore = 0;
+    return line.replace(variable, (name, offset: number) => {
+      const value = variables[name];
+      if (value === undefined) return name;
+      const grown = value.length - name.length;
+      const entry = { start: offset + grownBefore + 1, length: name.length, grown };
+      replaced.set(index + 1, [...(replaced.get(index + 1) ?? []), entry]);
+      grownBefore += grown;
+      return value;
+    });
+  });
+  return { text: lines.join('\n'), replaced };
+}

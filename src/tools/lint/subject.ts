@@ -1,0 +1,120 @@
+/** What the rules examine: parsed Corefiles, Kubernetes objects, and the target. */
+import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
+import type { JsonObject } from '../../server/base/json-object.ts';
+import type { Place, Problem } from '../../server/base/problem.ts';
+import type { Positions } from '../../server/corefile/positions.ts';
+import type { Properties } from '../../server/corefile/properties.ts';
+import type { Occurrence, Syntax } from '../../server/corefile/syntax.ts';
+import type { Corefile, Directive, Property, ServerBlock } from '../../server/corefile/tree.ts';
+import type { LintTarget } from './target.ts';
+
+/** The whole input of a run. */
+export interface Subject {
+  readonly corefiles: readonly LintedCorefile[];
+  /** Kubernetes objects, kubelet settings, and Helm values (with kind `HelmValues`). */
+  readonly objects: readonly LintObject[];
+  /** Files in the format of resolv.conf. */
+  readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
+  /** The target; null: neither an option nor an image names it. */
+  readonly target: LintTarget | null;
+  /** The running Corefile, if it was given, for rules about the effects of a change. */
+  readonly running: LintedCorefile | null;
+}
+
+/** A Kubernetes object, or another YAML document that concerns DNS. */
+export interface LintObject {
+  readonly file: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly value: JsonObject;
+  /** The place of the value at `path`. */
+  place(path: DocumentPath): Place;
+}
+
+/** One use of a directive that could be parsed. */
+export interface DirectiveUse<S extends Syntax> {
+  readonly directive: Directive;
+  readonly given: GivenOptions<S>;
+}
+
+/** The options of one use of a directive, with defaults filled in. */
+export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties']>;
+
+/** A use of any directive. */
+export type AnyUse = DirectiveUse<Syntax<Positions, Properties>>;
+
+/** The kind of server that a Corefile is for. */
+export type CorefileRole = 'server' | 'node-cache';
+
+/** One Corefile with all that it imports. */
+export interface LintedCorefile {
+  readonly file: string;
+  /** The object that contains it; null: it is a file of its own. */
+  readonly object: LintObject | null;
+  readonly role: CorefileRole;
+  /**
+   * Whether it is a `*.server` or `*.override` file whose Corefile is not part of the input, and
+   * may contain what seems to be missing.
+   */
+  readonly fragment: boolean;
+  readonly tree: Corefile;
+  readonly blocks: readonly LintedBlock[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /**
+   * Whether the word is an assumed value of a variable (`__PILLAR__…`). Rules judge it, but nothing
+   * is sent to it.
+   */
+  isAssumed(place: Place): boolean;
+}
+
+/** One server block. */
+export class LintedBlock {
+  readonly block: ServerBlock;
+  readonly corefile: Pick<LintedCorefile, 'file' | 'fragment' | 'role' | 'object'>;
+  /** Absolute and in lower case. */
+  readonly zones: readonly string[];
+  readonly #uses: ReadonlyMap<string, readonly AnyUse[]>;
+
+  constructor(
+    block: ServerBlock,
+    corefile: Pick<LintedCorefile, 'file' | 'fragment' | 'role' | 'object'>,
+    uses: ReadonlyMap<string, readonly AnyUse[]>,
+  ) {
+    this.block = block;
+    this.corefile = corefile;
+    this.zones = [...new Set(block.keys.map(({ zone }) => zone))];
+    this.#uses = uses;
+  }
+
+  /** Whether the block has the directive, whether or not it could be parsed. */
+  has(name: string): boolean {
+    return this.block.directives.some((each) => each.name === name);
+  }
+
+  /** Whether it listens on loopback alone, so that only programs of the same host ask it. */
+  get isLocal(): boolean {
+    const binds = this.directives('bind').flatMap(({ args }) => args);
+    return (
+      binds.length > 0 && binds.every(({ text }) => /^(?:127\.[\d.]+|::1|lo|localhost)$/.test(text))
+    );
+  }
+
+  /** All uses of a directive as they were written. */
+  directives(name: string): readonly Directive[] {
+    return this.block.directives.filter((each) => each.name === name);
+  }
+
+  /** The effective uses of a directive, parsed: `block.uses<typeof syntax>('cache')`. */
+  uses<S extends Syntax>(name: S['name']): readonly DirectiveUse<S>[] {
+    return (this.#uses.get(name) ?? []) as unknown as readonly DirectiveUse<S>[];
+  }
+}
+
+/**
+ * The last line within a directive's braces that begins with `word`, which is the effective one.
+ */
+export function lineOf({ block }: Directive, word: string): Property | null {
+  return block?.findLast(({ name }) => name.text === word) ?? null;
+}

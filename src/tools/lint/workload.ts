@@ -1,0 +1,121 @@
+/** Reads workloads of any kind: their pods and containers. */
+import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
+import {
+  child,
+  children,
+  list,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+import type { LintObject } from './subject.ts';
+
+/** The kinds of objects that create pods from a template. */
+const makers: readonly string[] = [
+  'Deployment',
+  'DaemonSet',
+  'StatefulSet',
+  'ReplicaSet',
+  'ReplicationController',
+  'Job',
+  'CronJob',
+];
+
+/** The kinds of objects that have a pod specification. */
+export const workloadKinds: readonly string[] = ['Pod', ...makers];
+
+/** A pod or a pod template, and the path to its `spec`. */
+export interface PodSpec {
+  readonly spec: JsonObject;
+  readonly path: DocumentPath;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** One container. */
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly value: JsonObject;
+  readonly path: DocumentPath;
+}
+
+/** The pod or pod template of an object; null if it has none. */
+export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
+  const spec = child(value, 'spec');
+  if (kind === 'Pod')
+    return { spec, path: ['spec'], labels: textMap(child(value, 'metadata'), 'labels') };
+  const [job, path] =
+    kind === 'CronJob'
+      ? [child(child(spec, 'jobTemplate'), 'spec'), ['spec', 'jobTemplate', 'spec']]
+      : [spec, ['spec']];
+  const template = child(job, 'template');
+  if (!makers.includes(kind) || template['spec'] === undefined) return null;
+  return {
+    spec: child(template, 'spec'),
+    path: [...path, 'template', 'spec'],
+    labels: textMap(child(template, 'metadata'), 'labels'),
+  };
+}
+
+/** The containers of an object's pods, except init containers. */
+export function containersOf(object: LintObject): readonly Container[] {
+  const pods = podSpecOf(object);
+  if (pods === null) return [];
+  return children(pods.spec, 'containers').map((value, index) => ({
+    name: text(value, 'name'),
+    image: text(value, 'image'),
+    value,
+    path: [...pods.path, 'containers', index],
+  }));
+}
+
+/** The kind of DNS server that the object runs; null: none. */
+export function dnsServerIn(object: LintObject): {
+  readonly container: Container;
+  readonly role: 'server' | 'node-cache';
+} | null {
+  for (const container of containersOf(object)) {
+    if (/(^|\/)[\w.-]*node-?cache([:@]|$)/.test(container.image))
+      return { container, role: 'node-cache' };
+    if (!/(^|\/)[\w.-]*(coredns|ndots)([:@]|$)/.test(container.image)) continue;
+    const verb = verbOf(container);
+    if (verb === 'node-cache') return { container, role: 'node-cache' };
+    if (verb === null || verb === 'serve') return { container, role: 'server' };
+  }
+  return null;
+}
+
+/**
+ * The verb that a container of the ndots image runs, which may be no server: `size --follow`,
+ * `webhook serve`. Null if none is named.
+ */
+function verbOf({ value }: Container): string | null {
+  const [program = '', ...behind] = [...texts(value, 'command'), ...texts(value, 'args')];
+  const [word = ''] = list(value, 'command').length > 0 ? behind : [program];
+  return /^[a-z][a-z-]*$/.test(word) ? word : null;
+}
+
+/**
+ * Whether a label selector matches, as the API server decides it. An empty one matches everything.
+ */
+export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
+  const pairs = Object.entries(textMap(selector, 'matchLabels'));
+  if (pairs.some(([key, value]) => labels[key] !== value)) return false;
+  return children(selector, 'matchExpressions').every((expression) => {
+    const value = labels[text(expression, 'key')];
+    const values = texts(expression, 'values');
+    switch (text(expression, 'operator')) {
+      case 'In':
+        return value !== undefined && values.includes(value);
+      case 'NotIn':
+        return value === undefined || !values.includes(value);
+      case 'Exists':
+        return value !== undefined;
+      case 'DoesNotExist':
+        return value === undefined;
+      default:
+        return false;
+    }
+  });
+}

@@ -1,0 +1,125 @@
+/** What a load is made of: the queries that clients send for names, in their order. */
+import { seededRandom } from '../../server/base/random.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { emptyScript } from '../resolver/answers-file.ts';
+import type { Client, Settings } from '../resolver/client.ts';
+import { queryBytes } from '../resolver/query-bytes.ts';
+import { sameName, type ClientReply } from '../resolver/reply.ts';
+import { planLookup, type StartServer } from '../resolver/run.ts';
+import { typeNumber } from '../../server/wire/iana.ts';
+import { NameError, parseName } from '../../server/wire/name.ts';
+import { makeQuery, Query } from '../../server/wire/query.ts';
+
+/** Names beyond so many are a mistake, or more than one run can ask for. */
+const NAMES_MAX = 1_000_000;
+/** A walk that takes longer in virtual time has no end. */
+const LIMIT_MS = 60_000;
+
+/** One line of a file: a name alone is looked up as a client does, one with a type is one query. */
+export interface LoadName {
+  readonly name: string;
+  readonly type: string | null;
+}
+
+/**
+ * The lines of dnsperf's files, `NAME TYPE`, or names alone; `#` and `;` begin comments.
+ * @throws Problem with the line
+ */
+export function readNames(content: string, file: string): readonly LoadName[] {
+  const names: LoadName[] = [];
+  for (const [nth, line] of content.split('\n').entries()) {
+    const [name, type, ...more] = line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (name === undefined || name === '') continue;
+    const wrong =
+      more.length > 0 || (type !== undefined && typeNumber(type) === null) || !isName(name);
+    if (wrong || names.length === NAMES_MAX)
+      throw new Problem({
+        code: 'load-names',
+        text: wrong
+          ? `"${line.trim().slice(0, 80)}" is not NAME or NAME TYPE`
+          : `more than ${NAMES_MAX} names`,
+        place: { file, line: nth + 1, column: 1 },
+        remedy: 'One name a line, as in: redis.cache, or api.example.com AAAA',
+      });
+    names.push({ name, type: type ?? null });
+  }
+  if (names.length === 0)
+    throw new Problem({
+      code: 'load-names',
+      text: `${file} has no names`,
+      remedy: 'One name a line.',
+    });
+  return names;
+}
+
+function isName(text: string): boolean {
+  try {
+    return parseName(text.endsWith('.') ? text : `${text}.`).length > 1;
+  } catch (error) {
+    if (error instanceof NameError) return false;
+    throw error;
+  }
+}
+
+/**
+ * The queries for all names, one walk after the other. A client's walk is that of its model, where
+ * only the last name that it tries is there: what an external name costs in a pod.
+ */
+export async function loadQueries(
+  names: readonly LoadName[],
+  client: Client,
+  settings: Settings,
+): Promise<readonly Query[]> {
+  const queries: Query[] = [];
+  for (const { name, type } of names) {
+    if (type === null) queries.push(...(await walkOf(name, client, settings)));
+    else
+      queries.push(makeQuery(parseName(name.endsWith('.') ? name : `${name}.`), typeNumber(type)!));
+  }
+  return queries;
+}
+
+async function walkOf(name: string, client: Client, settings: Settings): Promise<readonly Query[]> {
+  const absolute = name.endsWith('.') ? name : `${name}.`;
+  const start: StartServer = async () => ({
+    answer: async (query) =>
+      replyTo(query.name, query.type, query.id, sameName(query.name, absolute)),
+    stop: async () => undefined,
+  });
+  const plan = {
+    client,
+    name,
+    families: [4, 6] as const,
+    addrConfig: false,
+    settings,
+    repeat: 1,
+    limitMs: LIMIT_MS,
+  };
+  const { trace } = await planLookup(plan, { ...emptyScript, delayMs: 1 }, seededRandom(1), start);
+  return trace.exchanges.map((sent) => {
+    const bytes = queryBytes({ ...sent, id: 0 });
+    const query = new Query();
+    query.read(bytes, 0, bytes.length);
+    return query.keep();
+  });
+}
+
+function replyTo(name: string, type: string, id: number, there: boolean): ClientReply {
+  const data = type === 'A' ? '192.0.2.1' : '2001:db8::1';
+  return {
+    id,
+    name,
+    type,
+    rcode: there ? 'NOERROR' : 'NXDOMAIN',
+    authoritative: false,
+    recursionAvailable: true,
+    truncated: false,
+    answer: there ? [{ name, type, ttl: 30, data }] : [],
+    negativeTtl: there ? null : 30,
+    opt: true,
+    size: 100,
+  };
+}

@@ -1,0 +1,133 @@
+/** What most checks have in common: ask a server, and judge the reply as a client would. */
+import { printHostPort } from '../../server/base/ip.ts';
+import { RCODE, rcodeName, typeName } from '../../server/wire/iana.ts';
+import { printData } from '../../server/wire/print.ts';
+import type { CheckState, Observation, ProbeContext } from './check.ts';
+import type { ProbeResult, AskTerms, ProbeQuestion, ProbeServer } from './network.ts';
+
+/** `192.0.2.1:53`. */
+export function serverText({ host, port }: ProbeServer): string {
+  return printHostPort(host, port);
+}
+
+/** The service's addresses and all replicas, each address once. */
+export function allServers({ vip, replicas }: ProbeContext): readonly ProbeServer[] {
+  return uniqueServers([...vip, ...replicas]);
+}
+
+/** Each server once. */
+export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeServer[] {
+  return [...new Map(servers.map((server) => [serverText(server), server])).values()];
+}
+
+/** A question as most clients in pods send it: over UDP, with EDNS. */
+export function question(name: string, type: number, edns: number | null = null): ProbeQuestion {
+  return { name, type, edns };
+}
+
+/** The part of a context that asking needs. */
+export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
+
+/** Asks questions; terms that are not given are the context's. */
+export function ask(
+  { network, timeoutMs, tries }: AskingContext,
+  server: ProbeServer,
+  questions: readonly ProbeQuestion[],
+  terms: Partial<AskTerms> = {},
+): Promise<readonly ProbeResult[]> {
+  return network.ask(server, questions, {
+    protocol: 'udp',
+    sourcePort: 0,
+    timeoutMs,
+    tries,
+    ...terms,
+  });
+}
+
+/** Asks one question. */
+export async function askOne(
+  context: AskingContext,
+  server: ProbeServer,
+  asked: ProbeQuestion,
+  terms: Partial<AskTerms> = {},
+): Promise<ProbeResult> {
+  const [result] = await ask(context, server, [asked], terms);
+  return result!;
+}
+
+/** The data of the answer's records of this type, sorted; aliases are left out. */
+export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
+  return (reply?.answer ?? [])
+    .filter((record) => record.type === type)
+    .map((record) => printData(record.type, record.data))
+    .toSorted();
+}
+
+/** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; without a reply, the reason. */
+export function outcome(asked: ProbeResult, type: number): string {
+  const { reply } = asked;
+  if (reply === null) return asked.failure ?? 'no reply';
+  if (reply.rcode !== RCODE.NOERROR) return rcodeName(reply.rcode);
+  return dataOfAnswer(asked, type).length > 0 ? 'NOERROR' : 'NODATA';
+}
+
+/** Whether the name exists: NOERROR, with or without records of the type. */
+export function isThere({ reply }: ProbeResult): boolean {
+  return reply !== null && reply.rcode === RCODE.NOERROR;
+}
+
+/** Whether the reply is NXDOMAIN. */
+export function isMissing({ reply }: ProbeResult): boolean {
+  return reply !== null && reply.rcode === RCODE.NXDOMAIN;
+}
+
+/** The state and text of an observation, without its target. */
+export interface ProbeVerdict {
+  readonly state: CheckState;
+  readonly text: string;
+}
+
+/** The usual verdict: there must be records of the type. */
+export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
+  const what = outcome(asked, type);
+  if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
+  return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
+}
+
+/** The verdict for a name that must not exist: NXDOMAIN. */
+export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
+  if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for what is not there' };
+  const what = outcome(asked, type);
+  return {
+    state: 'failed',
+    text: asked.reply === null ? what : `${name}: ${what} instead of NXDOMAIN`,
+  };
+}
+
+/**
+ * An observation from one or more results about one target. Lost queries turn `ok` into a warning.
+ */
+export function observe(
+  target: string,
+  results: readonly ProbeResult[],
+  { state, text }: ProbeVerdict,
+): Observation {
+  const sent = results.reduce((sum, each) => sum + each.sent, 0);
+  const lost = results.reduce((sum, each) => sum + each.lost, 0);
+  const times = results.map(({ tookMs }) => tookMs).filter((ms) => ms !== null);
+  const again = state === 'ok' && lost > 0;
+  return {
+    target,
+    state: again ? 'warning' : state,
+    text: again ? `${text}; ${lost} of ${sent} queries got no reply and were sent again` : text,
+    tookMs: times.length === 0 ? null : Math.max(...times),
+    sent,
+    lost,
+  };
+}
+
+/** The first few of a list in one line. */
+export function brief(list: readonly string[], most = 4): string {
+  const shown = list.slice(0, most).join(' ');
+  return list.length > most ? `${shown} and ${list.length - most} more` : shown;
+}

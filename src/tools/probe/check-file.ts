@@ -1,0 +1,319 @@
+/**
+ * Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their
+ * places.
+ */
+import { isObject, type JsonObject } from '../../server/base/json-object.ts';
+import { nearest, Problem, Problems } from '../../server/base/problem.ts';
+import { parseYaml, type DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
+import {
+  anything,
+  mapping,
+  optional,
+  YamlReading,
+  required,
+  simple,
+  text,
+  time,
+  whole,
+  type YamlFields,
+  type FieldsOf,
+} from '../../server/kube/manifests/yaml-shape.ts';
+import type { CheckKind, RunCheck } from './check.ts';
+import { checkKinds } from './kinds.ts';
+import type { ProbeServer } from './network.ts';
+import { domainName, serverAddress, several } from './parameters.ts';
+
+/** One check of a file. */
+export interface PlannedCheck {
+  /** Made of its kind and title; unique. */
+  readonly id: string;
+  readonly kind: CheckKind;
+  readonly title: string;
+  /** A slower reply is a warning, in milliseconds; null: no limit. */
+  readonly slowMs: number | null;
+  /** How often it is run by `serve`. */
+  readonly everyMs: number;
+  /** The share of rounds that should be good, e.g. 0.999. */
+  readonly objective: number;
+  readonly run: RunCheck;
+}
+
+/** The content of a file. */
+export interface CheckPlan {
+  /** The listed addresses; null: they are looked up in the cluster. */
+  readonly vip: readonly ProbeServer[] | null;
+  readonly replicas: readonly ProbeServer[] | null;
+  /** `namespace/name` of the service whose replicas are asked; null: the listed ones are. */
+  readonly service: string | null;
+  readonly timeoutMs: number;
+  readonly tries: number;
+  readonly clusterDomain: string;
+  readonly search: readonly string[];
+  readonly ndots: number;
+  readonly checks: readonly PlannedCheck[];
+}
+
+const serviceName = simple(
+  'NAMESPACE/NAME',
+  'NAMESPACE/NAME of a service, such as kube-system/kube-dns',
+  '',
+  (value) =>
+    typeof value === 'string' && /^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(value) ? value : null,
+);
+
+const objective = simple(
+  'PERCENT',
+  'percent of rounds that are to be good, such as 99.9',
+  0,
+  (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
+);
+
+/** The settings of a file besides its checks; names are absolute, times milliseconds. */
+export interface FileValues {
+  readonly vip: readonly ProbeServer[] | null;
+  readonly replicas: readonly ProbeServer[] | null;
+  readonly service: string | null;
+  readonly timeout: number;
+  readonly tries: number;
+  readonly every: number;
+  readonly objective: number;
+  readonly clusterDomain: string;
+  readonly namespace: string;
+  readonly search: readonly string[] | null;
+  readonly ndots: number;
+}
+
+/** The settings that every check can have; null: those of the file apply. */
+export interface CommonValues {
+  readonly title: string;
+  readonly slow: number | null;
+  readonly every: number | null;
+  readonly objective: number | null;
+}
+
+/** The syntax of the file's settings. */
+export const fileParameters: FieldsOf<FileValues> = {
+  vip: optional(
+    several(serverAddress),
+    null,
+    'address of the DNS service (that of `service`, else the servers of /etc/resolv.conf)',
+  ),
+  replicas: optional(
+    several(serverAddress),
+    null,
+    'addresses of its replicas, if they are not to be found by `service`',
+  ),
+  service: optional(
+    serviceName,
+    null,
+    'the DNS service: its EndpointSlices say where the replicas are',
+  ),
+  timeout: optional(time(1, 60_000), 1000, 'wait for each try'),
+  tries: optional(whole(1, 10), 2, 'tries of a query before it counts as failed'),
+  every: optional(time(100, 86_400_000), 30_000, 'how often `serve` runs each check'),
+  objective: optional(objective, 0.999, 'share of rounds that are to be good'),
+  clusterDomain: optional(domainName, 'cluster.local.', 'domain of the cluster'),
+  namespace: optional(text, 'default', 'whose search path is walked'),
+  search: optional(several(domainName), null, 'the search path, if not that of the namespace'),
+  ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
+};
+
+/** The syntax of the settings that every check can have. */
+export const commonParameters: FieldsOf<CommonValues> = {
+  title: optional(text, '', 'what it is called; the kind and the first name without one'),
+  slow: optional(time(1, 60_000), null, 'slower is a warning'),
+  every: optional(time(100, 86_400_000), null, 'how often `serve` runs it'),
+  objective: optional(objective, null, 'share of rounds that are to be good'),
+};
+
+/** The most checks of a file; more can be put into several files. */
+const CHECKS_MAX = 1000;
+
+/**
+ * Reads a file of checks.
+ * @throws Problems with everything that is wrong, or the problem of the YAML
+ */
+export function readCheckFile(content: string, file: string): CheckPlan {
+  const { documents, problems } = parseYaml(content, file);
+  if (problems.length > 0) throw new Problems(problems);
+  const [document] = documents;
+  const value = document?.value;
+  if (documents.length !== 1 || document === undefined || !isObject(value))
+    throw new Problem({
+      ...kindOfProblem,
+      text: `${file} holds no checks`,
+      place: { file, line: 1, column: 1 },
+      hint: 'It needs a list: checks:',
+    });
+  const reading = new YamlReading();
+  const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
+  // If the settings are wrong, mistakes in the checks are reported all the same.
+  const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
+  const found = readChecks(listed, base, reading);
+  if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
+  return planOf(base, found);
+}
+
+const wholeFile = { ...fileParameters, checks: optional(anything, null, 'what is checked') };
+
+function readChecks(
+  listed: unknown,
+  base: FileValues,
+  reading: YamlReading,
+): readonly PlannedCheck[] {
+  const path = ['checks'];
+  if (!Array.isArray(listed) || listed.length === 0) {
+    reading.tell(path, 'there are no checks', 'As in: checks: [{ check: replica-answers }]');
+    return [];
+  }
+  if (listed.length > CHECKS_MAX) {
+    reading.tell(path, `${listed.length} checks; at most ${CHECKS_MAX}`);
+    return [];
+  }
+  const found: PlannedCheck[] = [];
+  for (const [index, entry] of (listed as readonly unknown[]).entries()) {
+    const check = readCheck(reading, entry, [...path, index], base);
+    if (check === null) continue;
+    if (found.some(({ id }) => id === check.id))
+      reading.tell(
+        [...path, index],
+        `two checks are called ${check.id}`,
+        'Give one of them a title.',
+      );
+    found.push(check);
+  }
+  return found;
+}
+
+/** Plans checks without a file, with the default parameters of each. */
+export function planChecks(
+  given: Partial<FileValues>,
+  checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
+): CheckPlan {
+  const base = { ...fallbacks<FileValues>(fileParameters), ...given };
+  return planOf(
+    base,
+    checks.map(({ kind: name, values }) => {
+      const kind = checkKinds.find((each) => each.name === name)!;
+      return plannedCheck(
+        kind,
+        { ...inDomain(fallbacks(kind.parameters), base.clusterDomain), ...values },
+        fallbacks<CommonValues>(commonParameters),
+        base,
+      );
+    }),
+  );
+}
+
+function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
+  const { vip, replicas, service, tries, ndots, namespace } = base;
+  const clusterDomain = base.clusterDomain.replace(/\.$/, '');
+  const usual = [`${namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain];
+  const search = base.search?.map((suffix) => suffix.replace(/\.$/, '')) ?? usual;
+  return {
+    vip,
+    replicas,
+    service,
+    timeoutMs: base.timeout,
+    tries,
+    clusterDomain,
+    search,
+    ndots,
+    checks,
+  };
+}
+
+/** @returns null if it has a mistake */
+function readCheck(
+  reading: YamlReading,
+  entry: unknown,
+  path: DocumentPath,
+  base: FileValues,
+): PlannedCheck | null {
+  if (!isObject(entry)) {
+    reading.tell(path, 'a check is a mapping', 'As in: - check: replica-answers');
+    return null;
+  }
+  const kind = readKind(entry['check'], [...path, 'check'], reading);
+  if (kind === null) return null;
+  const before = reading.mistakes.length;
+  const fields = { check: required(anything, 'its kind'), ...kind.parameters, ...commonParameters };
+  const { title, slow, every, objective, ...values } = mapping(fields, 'a check').read(
+    entry,
+    path,
+    reading,
+  );
+  if (reading.mistakes.length > before) return null;
+  const moved = inDomain(values, base.clusterDomain, entry);
+  return plannedCheck(kind, moved, { title, slow, every, objective }, base);
+}
+
+function readKind(given: unknown, path: DocumentPath, reading: YamlReading): CheckKind | null {
+  const kind = checkKinds.find(({ name }) => name === given);
+  if (kind !== undefined) return kind;
+  const names = checkKinds.map(({ name }) => name);
+  const called = typeof given === 'string' ? given : JSON.stringify(given ?? '');
+  const meant = nearest(called, names);
+  reading.tell(
+    path,
+    given === undefined ? 'what is checked?' : `there is no check "${called}"`,
+    meant === null ? `Known: ${names.join(', ')}` : `Did you mean ${meant}?`,
+  );
+  return null;
+}
+
+function plannedCheck(
+  kind: CheckKind,
+  values: Readonly<Record<string, unknown>>,
+  common: CommonValues,
+  base: FileValues,
+): PlannedCheck {
+  const first = [values['name'], values['names'], values['zone']]
+    .flat()
+    .find((each): each is string => typeof each === 'string');
+  const title = common.title || (first ?? '').replace(/(?<=.)\.$/, '');
+  return {
+    id: `${kind.name} ${title}`,
+    kind,
+    title,
+    slowMs: common.slow,
+    everyMs: common.every ?? base.every,
+    objective: common.objective ?? base.objective,
+    run: kind.prepare(values),
+  };
+}
+
+/**
+ * Adapts default parameters, which are written for `cluster.local`, to another cluster domain.
+ * Given parameters stay.
+ */
+function inDomain(
+  values: Readonly<Record<string, unknown>>,
+  clusterDomain: string,
+  given: JsonObject = {},
+): Readonly<Record<string, unknown>> {
+  const move = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map(move)
+      : typeof value === 'string' && value.endsWith('.svc.cluster.local.')
+        ? value.replace(/cluster\.local\.$/, clusterDomain)
+        : value;
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key,
+      Object.hasOwn(given, key) ? value : move(value),
+    ]),
+  );
+}
+
+/** The default values. */
+function fallbacks<V>(fields: YamlFields): V {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),
+  ) as V;
+}
+
+const kindOfProblem = {
+  code: 'bad-check-file',
+  remedy: 'ndots check list shows what each check takes.',
+};

@@ -1,0 +1,54 @@
+/**
+ * AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2),
+ * and AAAA is answered at all.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import {
+  allServers,
+  ask,
+  isMissing,
+  isThere,
+  observe,
+  outcome,
+  question,
+  serverText,
+} from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
+
+/** The check `aaaa-consistency`. */
+export const aaaaConsistency: CheckKind = checkKind({
+  name: 'aaaa-consistency',
+  summary: 'A and AAAA agree whether a name exists',
+  needs: 'any',
+  parameters: {
+    names: optional(
+      several(domainName),
+      ['kubernetes.default.svc.cluster.local.'],
+      'names to compare',
+    ),
+  },
+  async run({ names }, context) {
+    const found: Observation[] = [];
+    for (const server of allServers(context)) {
+      for (const name of names) {
+        // One after the other; `pair-same-socket` checks them at the same time.
+        const results = [
+          ...(await ask(context, server, [question(name, TYPE.A)])),
+          ...(await ask(context, server, [question(name, TYPE.AAAA)])),
+        ];
+        const [a, aaaa] = results as [(typeof results)[0], (typeof results)[0]];
+        const agree = (isThere(a) && isThere(aaaa)) || (isMissing(a) && isMissing(aaaa));
+        const text = `${name} A ${outcome(a, TYPE.A)}, AAAA ${outcome(aaaa, TYPE.AAAA)}`;
+        found.push(
+          observe(`${serverText(server)} ${name}`, results, {
+            state: agree ? 'ok' : 'failed',
+            text: agree ? text : `${text}: clients that ask for both fail or wait`,
+          }),
+        );
+      }
+    }
+    return found;
+  },
+});

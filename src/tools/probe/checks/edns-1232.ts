@@ -1,0 +1,42 @@
+/**
+ * EDNS with 1232 bytes (or another size), which resolvers offer since DNS flag day 2020, is
+ * understood, and replies do not exceed it.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
+
+/** The check `edns-1232`. */
+export const edns1232: CheckKind = checkKind({
+  name: 'edns-1232',
+  summary: 'queries with EDNS and 1232 bytes get replies with EDNS that are no larger',
+  needs: 'any',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+    size: optional(whole(512, 4096), 1232, 'bytes that the client takes'),
+  },
+  run({ name, type, size: most }, context) {
+    const asked = question(name, type, most);
+    return Promise.all(
+      allServers(context).map(async (server) => {
+        const result = await askOne(context, server, asked);
+        const verdict = mustHaveData(result, asked);
+        const { reply, size } = result;
+        if (verdict.state === 'ok' && reply?.edns === null)
+          return observe(serverText(server), [result], {
+            state: 'failed',
+            text: `${name}: the reply has no OPT record; EDNS is lost on the way`,
+          });
+        if (verdict.state === 'ok' && size > most)
+          return observe(serverText(server), [result], {
+            state: 'failed',
+            text: `${name}: ${size} bytes for a client that takes ${most}`,
+          });
+        return observe(serverText(server), [result], verdict);
+      }),
+    );
+  },
+});

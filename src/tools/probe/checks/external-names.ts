@@ -1,0 +1,33 @@
+/**
+ * Names outside the cluster, which the servers forward. They are absolute, so the search path plays
+ * no part.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, several, recordType } from '../parameters.ts';
+
+/** The check `external-names`. */
+export const externalNames: CheckKind = checkKind({
+  name: 'external-names',
+  summary: 'names outside the cluster have an answer',
+  needs: 'any',
+  parameters: {
+    names: required(several(domainName), 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+    at: optional(word(['vip', 'replicas', 'both']), 'vip', 'which servers are asked'),
+  },
+  run({ names, type, at }, context) {
+    const servers = at === 'both' ? allServers(context) : context[at];
+    return Promise.all(
+      servers.flatMap((server) =>
+        names.map(async (name) => {
+          const asked = question(name, type, 1232);
+          const result = await askOne(context, server, asked);
+          return observe(`${serverText(server)} ${name}`, [result], mustHaveData(result, asked));
+        }),
+      ),
+    );
+  },
+});

@@ -1,0 +1,28 @@
+/**
+ * A cluster name that does not exist gives NXDOMAIN at once. Because of search paths most replies
+ * to clients are of this kind.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { allServers, askOne, mustBeMissing, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName } from '../parameters.ts';
+
+/** The check `negative`. */
+export const negative: CheckKind = checkKind({
+  name: 'negative',
+  summary: 'a name of the cluster that is not there is NXDOMAIN',
+  needs: 'any',
+  parameters: {
+    zone: optional(domainName, 'default.svc.cluster.local.', 'below which a name is made up'),
+  },
+  run({ zone }, context) {
+    return Promise.all(
+      allServers(context).map(async (server) => {
+        const name = `ndots-check-${context.random.integer(0xffff_ffff).toString(36)}.${zone}`;
+        const result = await askOne(context, server, question(name, TYPE.A));
+        return observe(serverText(server), [result], mustBeMissing(result, name, TYPE.A));
+      }),
+    );
+  },
+});

@@ -1,0 +1,51 @@
+/**
+ * A and AAAA from one socket at the same moment, as glibc and musl send them: one of them is lost
+ * if two processors create the same connection tracking entry at once.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { ask, isThere, observe, outcome, question, serverText } from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import type { ProbeResult } from '../network.ts';
+import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName } from '../parameters.ts';
+
+/** The check `pair-same-socket`. */
+export const pairSameSocket: CheckKind = checkKind({
+  name: 'pair-same-socket',
+  summary: 'A and AAAA, sent at once from one socket, are both answered',
+  needs: 'vip',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    pairs: optional(whole(1, 100), 5, 'how many pairs, each from a socket of its own'),
+  },
+  async run({ name, pairs }, context) {
+    const found: Observation[] = [];
+    for (const server of context.vip) {
+      const results: ProbeResult[] = [];
+      let broken = 0;
+      let failure = '';
+      for (let count = 0; count < pairs; count++) {
+        const pair = await ask(context, server, [
+          question(name, TYPE.A),
+          question(name, TYPE.AAAA),
+        ]);
+        results.push(...pair);
+        if (pair[0]!.lost + pair[1]!.lost === 1) broken++;
+        const bad = pair.findIndex((each) => !isThere(each));
+        if (bad >= 0)
+          failure = `${bad === 0 ? 'A' : 'AAAA'} ${outcome(pair[bad]!, bad === 0 ? TYPE.A : TYPE.AAAA)}`;
+      }
+      const race =
+        broken === 0
+          ? ''
+          : `; one of the two was lost in ${broken} of ${pairs} pairs: that is the race of connection tracking if it goes on (a cache on the node ends it)`;
+      found.push(
+        observe(serverText(server), results, {
+          state: failure === '' ? (broken > 1 ? 'warning' : 'ok') : 'failed',
+          text: failure === '' ? `${name} A and AAAA${race}` : `${name}: ${failure}${race}`,
+        }),
+      );
+    }
+    return found;
+  },
+});

@@ -1,0 +1,86 @@
+/**
+ * Names and addresses agree in both directions: the name that the reverse lookup of an address
+ * gives has that address. Logs and Kerberos depend on it.
+ */
+import { parseAddress } from '../../../server/base/ip.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { nameOfAddress } from '../../../server/wire/reverse-name.ts';
+import {
+  allServers,
+  askOne,
+  brief,
+  dataOfAnswer,
+  observe,
+  outcome,
+  question,
+  serverText,
+  type ProbeVerdict,
+} from '../asking.ts';
+import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
+import type { ProbeResult, ProbeServer } from '../network.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
+
+/** The check `ptr`. */
+export const ptr: CheckKind = checkKind({
+  name: 'ptr',
+  summary: 'addresses of services and pods have names that have these addresses',
+  needs: 'any',
+  parameters: {
+    names: optional(
+      several(domainName),
+      ['kubernetes.default.svc.cluster.local.'],
+      'services, or pods by their names in a headless service',
+    ),
+  },
+  async run({ names }, context) {
+    const found: Observation[] = [];
+    for (const server of allServers(context))
+      for (const name of names) {
+        const asked: ProbeResult[] = [];
+        const verdict = await compare(name, server, context, asked);
+        found.push(observe(`${serverText(server)} ${name}`, asked, verdict));
+      }
+    return found;
+  },
+});
+
+/** @param asked collects all results */
+async function compare(
+  name: string,
+  server: ProbeServer,
+  context: ProbeContext,
+  asked: ProbeResult[],
+): Promise<ProbeVerdict> {
+  const ask = async (which: string, type: number): Promise<ProbeResult> => {
+    const result = await askOne(context, server, question(which, type, 1232));
+    asked.push(result);
+    return result;
+  };
+  const addresses: string[] = [];
+  for (const type of [TYPE.A, TYPE.AAAA])
+    addresses.push(...dataOfAnswer(await ask(name, type), type));
+  if (addresses.length === 0)
+    return {
+      state: 'failed',
+      text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
+    };
+  // A few addresses are enough for a large service.
+  for (const address of addresses.slice(0, 4)) {
+    const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
+    const reverse = nameOfAddress(parseAddress(address)!);
+    const result = await ask(reverse, TYPE.PTR);
+    const back = dataOfAnswer(result, TYPE.PTR);
+    if (back.length === 0)
+      return { state: 'failed', text: `${address} has no name: ${outcome(result, TYPE.PTR)}` };
+    let agrees = false;
+    for (const each of back.slice(0, 4))
+      agrees ||= each === name || dataOfAnswer(await ask(each, type), type).includes(address);
+    if (!agrees)
+      return {
+        state: 'failed',
+        text: `${address} is called ${brief(back)}, which has not that address`,
+      };
+  }
+  return { state: 'ok', text: `${name} ${brief(addresses)} and back` };
+}

@@ -1,0 +1,62 @@
+/**
+ * All replicas give the same answer. A replica that has lost its watch of the API server, or has
+ * another configuration, does not.
+ */
+import { TYPE, typeName } from '../../../server/wire/iana.ts';
+import { askOne, brief, dataOfAnswer, observe, outcome, question, serverText } from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, several, recordType } from '../parameters.ts';
+
+/** The check `replica-agreement`. */
+export const replicaAgreement: CheckKind = checkKind({
+  name: 'replica-agreement',
+  summary: 'all replicas have the same answer',
+  needs: 'replicas',
+  parameters: {
+    names: optional(
+      several(domainName),
+      ['kubernetes.default.svc.cluster.local.'],
+      'names to compare',
+    ),
+    type: optional(recordType, TYPE.A, 'type of records'),
+  },
+  async run({ names, type }, context) {
+    const found: Observation[] = [];
+    for (const name of names) {
+      const replies = await Promise.all(
+        context.replicas.map(async (replica) => ({
+          replica: serverText(replica),
+          result: await askOne(context, replica, question(name, type)),
+        })),
+      );
+      // A replica without an answer is reported by replica-answers; here it neither agrees nor
+      // disagrees.
+      const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
+      const groups = new Map<string, string[]>();
+      for (const { replica, result } of replies) {
+        if (result.reply === null) continue;
+        const answer = `${outcome(result, type)} ${dataOfAnswer(result, type).join(' ')}`.trim();
+        groups.set(answer, [...(groups.get(answer) ?? []), replica]);
+      }
+      const told = [...groups].map(
+        ([answer, who]) =>
+          `${brief(who)}: ${answer.length > 120 ? `${answer.slice(0, 120)} …` : answer}`,
+      );
+      const target = `${name} ${typeName(type)}`;
+      if (groups.size === 0)
+        found.push(observe(target, results, { state: 'unknown', text: 'no replica answers' }));
+      else
+        found.push(
+          observe(target, results, {
+            state: groups.size === 1 ? 'ok' : 'failed',
+            text:
+              groups.size === 1
+                ? `the same from ${results.length} of ${replies.length} replicas`
+                : `the replicas disagree: ${told.join('; ')}`,
+          }),
+        );
+    }
+    return found;
+  },
+});

@@ -1,0 +1,90 @@
+/**
+ * Search domains that break names: a wildcard below one answers every name, and one that is not
+ * answered with NXDOMAIN ends musl's search and makes other clients wait.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import {
+  askOne,
+  brief,
+  dataOfAnswer,
+  isMissing,
+  mustBeMissing,
+  observe,
+  question,
+  type AskingContext,
+} from '../asking.ts';
+import { checkKind, type CheckKind, type ProbeContext } from '../check.ts';
+import type { ProbeResult, ProbeServer } from '../network.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
+
+/** What a server replies for names below a suffix that do not exist. */
+export interface SuffixReplies {
+  /** The random name that was asked for. */
+  readonly random: string;
+  readonly results: readonly ProbeResult[];
+  /** The data of a wildcard; empty: there is none. */
+  readonly wildcard: readonly string[];
+  /** A reply other than NXDOMAIN; null: there was none. */
+  readonly odd: ProbeResult | null;
+}
+
+/** Asks for a random name, and for a name of the Internet, below a suffix. Both are absolute. */
+export async function askBelow(
+  asking: AskingContext & Pick<ProbeContext, 'random'>,
+  server: ProbeServer,
+  suffix: string,
+  name: string,
+): Promise<SuffixReplies> {
+  const random = `ndots-check-${asking.random.integer(0xffff_ffff).toString(36)}.${suffix}`;
+  const results = [
+    await askOne(asking, server, question(random, TYPE.A)),
+    await askOne(asking, server, question(`${name}${suffix}`, TYPE.A)),
+  ];
+  const hijacked = results.find((each) => dataOfAnswer(each, TYPE.A).length > 0);
+  return {
+    random,
+    results,
+    wildcard: hijacked === undefined ? [] : dataOfAnswer(hijacked, TYPE.A),
+    odd: results.find((each) => !isMissing(each)) ?? null,
+  };
+}
+
+/** What the resolvers of clients make of it. */
+function whoSuffers({ reply, failure }: ProbeResult): string {
+  if (reply !== null) return 'musl ends its walk here, others wait';
+  // Musl's socket is not connected, so that it is not told that a port is closed.
+  return failure?.startsWith('nobody listens') === true
+    ? 'glibc and Go fail at once here, and musl waits for its time to pass'
+    : 'each client waits here for its time to pass';
+}
+
+/** The check `suffix-hazards`. */
+export const suffixHazards: CheckKind = checkKind({
+  name: 'suffix-hazards',
+  summary: 'nothing answers for names that are not there, below any suffix of the search path',
+  needs: 'vip',
+  parameters: {
+    suffixes: optional(several(domainName), [], 'others than those of the search path'),
+    name: optional(domainName, 'www.example.com.', 'what is put before each'),
+  },
+  run({ suffixes, name }, context) {
+    const [server] = context.vip;
+    const all = suffixes.length > 0 ? suffixes : context.search.map((suffix) => `${suffix}.`);
+    return Promise.all(
+      all.map(async (suffix) => {
+        const { random, results, wildcard, odd } = await askBelow(context, server!, suffix, name);
+        const { state, text } = mustBeMissing(odd ?? results[0]!, random, TYPE.A);
+        if (wildcard.length > 0)
+          return observe(suffix, results, {
+            state: 'failed',
+            text: `a wildcard below ${suffix} answers ${brief(wildcard)} for any name: names of the Internet end up there`,
+          });
+        return observe(suffix, results, {
+          state,
+          text: odd === null ? text : `${text}; ${whoSuffers(odd)}`,
+        });
+      }),
+    );
+  },
+});

@@ -1,0 +1,29 @@
+/**
+ * TCP on the DNS port, which clients need for every answer that is too large for UDP, and which
+ * network policies often forget.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
+
+/** The check `tcp`. */
+export const tcp: CheckKind = checkKind({
+  name: 'tcp',
+  summary: 'service address and replicas answer over TCP',
+  needs: 'any',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+  },
+  run({ name, type }, context) {
+    const asked = question(name, type);
+    return Promise.all(
+      allServers(context).map(async (server) => {
+        const result = await askOne(context, server, asked, { protocol: 'tcp' });
+        return observe(serverText(server), [result], mustHaveData(result, asked));
+      }),
+    );
+  },
+});

@@ -1,0 +1,73 @@
+/**
+ * A large answer is truncated over UDP without EDNS and complete over TCP, where clients ask again
+ * (RFC 7766 section 5).
+ */
+import { FLAG, TYPE } from '../../../server/wire/iana.ts';
+import {
+  allServers,
+  askOne,
+  brief,
+  dataOfAnswer,
+  observe,
+  outcome,
+  question,
+  serverText,
+} from '../asking.ts';
+import { checkKind, type ProbeContext, type Observation, type CheckKind } from '../check.ts';
+import type { ProbeServer } from '../network.ts';
+import { optional, required } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
+
+/** The check `truncation-roundtrip`. */
+export const truncationRoundtrip: CheckKind = checkKind({
+  name: 'truncation-roundtrip',
+  summary: 'an answer too large for 512 bytes is cut over UDP and whole over TCP',
+  needs: 'any',
+  parameters: {
+    name: required(domainName, 'a name with a large answer: a headless service of many pods'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+  },
+  run({ name, type }, context) {
+    return Promise.all(allServers(context).map((server) => oneTrip(server, name, type, context)));
+  },
+});
+
+async function oneTrip(
+  server: ProbeServer,
+  name: string,
+  type: number,
+  context: ProbeContext,
+): Promise<Observation> {
+  const target = serverText(server);
+  const asked = question(name, type);
+  const small = await askOne(context, server, asked);
+  const { reply } = small;
+  if (reply === null)
+    return observe(target, [small], { state: 'failed', text: `${name}: ${outcome(small, type)}` });
+  if (small.size > 512)
+    return observe(target, [small], {
+      state: 'failed',
+      text: `${name}: ${small.size} bytes over UDP for a client that takes 512`,
+    });
+  const whole = await askOne(context, server, asked, { protocol: 'tcp' });
+  const both = [small, whole];
+  const data = dataOfAnswer(whole, type);
+  if (outcome(whole, type) !== 'NOERROR')
+    return observe(target, both, {
+      state: 'failed',
+      text: `${name} over TCP: ${outcome(whole, type)}; clients that get a cut answer fail`,
+    });
+  if ((reply.flags & FLAG.TC) === 0) {
+    const same = dataOfAnswer(small, type).length === data.length;
+    return observe(target, both, {
+      state: same ? 'warning' : 'failed',
+      text: same
+        ? `${name} has ${data.length} records, which fit into 512 bytes: name something larger`
+        : `${name}: ${dataOfAnswer(small, type).length} of ${data.length} records over UDP, and TC is not set: clients never see the others`,
+    });
+  }
+  return observe(target, both, {
+    state: 'ok',
+    text: `${name}: cut at ${small.size} bytes, whole over TCP with ${data.length} records (${brief(data, 2)})`,
+  });
+}

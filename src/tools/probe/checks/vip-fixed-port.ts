@@ -1,0 +1,41 @@
+/**
+ * The service's address, asked from the same source port in every round: the kernel sends such
+ * queries where it sent the earlier ones. Only this reveals entries for a server that is gone, or
+ * entries made while the service had no endpoints.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
+
+/** The check `vip-fixed-port`. */
+export const vipFixedPort: CheckKind = checkKind({
+  name: 'vip-fixed-port',
+  summary: 'the service address answers queries from one source port, round after round',
+  needs: 'vip',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+    sourcePort: optional(whole(1024, 65_535), 45_353, 'where queries come from'),
+  },
+  async run({ name, type, sourcePort }, context) {
+    const asked = question(name, type);
+    const found: Observation[] = [];
+    for (const server of context.vip) {
+      const result = await askOne(context, server, asked, { sourcePort });
+      const { state, text } = mustHaveData(result, asked);
+      const isOurs = result.sent === 0;
+      const silent = result.reply === null && !isOurs;
+      found.push(
+        observe(serverText(server), [result], {
+          state: isOurs ? 'unknown' : state,
+          text: silent
+            ? `${text} from port ${sourcePort}; if fresh ports are answered, the kernel sends this one to a server that is gone (conntrack -L -p udp --orig-port-src ${sourcePort})`
+            : text,
+        }),
+      );
+    }
+    return found;
+  },
+});

@@ -1,0 +1,44 @@
+/**
+ * The service's address, asked from new source ports: each query makes a new connection tracking
+ * entry.
+ */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import type { ProbeResult } from '../network.ts';
+import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
+
+/** The check `vip-fresh-port`. */
+export const vipFreshPort: CheckKind = checkKind({
+  name: 'vip-fresh-port',
+  summary: 'the service address answers queries from fresh source ports',
+  needs: 'vip',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
+    queries: optional(whole(1, 100), 3, 'how many, one after the other'),
+  },
+  async run({ name, type, queries }, context) {
+    const asked = question(name, type);
+    const found: Observation[] = [];
+    for (const server of context.vip) {
+      const results: ProbeResult[] = [];
+      for (let count = 0; count < queries; count++)
+        results.push(await askOne(context, server, asked));
+      const bad = results.filter((each) => mustHaveData(each, asked).state !== 'ok');
+      const [first = results[0]!] = bad;
+      const verdict = mustHaveData(first, asked);
+      found.push(
+        observe(serverText(server), results, {
+          ...verdict,
+          text:
+            bad.length > 0 && bad.length < queries
+              ? `${bad.length} of ${queries} queries failed: ${verdict.text} (one of the servers behind the address?)`
+              : verdict.text,
+        }),
+      );
+    }
+    return found;
+  },
+});

@@ -1,0 +1,111 @@
+/**
+ * Objects that checks create in the cluster temporarily: a service and its endpoints, labelled so
+ * that those left behind by a crash can be found.
+ */
+import type { Clock } from '../../server/base/clock.ts';
+import { asObject, child, children, text } from '../../server/base/json-object.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { getJson } from '../../server/kube/api/get-json.ts';
+import {
+  createObject,
+  deleteObject,
+  type ObjectRequest,
+} from '../../server/kube/api/one-object.ts';
+
+/**
+ * What a check may create. Rejects with an `ApiFailure`, or with a `Problem` if there is no
+ * cluster.
+ */
+export interface ProbeObjects {
+  /** Creates a headless service with endpoints that have these host names, all at one address. */
+  make(service: MadeService): Promise<void>;
+  remove(namespace: string, name: string): Promise<void>;
+  /** Names of services made by checks that are older than `olderMs` milliseconds. */
+  leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
+}
+
+const refused = (): Promise<never> =>
+  Promise.reject(new Error('nothing is made in the cluster here'));
+
+/** For checks that may not create anything. */
+export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };
+
+/** A service to create. */
+export interface MadeService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly address: string;
+  readonly hostnames: readonly string[];
+}
+
+/** The label of everything that checks create. */
+const LABEL = 'ndots.dev/made-by-check';
+const WAIT_MS = 8000;
+
+/** Creates objects in a cluster; `use` opens a client and closes it. */
+export function clusterObjects(
+  use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
+  clock: Pick<Clock, 'wall'>,
+  signal: AbortSignal,
+): ProbeObjects {
+  const asked = (path: string, task: string): ObjectRequest => ({
+    path,
+    task,
+    waitMs: WAIT_MS,
+    signal,
+  });
+  const pathOf = (kind: 'services' | 'endpointslices', namespace: string): string =>
+    `${kind === 'services' ? '/api/v1' : '/apis/discovery.k8s.io/v1'}/namespaces/${namespace}/${kind}`;
+  const remove = (namespace: string, name: string): Promise<void> =>
+    use(async (client) => {
+      for (const kind of ['endpointslices', 'services'] as const)
+        await deleteObject(client, asked(`${pathOf(kind, namespace)}/${name}`, `delete ${kind}`));
+    });
+  return {
+    remove,
+    make: ({ namespace, name, address, hostnames }) =>
+      use(async (client) => {
+        const labels = { [LABEL]: 'true' };
+        const ports = [{ name: 'none', port: 9, protocol: 'TCP' }];
+        const service = {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { name, namespace, labels },
+          spec: { clusterIP: 'None', ports },
+        };
+        await createObject(
+          client,
+          asked(pathOf('services', namespace), 'create services'),
+          service,
+        );
+        const slice = {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: {
+            name,
+            namespace,
+            labels: { ...labels, 'kubernetes.io/service-name': name },
+          },
+          addressType: address.includes(':') ? 'IPv6' : 'IPv4',
+          ports,
+          endpoints: hostnames.map((hostname) => ({
+            addresses: [address],
+            hostname,
+            conditions: { ready: true },
+          })),
+        };
+        const path = pathOf('endpointslices', namespace);
+        await createObject(client, asked(path, 'create endpointslices'), slice);
+      }),
+    leftBehind: (namespace, olderMs) =>
+      use(async (client) => {
+        const path = pathOf('services', namespace);
+        const query = { labelSelector: LABEL };
+        const request = { ...asked(path, 'list services'), query };
+        return children(asObject(await getJson(client, request)), 'items')
+          .map((item) => child(item, 'metadata'))
+          .filter((made) => clock.wall() - Date.parse(text(made, 'creationTimestamp')) > olderMs)
+          .map((made) => text(made, 'name'));
+      }),
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Explains why one client resolves a reporting host and another does not: runs the models of
+ * clients with this pod's files, without sending anything.
+ */
+import { seededRandom } from '../../../server/base/random.ts';
+import { emptyScript } from '../../resolver/answers-file.ts';
+import type { Settings } from '../../resolver/client.ts';
+import { findClient } from '../../resolver/clients.ts';
+import { planLookup } from '../../resolver/run.ts';
+
+/** The clients that matter for checker pods, with the names that people know them by. */
+const asked = [
+  ['go', {}, 'Go without cgo (CGO_ENABLED=0, most checker images)'],
+  ['go', { CGO_ENABLED: '1' }, 'Go with cgo'],
+  ['glibc', {}, 'glibc (ping, curl)'],
+  ['musl', {}, 'musl (Alpine)'],
+] as const;
+
+/**
+ * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN,
+ * as they do for names below localhost and for names that do not exist.
+ * @param settings files and environment of this pod
+ */
+export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const [label, env, title] of asked) {
+    const client = findClient(label)!;
+    const plan = {
+      client,
+      name,
+      families: [4, 6] as const,
+      addrConfig: false,
+      settings: { ...settings, env: { ...settings.env, ...env } },
+      repeat: 1,
+      limitMs: 120_000,
+    };
+    const { results, trace } = await planLookup(plan, emptyScript, seededRandom(1));
+    const { addresses, failure } = results[0]!.found;
+    const queries = trace.exchanges.length;
+    const how = queries === 0 ? 'without asking a server' : `after ${queries} queries`;
+    lines.push(
+      failure === null
+        ? `${title}: ${addresses.join(' ')}, ${how}`
+        : `${title}: ${failure.text} (${failure.code}), ${how}`,
+    );
+  }
+  return lines;
+}

@@ -1,0 +1,168 @@
+/** Reports checks to Kuberhealthy, versions 2 and 3: one POST, and the meaning of its refusals. */
+import { clipped } from '../../../server/base/shortened.ts';
+import type { Problem } from '../../../server/base/problem.ts';
+import { request } from 'node:http';
+import { printSpan } from '../../../server/base/elapsed.ts';
+import { sleep, type Clock } from '../../../server/base/clock.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
+import type { CheckResult } from '../round.ts';
+import type { ReportingAddress } from './reporting-address.ts';
+import type { KuberhealthyRun } from './run.ts';
+
+/** The body of a report. */
+export interface KuberhealthyReport {
+  readonly OK: boolean;
+  /** Empty if OK, else a list without blank texts: both versions refuse anything else. */
+  readonly Errors: readonly string[];
+}
+
+/** The outcome of reporting. */
+export type Reported =
+  /** The report was accepted. */
+  | { readonly kind: 'taken'; readonly by: ReportingAddress }
+  /**
+   * The run is over, because it timed out (410) or another has begun (400 that says so). The check
+   * itself is fine.
+   */
+  | { readonly kind: 'late' }
+  /** Kuberhealthy refuses the report, and would refuse it again. */
+  | { readonly kind: 'refused'; readonly text: string }
+  /** The report could not be delivered. */
+  | { readonly kind: 'failed'; readonly text: string };
+
+/** Errors become metric labels, so they are few and short. */
+const ERRORS_MAX = 10;
+const ERROR_LENGTH = 200;
+
+/** The report of some results. `unknown` is not OK, and the report says so. */
+export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
+  const errors = results.flatMap(({ check, observations }) =>
+    observations
+      .filter(({ state }) => state === 'failed' || state === 'unknown')
+      .map(({ state, target, text }) => {
+        const prefix = state === 'unknown' ? 'DNS unknown' : 'DNS failed';
+        return shortened(`${prefix}: ${check.kind.name} ${target}: ${text}`);
+      }),
+  );
+  const shown = errors.slice(0, ERRORS_MAX);
+  if (errors.length > ERRORS_MAX) shown.push(`and ${errors.length - ERRORS_MAX} more`);
+  return { OK: shown.length === 0, Errors: shown };
+}
+
+/** The report of something that prevented the checks from running. */
+export function reportOfFailure(text: string): KuberhealthyReport {
+  return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
+}
+
+/**
+ * The same for mistakes in the file of checks: what is wrong, in which line, and what was probably
+ * meant.
+ */
+export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
+  const texts = problems.map(({ message, place, hint }) => {
+    const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
+      (part) => part !== '',
+    );
+    return more.length === 0 ? message : `${message} (${more.join(': ')})`;
+  });
+  return reportOfFailure(texts.join('; '));
+}
+
+function shortened(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return clipped(line, ERROR_LENGTH);
+}
+
+/** Time limit for a response, in milliseconds. */
+const REPLY_MS = 5000;
+/** The most characters of a refusal that are reported. */
+const TOLD_MAX = 1000;
+/** How long it keeps trying, as Kuberhealthy's own clients do. */
+const TRY_MS = 30_000;
+
+/**
+ * Sends a report to the first address that accepts it; retries what may succeed later, with growing
+ * pauses.
+ */
+export async function sendReport(
+  run: KuberhealthyRun,
+  addresses: readonly ReportingAddress[],
+  report: KuberhealthyReport,
+  clock: Clock,
+): Promise<Reported> {
+  const end = clock.now() + TRY_MS;
+  let text = 'there is no address to report to';
+  for (let waitMs = 500; addresses.length > 0; waitMs = Math.min(8000, waitMs * 2)) {
+    for (const address of addresses) {
+      let status: number;
+      let told: string;
+      try {
+        ({ status, told } = await post(run, address, report));
+      } catch (error) {
+        text = `${printHostPort(address.host, address.port)} (${address.from}): ${(error as Error).message}`;
+        continue;
+      }
+      if (status === 200) return { kind: 'taken', by: address };
+      if (status === 410 || (status === 400 && told.includes('invalid or expired')))
+        return { kind: 'late' };
+      text = `${run.url.href} answers ${status}${meanings[status] ?? ''}`;
+      if (status in meanings) return { kind: 'refused', text };
+    }
+    if (clock.now() + waitMs >= end) break;
+    await hold(sleep(clock, waitMs));
+  }
+  return { kind: 'failed', text };
+}
+
+/** Refusals that a retry does not change. */
+const meanings: Readonly<Record<number, string>> = {
+  400: ': it knows no such run, or does not take the report’s form',
+  403: ': it takes reports from the address of the run’s own pod, or with the token of KH_REPORTING_URL, which must be used unchanged',
+  404: ': KH_REPORTING_URL has another path than this version of Kuberhealthy serves (/check, in version 2 /externalCheckStatus)',
+  405: ': it takes no POST there',
+  415: ': it takes no JSON there',
+};
+
+function post(
+  { url, id }: KuberhealthyRun,
+  { host, port }: ReportingAddress,
+  report: KuberhealthyReport,
+): Promise<{ readonly status: number; readonly told: string }> {
+  const body = JSON.stringify(report);
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      host,
+      port,
+      method: 'POST',
+      path: `${url.pathname}${url.search}`,
+      agent: false,
+      headers: {
+        host: url.host,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        ...(id !== '' && { 'kh-run-uuid': id }),
+      },
+    });
+    sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${printSpan(REPLY_MS)}`)));
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      let told = '';
+      response.on('data', (piece: Buffer) => {
+        if (told.length < TOLD_MAX) told += piece.toString();
+      });
+      response.on('error', reject);
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, told }));
+    });
+    sent.end(body);
+  });
+}
+
+/** Keeps the process alive until the wait is over, which timers of a clock do not. */
+async function hold(wait: Promise<void>): Promise<void> {
+  const timer = setInterval(() => undefined, 60_000);
+  try {
+    await wait;
+  } finally {
+    clearInterval(timer);
+  }
+}

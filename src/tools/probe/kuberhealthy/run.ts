@@ -1,0 +1,93 @@
+/**
+ * Reads what Kuberhealthy passes to its checker pods in the environment: where to report, the run's
+ * id, the deadline, and what to check.
+ */
+import type { Environment } from '../../../server/base/environment.ts';
+import { parseDuration } from '../../../server/base/duration.ts';
+import { Problem } from '../../../server/base/problem.ts';
+
+/** One run of a check. */
+export interface KuberhealthyRun {
+  /** `…/externalCheckStatus` (Kuberhealthy 2) or `…/check` (3). */
+  readonly url: URL;
+  /** Identifies the run; reports with another id are refused. */
+  readonly id: string;
+  /** Wall clock milliseconds after which reports are refused. */
+  readonly deadline: number;
+}
+
+/** The settings of a `dns-resolution-check`. */
+export interface ResolutionCheck {
+  /** As an application spells it. */
+  readonly name: string;
+  /**
+   * Selects the service whose servers are asked one by one: labels in the API's syntax; null: none.
+   */
+  readonly labels: string | null;
+  /** `''`: all namespaces. */
+  readonly namespace: string;
+  /** Remarks for a person. */
+  readonly remarks: readonly string[];
+}
+
+/** The default time limit, that of Kuberhealthy's own checks. */
+const USUAL_MS = 5 * 60_000;
+
+/**
+ * The run that this process was started for; null: none.
+ * @param now wall clock milliseconds
+ * @throws Problem if the run is specified wrongly
+ */
+export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun | null {
+  const given = env['KH_REPORTING_URL'] ?? '';
+  if (given === '') return null;
+  const url = URL.parse(given);
+  if (url === null || url.protocol !== 'http:')
+    throw new Problem({
+      code: 'bad-kuberhealthy-run',
+      text: `KH_REPORTING_URL is no URL of Kuberhealthy: "${given}"`,
+      remedy: 'Kuberhealthy sets it: http://kuberhealthy.NAMESPACE.svc/check',
+    });
+  const id = env['KH_RUN_UUID'] ?? '';
+  // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an id.
+  if (id === '' && url.pathname === '/check')
+    throw new Problem({
+      code: 'bad-kuberhealthy-run',
+      text: 'KH_RUN_UUID is not set, and Kuberhealthy takes no report without it',
+      remedy: 'Kuberhealthy sets it for the pods that it starts.',
+    });
+  return { url, id, deadline: deadlineOf(env, now) };
+}
+
+/** The earlier of Kuberhealthy's deadline and the check's own limit. */
+function deadlineOf(env: Environment, now: number): number {
+  const seconds = Number(env['KH_CHECK_RUN_DEADLINE'] ?? '');
+  const told = seconds > 0 ? seconds * 1000 : now + USUAL_MS;
+  const limit = parseDuration(env['CHECK_POD_TIMEOUT'] ?? '');
+  return limit !== null && limit > 0 ? Math.min(told, now + limit) : told;
+}
+
+/** @param ownName the host name of this pod, which HOSTNAME defaults to */
+export function resolutionCheck(env: Environment, ownName: string): ResolutionCheck {
+  const remarks: string[] = [];
+  let name = env['HOSTNAME'] ?? '';
+  if (name === '' || name === ownName) {
+    remarks.push(
+      name === ''
+        ? 'HOSTNAME is not set: kubernetes.default is checked'
+        : `HOSTNAME is ${name}, the pod's own name, which /etc/hosts answers: set it in the pod's env. kubernetes.default is checked`,
+    );
+    name = 'kubernetes.default';
+  }
+  const labels = env['DNS_POD_SELECTOR'] ?? '';
+  if (labels === '' && (env['DNS_NODE_SELECTOR'] ?? '') !== '')
+    remarks.push(
+      'DNS_NODE_SELECTOR stands in old examples and was never read: DNS_POD_SELECTOR is the name',
+    );
+  return {
+    name,
+    labels: labels === '' ? null : labels,
+    namespace: env['NAMESPACE'] ?? '',
+    remarks,
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * What a check may do on the network: ask a server, and look a name up as a client does. The real
+ * implementation is `system-network.ts`.
+ */
+import type { Client } from '../resolver/client.ts';
+import type { LookupRun } from '../resolver/run.ts';
+import type { Message } from '../../server/wire/message.ts';
+
+/** A server to ask. */
+export interface ProbeServer {
+  /** IP address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** One question of a check. */
+export interface ProbeQuestion {
+  /** An absolute name. */
+  readonly name: string;
+  /** Number of the type. */
+  readonly type: number;
+  /** The UDP size offered in an OPT record; null: no EDNS, so 512 bytes. */
+  readonly edns: number | null;
+}
+
+/** How questions are asked. */
+export interface AskTerms {
+  readonly protocol: 'udp' | 'tcp';
+  /** Source port; 0: a new one. */
+  readonly sourcePort: number;
+  /** Milliseconds to wait at each try. */
+  readonly timeoutMs: number;
+  readonly tries: number;
+}
+
+/** The outcome of one question. */
+export interface ProbeResult {
+  readonly reply: Message | null;
+  /** Bytes of the reply. */
+  readonly size: number;
+  /** Milliseconds from sending the answered try to its reply; null without a reply. */
+  readonly tookMs: number | null;
+  /** The number of queries sent. */
+  readonly sent: number;
+  /** The number of those that got no reply. */
+  readonly lost: number;
+  /** Why there is no reply, for a person; null if there is one. */
+  readonly failure: string | null;
+}
+
+/** The network of checks. Nothing here rejects: a failure is a result. */
+export interface ProbeNetwork {
+  /** Asks all questions at the same time from one socket; the results are in the same order. */
+  ask(
+    server: ProbeServer,
+    questions: readonly ProbeQuestion[],
+    terms: AskTerms,
+  ): Promise<readonly ProbeResult[]>;
+  /**
+   * Looks a name up as this client does, at a server, with these resolv.conf settings besides
+   * `nameserver`.
+   */
+  lookup(
+    client: Client,
+    name: string,
+    server: ProbeServer,
+    settings: { readonly search: readonly string[]; readonly ndots: number },
+  ): Promise<LookupRun>;
+}

@@ -1,0 +1,77 @@
+/** Types of YAML parameters of checks: names, record types, servers. */
+import { parseHostPort } from '../../server/base/ip.ts';
+import { nearest } from '../../server/base/problem.ts';
+import {
+  keyOf,
+  oneOrMore,
+  simple,
+  type YamlShape,
+} from '../../server/kube/manifests/yaml-shape.ts';
+import { typeNumber } from '../../server/wire/iana.ts';
+import { parseName } from '../../server/wire/name.ts';
+import type { ProbeServer } from './network.ts';
+
+/** A name as an application spells it: the search path applies if it has no final dot. */
+export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', '', (value) => {
+  if (typeof value !== 'string' || value === '') return null;
+  try {
+    parseName(absolute(value));
+    return value;
+  } catch {
+    return null;
+  }
+});
+
+/** A domain name; read as absolute text with a final dot. */
+export const domainName: YamlShape<string> = {
+  placeholder: 'NAME',
+  read: (value, path, reading) => absolute(spelledName.read(value, path, reading)),
+};
+
+function absolute(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+/** A type of records, read as its number. */
+export const recordType: YamlShape<number> = {
+  placeholder: 'TYPE',
+  read(value, path, reading) {
+    const type = typeof value === 'string' ? typeNumber(value.toUpperCase()) : null;
+    if (type !== null) return type;
+    const meant = nearest(String(value), ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA']);
+    reading.tell(
+      path,
+      `"${keyOf(path)}" takes a type such as A`,
+      meant === null ? undefined : `Did you mean ${meant}?`,
+    );
+    return 0;
+  },
+};
+
+/** An address with or without a port. */
+export const serverAddress: YamlShape<ProbeServer> = simple(
+  'IP[:PORT]',
+  'an IP address, or one with a port',
+  { host: '', port: 0 },
+  (value) => (typeof value === 'string' ? readServer(value) : null),
+);
+
+/** `10.96.0.10`, `10.96.0.10:5353`, `[fd00::10]:53`; null: anything else. */
+export function readServer(text: string): ProbeServer | null {
+  const found = parseHostPort(text);
+  return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
+}
+
+/** A list of values, or one value without a list around it. Repeated values count once. */
+export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
+  const list = oneOrMore(shape);
+  return {
+    placeholder: list.placeholder,
+    read(value, path, reading) {
+      const read = list.read(value, path, reading);
+      if (Array.isArray(value) && value.length === 0)
+        reading.tell(path, `"${keyOf(path)}" takes at least one`);
+      return [...new Map(read.map((each) => [JSON.stringify(each), each])).values()];
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { statusFailure } from '../../server/kube/api/failure.ts';
+import { findServers } from './replicas.ts';
+
+/** An API server that knows these objects by their path, and answers others with a status. */
+function apiWith(objects: Readonly<Record<string, object>>, status = 404): ApiClient {
+  return {
+    host: 'api',
+    close() {},
+    async stream({ path, task, into }) {
+      const object = objects[path];
+      if (object === undefined)
+        throw statusFailure({
+          status,
+          task,
+          retryAfterMs: null,
+          body: { reason: 'NotFound', message: 'not found', details: { name: path } },
+        });
+      into.push(Buffer.from(JSON.stringify(object)));
+      await Promise.resolve();
+    },
+  };
+}
+
+const slices = '/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices';
+const slice = {
+  ports: [{ name: 'dns', port: 53 }],
+  endpoints: [{ addresses: ['10.244.0.7'] }],
+};
+const choice = { namespace: 'kube-system', name: 'kube-dnss', labels: null };
+const { signal } = new AbortController();
+
+describe('the servers of a service that is named', () => {
+  test('a service that is not there is a mistake, and nobody else is asked in its place', async () => {
+    await assert.rejects(
+      findServers(apiWith({ [slices]: { items: [] } }), choice, signal),
+      /there is no service kube-system\/kube-dnss/,
+    );
+  });
+
+  test('endpoints without a service, whose address is then not known, are replicas all the same', async () => {
+    const api = apiWith({ [slices]: { items: [slice] } });
+    const { vip, replicas, missing } = await findServers(api, choice, signal);
+    assert.deepEqual([vip, replicas], [[], [{ host: '10.244.0.7', port: 53 }]]);
+    assert.match(missing ?? '', /404/);
+  });
+
+  test('a service that may not be read says so, and its replicas are asked', async () => {
+    const api = apiWith({ [slices]: { items: [] } }, 403);
+    const { missing } = await findServers(api, choice, signal);
+    assert.match(missing ?? '', /403/);
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * Finds the replicas of a DNS service: by its EndpointSlices, or by its Endpoints if the former may
+ * not be read.
+ */
+import {
+  asObject,
+  child,
+  children,
+  text,
+  texts,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { getJson } from '../../server/kube/api/get-json.ts';
+import { serviceAddresses } from '../../server/kube/pods/dns-service.ts';
+import { uniqueServers } from './asking.ts';
+import type { ProbeServer } from './network.ts';
+import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+
+/** The service to look for. */
+export interface ServiceChoice {
+  /** `''`: all namespaces. */
+  readonly namespace: string;
+  /** Null: the services with the labels. */
+  readonly name: string | null;
+  /** A label selector in the API's syntax; null: the service with the name. */
+  readonly labels: string | null;
+}
+
+/** The addresses of a service and of the servers behind it. */
+export interface FoundServers {
+  readonly vip: readonly ProbeServer[];
+  readonly replicas: readonly ProbeServer[];
+  /** Why the service's own address is unknown; null: it is known, or was not asked for. */
+  readonly missing: string | null;
+}
+
+/** Time limit for replies of the API server, in milliseconds. */
+const WAIT_MS = 8000;
+
+/** Asks the API server. @throws Problem that names the missing right */
+export async function findServers(
+  client: ApiClient,
+  choice: ServiceChoice,
+  signal: AbortSignal,
+): Promise<FoundServers> {
+  const { namespace, name, labels } = choice;
+  const folder = namespace === '' ? '' : `/namespaces/${namespace}`;
+  const get = async (
+    task: string,
+    path: string,
+    labelSelector: string | null,
+  ): Promise<JsonObject> => {
+    const query = labelSelector === null ? {} : { labelSelector };
+    return asObject(await getJson(client, { path, query, task, waitMs: WAIT_MS, signal }));
+  };
+  const selector = labels ?? `kubernetes.io/service-name=${name ?? ''}`;
+  const services = async (): Promise<readonly ProbeServer[]> => {
+    const one = name === null ? '' : `/${name}`;
+    const found = await get('get services', `/api/v1${folder}/services${one}`, labels);
+    const list = name === null ? children(found, 'items') : [found];
+    return list.flatMap(serviceServers);
+  };
+  try {
+    const replicas = await get(
+      'list endpointslices',
+      `/apis/discovery.k8s.io/v1${folder}/endpointslices`,
+      selector,
+    )
+      .then((list) => children(list, 'items').flatMap(ofSlice))
+      .catch(async (error: unknown) => {
+        if (!mayNot(error)) throw error;
+        const one = name === null ? '' : `/${name}`;
+        const found = await get('get endpoints', `/api/v1${folder}/endpoints${one}`, labels);
+        return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
+      });
+    // The service's own address is useful but optional; the replicas are required.
+    let missing: string | null = null;
+    const vip = await services().catch((error: unknown) => {
+      if (!(error instanceof ApiFailure)) throw error;
+      if (error.kind === 'missing' && name !== null && replicas.length === 0)
+        throw notThere(`${namespace}/${name}`);
+      missing = [error.message, error.advice].filter((text) => text !== '').join('; ');
+      return [];
+    });
+    return { vip, replicas: uniqueServers(replicas), missing };
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    throw clusterNotAsked(error, {
+      hint: mayNot(error)
+        ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints, is what it takes${namespace === '' ? '' : ` in ${namespace}`}.`
+        : undefined,
+      remedy: 'Without the API server: --replica IP, or replicas: in the file.',
+    });
+  }
+}
+
+/**
+ * The problem that the service does not exist: without it, other servers would be checked than
+ * those that were meant.
+ */
+function notThere(service: string): Problem {
+  return new Problem({
+    code: 'not-found',
+    text: `there is no service ${service} in this cluster`,
+    hint: 'Another one? --service NAMESPACE/NAME, or service: in the file.',
+    remedy:
+      'kubectl get services -A lists them all; that of the DNS mostly has -l k8s-app=kube-dns.',
+  });
+}
+
+function mayNot(error: unknown): boolean {
+  return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
+}
+
+/** The addresses that clients ask, with the port named dns. */
+export function serviceServers(service: JsonObject): readonly ProbeServer[] {
+  const port = dnsPort(children(child(service, 'spec'), 'ports'));
+  return serviceAddresses(service).map((host) => ({ host, port }));
+}
+
+/** One address of an EndpointSlice, with the DNS port. */
+export interface DnsEndpoint extends ProbeServer {
+  readonly ready: boolean;
+  /** The pod with this address; empty if the slice does not say. */
+  readonly pod: string;
+}
+
+/** The endpoints of one slice of a service. */
+export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
+  const port = dnsPort(children(slice, 'ports'));
+  return children(slice, 'endpoints').flatMap((endpoint) =>
+    texts(endpoint, 'addresses')
+      .slice(0, 1)
+      .map((host) => ({
+        host,
+        port,
+        ready: child(endpoint, 'conditions')['ready'] !== false,
+        pod: text(child(endpoint, 'targetRef'), 'name'),
+      })),
+  );
+}
+
+/** The number of the port named dns, else of dns-tcp, else of the first port. */
+function dnsPort(ports: readonly JsonObject[]): number {
+  const named = (name: string): JsonObject | undefined =>
+    ports.find((port) => text(port, 'name') === name);
+  const port = (named('dns') ?? named('dns-tcp') ?? ports[0] ?? {})['port'];
+  return typeof port === 'number' ? port : 53;
+}
+
+function ofSlice(slice: JsonObject): readonly ProbeServer[] {
+  return endpointsIn(slice)
+    .filter(({ ready }) => ready)
+    .map(({ host, port }) => ({ host, port }));
+}
+
+function ofEndpoints(endpoints: JsonObject): ProbeServer[] {
+  return children(endpoints, 'subsets').flatMap((subset) => {
+    const port = dnsPort(children(subset, 'ports'));
+    return children(subset, 'addresses').map((each) => ({ host: text(each, 'ip'), port }));
+  });
+}

@@ -1,0 +1,51 @@
+/** Results of checks as metrics. */
+import type { MetricSample } from '../../server/metrics/sample.ts';
+import { checkStates, type CheckState } from './check.ts';
+import type { CheckResult } from './round.ts';
+
+/** The results of one round as gauges, for a node exporter's text file or a push gateway. */
+export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
+  return results.flatMap(({ check, observations }) =>
+    observations.flatMap(({ target, state, tookMs, sent, lost }) => {
+      const labels = { check: check.kind.name, title: check.title, target };
+      const gauge = (name: string, help: string, value: number): MetricSample => ({
+        name: `ndots_check_${name}`,
+        help,
+        kind: 'gauge',
+        labels,
+        value,
+      });
+      return [
+        // Absent where it is unknown: neither value would be true, and alerts act on both.
+        ...(state === 'unknown'
+          ? []
+          : [gauge('up', 'Whether a client would have had its answer.', isUp(state) ? 1 : 0)]),
+        ...stateSamples(labels, state),
+        ...(tookMs === null
+          ? []
+          : [gauge('duration_seconds', 'How long the answer took.', tookMs / 1000)]),
+        gauge('queries_sent', 'Queries of the round.', sent),
+        gauge('queries_lost', 'Queries of the round that nobody answered.', lost),
+      ];
+    }),
+  );
+}
+
+/** One series per state; that of the current state is 1. */
+export function stateSamples(
+  labels: Readonly<Record<string, string>>,
+  state: CheckState,
+): readonly MetricSample[] {
+  return checkStates.map((each) => ({
+    name: 'ndots_check_state',
+    help: 'The state that is 1 is the one that the target is in.',
+    kind: 'gauge',
+    labels: { ...labels, state: each },
+    value: each === state ? 1 : 0,
+  }));
+}
+
+/** Whether clients get answers; true also for a warning. */
+export function isUp(state: CheckState): boolean {
+  return state === 'ok' || state === 'warning';
+}

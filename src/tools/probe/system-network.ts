@@ -1,0 +1,168 @@
+/**
+ * The network of checks over the machine's own sockets. Each call opens one socket and closes it.
+ */
+import { systemClock } from '../../server/base/clock.ts';
+import { errorCode } from '../../server/base/error-code.ts';
+import { printHostPort } from '../../server/base/ip.ts';
+import type { Random } from '../../server/base/random.ts';
+import { matchReply } from '../../server/transport/upstream/match-reply.ts';
+import { askDatagrams, askStream } from '../../server/transport/one-exchange.ts';
+import { ExchangeError } from '../../server/transport/upstream/upstream-exchange.ts';
+import { FLAG } from '../../server/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../server/wire/message.ts';
+import { Query } from '../../server/wire/query.ts';
+import { ReadError } from '../../server/wire/reader.ts';
+import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
+
+/** The machine's sockets. @param lookup runs the models of clients */
+export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup']): ProbeNetwork {
+  return {
+    lookup,
+    async ask(server, questions, terms) {
+      const waiting = questions.map((question) => new WaitingProbe(question, random));
+      const failure =
+        terms.protocol === 'udp'
+          ? await askUdp(server, waiting, terms)
+          : await askTcp(server, waiting, terms);
+      return waiting.map((one) => one.result(failure));
+    },
+  };
+}
+
+/** One question on its way. */
+class WaitingProbe {
+  readonly message: Uint8Array;
+  readonly #query = new Query();
+  #sentAt = 0;
+  #sent = 0;
+  #reply: Message | null = null;
+  #garbled: string | null = null;
+  #size = 0;
+  #tookMs: number | null = null;
+
+  constructor({ name, type, edns }: ProbeQuestion, random: Random) {
+    this.message = writeMessage({
+      id: random.integer(0x10000),
+      flags: FLAG.RD,
+      rcode: 0,
+      question: [{ name, type, class: 1 }],
+      answer: [],
+      authority: [],
+      additional: [],
+      edns: edns === null ? null : { udpSize: edns, version: 0, dnssecOk: false, options: [] },
+    });
+    this.#query.read(this.message, 0, this.message.length);
+  }
+
+  get isAnswered(): boolean {
+    return this.#reply !== null;
+  }
+
+  readonly sending = (): void => {
+    this.#sent++;
+    this.#sentAt = systemClock.now();
+  };
+
+  /** Whether these bytes are the reply to it. */
+  matches(bytes: Uint8Array): boolean {
+    return matchReply(this.#query, this.#query.id, bytes, 0, bytes.length) !== 'stray';
+  }
+
+  /**
+   * Takes a reply. An unreadable one does not count: another may come; if none does, it is the
+   * reason for the failure.
+   */
+  readonly take = (bytes: Uint8Array): boolean => {
+    try {
+      this.#reply = readMessage(bytes);
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      this.#garbled = `a reply of ${bytes.length} bytes came that cannot be read: ${error.message}`;
+      return false;
+    }
+    this.#size = bytes.length;
+    this.#tookMs = systemClock.now() - this.#sentAt;
+    return true;
+  };
+
+  result(failure: string | null): ProbeResult {
+    const isAnswered = this.#reply !== null;
+    return {
+      reply: this.#reply,
+      size: this.#size,
+      tookMs: this.#tookMs,
+      sent: this.#sent,
+      lost: isAnswered ? this.#sent - 1 : this.#sent,
+      failure: isAnswered ? null : (this.#garbled ?? failure ?? 'no reply'),
+    };
+  }
+}
+
+/** @returns why some questions have no reply; null if all have one */
+async function askUdp(
+  server: ProbeServer,
+  waiting: readonly WaitingProbe[],
+  terms: AskTerms,
+): Promise<string | null> {
+  try {
+    await askDatagrams(waiting, server, { ...terms, source: '' });
+    return null;
+  } catch (error) {
+    const { timeoutMs, tries } = terms;
+    return error instanceof ExchangeError && error.failure === 'timeout'
+      ? silence(tries, timeoutMs)
+      : told(error as Error, server, terms.sourcePort);
+  }
+}
+
+/** How many unrelated messages of one connection are ignored. */
+const STRAYS_MAX = 64;
+
+/** @returns why some questions have no reply; null if all have one */
+async function askTcp(
+  server: ProbeServer,
+  all: readonly WaitingProbe[],
+  { timeoutMs, tries }: AskTerms,
+): Promise<string | null> {
+  let failure: string | null = null;
+  for (let left = tries; left > 0; left--) {
+    const waiting = all.filter(({ isAnswered }) => !isAnswered);
+    // Connecting counts towards the time of a question, because clients wait for it, too.
+    for (const { sending } of waiting) sending();
+    const messages = waiting.map(({ message }) => message);
+    const terms = { idleMs: timeoutMs, totalMs: timeoutMs, signal: new AbortController().signal };
+    let strays = 0;
+    try {
+      await askStream(messages, server, terms, (bytes) => {
+        const own = waiting.find((one) => !one.isAnswered && one.matches(bytes));
+        if (own?.take(bytes) !== true && ++strays > STRAYS_MAX)
+          throw new Error(
+            `${printHostPort(server.host, server.port)} sent ${strays} messages that answer nothing it was asked`,
+          );
+        return waiting.every(({ isAnswered }) => isAnswered);
+      });
+      return null;
+    } catch (error) {
+      failure = told(error as Error, server, 0);
+    }
+  }
+  return failure;
+}
+
+function silence(tries: number, timeoutMs: number): string {
+  return tries === 1
+    ? `no reply in ${timeoutMs} ms`
+    : `no reply to ${tries} tries of ${timeoutMs} ms`;
+}
+
+/** System errors worded for a person. */
+function told(error: Error, { host, port }: ProbeServer, sourcePort: number): string {
+  const code = errorCode(error.cause);
+  if (code === 'ECONNREFUSED') return `nobody listens at ${printHostPort(host, port)}`;
+  if (code === 'EADDRINUSE')
+    return `the source port ${sourcePort} is in use on this machine (sourcePort: another)`;
+  if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return `no route to ${host}`;
+  if (code === 'EACCES' || code === 'EPERM')
+    return `this machine does not let queries to ${host} out (network policy, firewall): ${code}`;
+  return error.message;
+}

@@ -1,0 +1,283 @@
+/** Runs checks repeatedly, and keeps the current and past state of each target. */
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { bugText, type Log } from '../../server/base/log.ts';
+import type { Random } from '../../server/base/random.ts';
+import type { MetricSample } from '../../server/metrics/sample.ts';
+import { burnAlerts, ErrorBudget } from './budget.ts';
+import type { PlannedCheck } from './check-file.ts';
+import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
+import { runCheck } from './round.ts';
+import { isUp, stateSamples } from './samples.ts';
+
+/** What a schedule of checks is made of. */
+export interface WatchParts {
+  readonly checks: readonly PlannedCheck[];
+  /** The context of checks, called before each round because replicas come and go. */
+  readonly context: () => ProbeContext;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The most targets whose state is kept; further ones are checked but not kept. */
+  readonly targetsMax: number;
+}
+
+/**
+ * A target is down after this many failed rounds in a row, so that a lost query or two is no
+ * outage.
+ */
+const DOWN_AFTER = 2;
+/** A failed round is repeated after this share of the interval. */
+const CONFIRM = 0.25;
+/** Intervals vary by this share, so that rounds of many instances do not stay in step. */
+const JITTER = 0.1;
+/**
+ * A target that was not seen for this many intervals is dropped: it was a replica that has been
+ * replaced.
+ */
+const FORGET_AFTER = 10;
+
+/** A target with its current and past state. */
+interface WatchedCheck {
+  readonly check: PlannedCheck;
+  readonly budget: ErrorBudget;
+  last: Observation;
+  seenAt: number;
+  /** Failed rounds in a row. */
+  failures: number;
+  rounds: number;
+  sent: number;
+  lost: number;
+  seconds: number;
+}
+
+/** The status of a target, for pages and JSON. */
+export interface TargetStatus {
+  readonly check: string;
+  readonly title: string;
+  readonly target: string;
+  readonly state: CheckState;
+  readonly isDown: boolean;
+  readonly text: string;
+  /** Milliseconds; null: no reply came. */
+  readonly tookMs: number | null;
+  /** Name of the active burn alert; null: none. */
+  readonly alert: string | null;
+  /** The share of the 30 days' budget that is left. */
+  readonly budgetLeft: number;
+}
+
+/** Runs each check at its own interval until it is aborted. */
+export class CheckSchedule {
+  readonly #parts: WatchParts;
+  readonly #targets = new Map<string, WatchedCheck>();
+  #forgotten = 0;
+  #rounds = 0;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs until the signal. Rejects only because of a bug. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
+  }
+
+  /** Whether every check has had its first round. */
+  get isReady(): boolean {
+    return this.#rounds >= this.#parts.checks.length;
+  }
+
+  async #follow(check: PlannedCheck, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#parts;
+    const share = (): number => random.integer(1 << 20) / (1 << 20);
+    const { everyMs } = check;
+    // The first rounds are spread out.
+    await sleep(clock, share() * Math.min(everyMs, 5000), signal);
+    let isConfirmed = true;
+    while (!signal.aborted) {
+      const begun = clock.now();
+      const suspects = await this.#round(check);
+      // A first failure is checked again soon, so that it is confirmed or cleared before the next
+      // regular round.
+      const confirm: boolean = suspects && isConfirmed;
+      isConfirmed = !confirm;
+      const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());
+      await sleep(clock, Math.max(everyMs * CONFIRM, wait - (clock.now() - begun)), signal);
+    }
+  }
+
+  /** @returns whether a target failed that is not down yet */
+  async #round(check: PlannedCheck): Promise<boolean> {
+    const { clock, log, context } = this.#parts;
+    let observations: readonly Observation[];
+    try {
+      ({ observations } = await runCheck(check, context(), clock));
+    } catch (error) {
+      log.error(`${check.id}: ${bugText(error)}`);
+      return false;
+    }
+    this.#rounds++;
+    const now = clock.now();
+    let suspects = false;
+    for (const observation of observations) {
+      const watched = this.#take(check, observation, now);
+      if (watched !== null && watched.failures > 0 && watched.failures < DOWN_AFTER)
+        suspects = true;
+    }
+    this.#sweep(check, now);
+    return suspects;
+  }
+
+  #take(check: PlannedCheck, observation: Observation, now: number): WatchedCheck | null {
+    const { log, targetsMax } = this.#parts;
+    const key = `${check.id} ${observation.target}`;
+    let watched = this.#targets.get(key);
+    if (watched === undefined) {
+      if (this.#targets.size >= targetsMax) {
+        this.#forgotten++;
+        return null;
+      }
+      watched = {
+        check,
+        budget: new ErrorBudget(check.objective, check.everyMs),
+        last: observation,
+        seenAt: now,
+        failures: 0,
+        rounds: 0,
+        sent: 0,
+        lost: 0,
+        seconds: 0,
+      };
+      this.#targets.set(key, watched);
+    }
+    const { state } = observation;
+    const wasDown = watched.failures >= DOWN_AFTER;
+    // An unknown state counts neither for nor against the target.
+    if (state !== 'unknown') watched.budget.add(now, isUp(state));
+    if (state !== 'unknown') watched.failures = state === 'failed' ? watched.failures + 1 : 0;
+    watched.last = observation;
+    watched.seenAt = now;
+    watched.rounds++;
+    watched.sent += observation.sent;
+    watched.lost += observation.lost;
+    watched.seconds += (observation.tookMs ?? 0) / 1000;
+    const isDown = watched.failures >= DOWN_AFTER;
+    if (isDown && !wasDown) log.error(`${key} is down: ${observation.text}`);
+    if (!isDown && wasDown) log.info(`${key} is back: ${observation.text}`);
+    return watched;
+  }
+
+  #sweep(check: PlannedCheck, now: number): void {
+    for (const [key, watched] of this.#targets)
+      if (watched.check === check && now - watched.seenAt > check.everyMs * FORGET_AFTER)
+        this.#targets.delete(key);
+  }
+
+  /** The current status of all targets. */
+  status(): readonly TargetStatus[] {
+    const now = this.#parts.clock.now();
+    return Array.from(this.#targets.values(), ({ check, budget, last, failures }) => ({
+      check: check.kind.name,
+      title: check.title,
+      target: last.target,
+      state: last.state,
+      isDown: failures >= DOWN_AFTER,
+      text: last.text,
+      tookMs: last.tookMs,
+      alert: budget.alert(now)?.name ?? null,
+      budgetLeft: budget.left(now),
+    }));
+  }
+
+  /** The worst state of all targets: `failed` only if one is down, `warning` if one may be. */
+  get state(): CheckState {
+    return worst(
+      this.status().map(({ state, isDown }) => (state === 'failed' && !isDown ? 'warning' : state)),
+    );
+  }
+
+  /** For a scrape. */
+  samples(): readonly MetricSample[] {
+    const now = this.#parts.clock.now();
+    const found: MetricSample[] = [];
+    const add = (
+      kind: 'counter' | 'gauge',
+      name: string,
+      help: string,
+      labels: Readonly<Record<string, string>>,
+      value: number,
+    ): void => void found.push({ name: `ndots_check_${name}`, help, kind, labels, value });
+    for (const {
+      check,
+      budget,
+      last,
+      failures,
+      rounds,
+      sent,
+      lost,
+      seconds,
+    } of this.#targets.values()) {
+      const labels = { check: check.kind.name, title: check.title, target: last.target };
+      if (last.state !== 'unknown')
+        add(
+          'gauge',
+          'up',
+          'Whether the target is up: 0 after two rounds in a row that failed; absent while unknown.',
+          labels,
+          failures < DOWN_AFTER ? 1 : 0,
+        );
+      found.push(...stateSamples(labels, last.state));
+      add('counter', 'rounds_total', 'Rounds.', labels, rounds);
+      add('counter', 'queries_total', 'Queries that were sent.', labels, sent);
+      add('counter', 'queries_lost_total', 'Queries that nobody answered.', labels, lost);
+      add(
+        'counter',
+        'duration_seconds_total',
+        'How long answers took, all rounds together.',
+        labels,
+        seconds,
+      );
+      if (last.tookMs !== null)
+        add(
+          'gauge',
+          'duration_seconds',
+          'How long the last answer took.',
+          labels,
+          last.tookMs / 1000,
+        );
+      add(
+        'gauge',
+        'error_budget_left',
+        'Share of the error budget of 30 days that is left.',
+        labels,
+        budget.left(now),
+      );
+      for (const { name, longMs } of burnAlerts)
+        add(
+          'gauge',
+          'burn_rate',
+          'How many times as fast as allowed the budget goes, over the long window of the alert.',
+          { ...labels, alert: name },
+          budget.burnRate(now, longMs),
+        );
+      const on = budget.alert(now);
+      add(
+        'gauge',
+        'burn_alert',
+        'Whether one of the pairs of windows burns too fast.',
+        labels,
+        on === null ? 0 : 1,
+      );
+    }
+    add('gauge', 'targets', 'Targets that are remembered.', {}, this.#targets.size);
+    add(
+      'counter',
+      'targets_forgotten_total',
+      'Observations of targets beyond the limit.',
+      {},
+      this.#forgotten,
+    );
+    add('gauge', 'checks', 'Checks that are run.', {}, this.#parts.checks.length);
+    return found;
+  }
+}

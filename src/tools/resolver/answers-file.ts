@@ -1,0 +1,149 @@
+/**
+ * The answers file: rules that script a network, so that a lookup can be planned and replayed. The
+ * first rule that matches server, name and type gives the answer; what no rule lists is NXDOMAIN.
+ */
+import { parseAddress } from '../../server/base/ip.ts';
+import { isObject } from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { absolute } from './client.ts';
+import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
+import { sameName } from './reply.ts';
+
+/** One rule: which questions it is for, and what is answered. */
+export interface AnswerRule {
+  /** The server it is for; null = any. */
+  readonly server: string | null;
+  /** Absolute name, `*.suffix.` (anything below) or `*`. */
+  readonly name: string;
+  /** Mnemonic or `*`. */
+  readonly type: string;
+  /** The 1st, 2nd … answer; the last repeats. */
+  readonly answers: readonly AnswerSpec[];
+}
+
+/** A scripted network: what its servers answer, and which of them cannot be reached. */
+export interface Script {
+  readonly rules: readonly AnswerRule[];
+  /** Milliseconds from query to answer. */
+  readonly delayMs: number;
+  /** Nobody listens: ICMP port unreachable at once, TCP reset. */
+  readonly closed: ReadonlySet<string>;
+  /** Nobody is at this address: after 3 s the kernel reports the host unreachable. */
+  readonly unrouted: ReadonlySet<string>;
+  /** The kernel has no route at all: an error at once, nothing is sent. */
+  readonly noRoute: ReadonlySet<string>;
+  /** UDP is answered, TCP connections are reset. */
+  readonly noTcp: ReadonlySet<string>;
+}
+
+/** A network in which every name is NXDOMAIN. */
+export const emptyScript: Script = {
+  rules: [],
+  delayMs: 20,
+  closed: new Set(),
+  unrouted: new Set(),
+  noRoute: new Set(),
+  noTcp: new Set(),
+};
+
+const mostRules = 100_000;
+
+/** Reads the value of a parsed YAML or JSON file; `file` names it in errors. Throws a `Problem`. */
+export function parseAnswers(value: unknown, file: string): Script {
+  if (!isObject(value)) throw wrong(file, 'must hold a mapping with "rules:"');
+  const known = new Set(['rules', 'delay', 'closed', 'unrouted', 'noroute', 'notcp']);
+  for (const key of Object.keys(value)) {
+    if (!known.has(key)) {
+      throw wrong(file, `unknown key "${key}"`, `Known: ${[...known].join(', ')}`);
+    }
+  }
+  const rules = value['rules'] ?? [];
+  if (!Array.isArray(rules)) throw wrong(file, '"rules" must be a list');
+  if (rules.length > mostRules) throw wrong(file, `more than ${mostRules} rules`);
+  const delay = value['delay'] ?? 20;
+  if (typeof delay !== 'number' || !(delay >= 0 && delay <= 3_600_000)) {
+    throw wrong(file, '"delay" must be milliseconds, 0 to 3600000');
+  }
+  return {
+    rules: rules.map((rule: unknown, index) => parseRule(rule, `${file}: rule ${index + 1}`)),
+    delayMs: delay,
+    closed: servers(value['closed'], 'closed', file),
+    unrouted: servers(value['unrouted'], 'unrouted', file),
+    noRoute: servers(value['noroute'], 'noroute', file),
+    noTcp: servers(value['notcp'], 'notcp', file),
+  };
+}
+
+function parseRule(rule: unknown, where: string): AnswerRule {
+  if (!isObject(rule)) throw wrong(where, 'must be a mapping with name, type and answer');
+  const { server = null, name = '*', type = '*', answer } = rule;
+  for (const key of Object.keys(rule)) {
+    if (!['server', 'name', 'type', 'answer'].includes(key)) {
+      throw wrong(where, `unknown key "${key}"`, 'Known: server, name, type, answer');
+    }
+  }
+  if (server !== null && (typeof server !== 'string' || parseAddress(server) === null)) {
+    throw wrong(where, '"server" must be an IP address');
+  }
+  if (typeof name !== 'string' || name === '') throw wrong(where, '"name" must be a name');
+  if (typeof type !== 'string') throw wrong(where, '"type" must be A, AAAA, … or "*"');
+  const list = Array.isArray(answer) ? answer : [answer];
+  if (list.length === 0) throw wrong(where, '"answer" is an empty list');
+  return {
+    server,
+    name: name === '*' ? name : absolute(name),
+    type: type.toUpperCase(),
+    answers: list.map((text: unknown) => {
+      if (typeof text !== 'string') throw wrong(where, '"answer" must be words, or a list of them');
+      return parseAnswerSpec(text, where);
+    }),
+  };
+}
+
+/** How often each rule has answered: a script with a list gives the next one each time. */
+export type RuleCounts = Map<AnswerRule, number>;
+
+/** The answer that the script has for this question now; counts it. */
+export function nextAnswer(
+  script: Script,
+  counts: RuleCounts,
+  server: string,
+  name: string,
+  type: string,
+): AnswerSpec {
+  const rule = script.rules.find((candidate) => matches(candidate, server, name, type));
+  if (rule === undefined) return nxdomain;
+  const count = counts.get(rule) ?? 0;
+  counts.set(rule, count + 1);
+  return rule.answers[Math.min(count, rule.answers.length - 1)] ?? nxdomain;
+}
+
+function matches(rule: AnswerRule, server: string, name: string, type: string): boolean {
+  if (rule.server !== null && rule.server !== server) return false;
+  if (rule.type !== '*' && rule.type !== type) return false;
+  if (rule.name === '*') return true;
+  if (rule.name.startsWith('*.')) {
+    return name.toLowerCase().endsWith(rule.name.slice(1).toLowerCase());
+  }
+  return sameName(rule.name, name);
+}
+
+function servers(value: unknown, key: string, file: string): ReadonlySet<string> {
+  if (value === undefined || value === null) return new Set();
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  for (const address of list) {
+    if (typeof address !== 'string' || parseAddress(address) === null) {
+      throw wrong(file, `"${key}" must list IP addresses`);
+    }
+  }
+  return new Set(list as string[]);
+}
+
+function wrong(where: string, text: string, hint?: string): Problem {
+  return new Problem({
+    code: 'bad-answers-file',
+    text: `${where}: ${text}`,
+    hint,
+    remedy: 'docs/answers-file.md describes the format.',
+  });
+}

@@ -1,0 +1,79 @@
+/**
+ * What has reached a socket and has not been read yet, and who waits for it: the receiving half of
+ * the sockets that models use.
+ */
+import type { Clock } from '../../server/base/clock.ts';
+import type { Arrival, Fault } from './network.ts';
+
+/** A socket's arrivals, oldest first. `take`, `wait` and `watch` are those of `Socket`. */
+export class ArrivalQueue {
+  readonly #clock: Clock;
+  readonly #watchers = new Set<() => void>();
+  #arrivals: Arrival[] = [];
+
+  /** @param clock that of the socket's network */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Adds an arrival. Watchers are called a moment later, not at once: a program finds what arrives
+   * while it sends with its next system call, not through a callback.
+   */
+  push(arrival: Arrival): void {
+    this.#arrivals.push(arrival);
+    for (const run of [...this.#watchers])
+      queueMicrotask(() => {
+        // A watcher that stopped watching at the first of two arrivals is not called for the
+        // second.
+        if (this.#watchers.has(run)) run();
+      });
+  }
+
+  take(): Arrival | null {
+    return this.#arrivals.shift() ?? null;
+  }
+
+  /**
+   * The latest fault that was not read yet, or null. Older ones are dropped with it, as the kernel
+   * keeps only one (SO_ERROR).
+   */
+  takeFault(): Fault | null {
+    const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
+    if (last === undefined) return null;
+    this.#arrivals = this.#arrivals.filter((arrival) => arrival.kind !== 'fault');
+    return last.fault;
+  }
+
+  wait(until: number): Promise<Arrival | null> {
+    const ready = this.take();
+    const delay = until - this.#clock.now();
+    if (ready !== null || delay <= 0) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      const finish = (arrival: Arrival | null): void => {
+        stop();
+        timer?.cancel();
+        resolve(arrival);
+      };
+      const timer = Number.isFinite(delay) ? this.#clock.after(delay, () => finish(null)) : null;
+      const stop = this.watch(() => {
+        const arrival = this.take();
+        if (arrival !== null) finish(arrival);
+      });
+    });
+  }
+
+  watch(run: () => void): () => void {
+    if (this.#arrivals.length > 0) {
+      queueMicrotask(run);
+      return () => {};
+    }
+    this.#watchers.add(run);
+    return () => this.#watchers.delete(run);
+  }
+
+  /** Drops everything that was not read, as closing a socket does. */
+  clear(): void {
+    this.#arrivals = [];
+  }
+}

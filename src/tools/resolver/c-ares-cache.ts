@@ -1,0 +1,44 @@
+/** The cache of answers, negative ones included, that c-ares has since 1.31. */
+import type { Clock } from '../../server/base/clock.ts';
+import type { ClientReply } from './reply.ts';
+
+/** Seconds that an answer is kept at most. */
+const longestTtl = 3600;
+
+interface CachedReply {
+  readonly reply: ClientReply;
+  /** When the reply expires: milliseconds of the cache's clock. */
+  readonly until: number;
+}
+
+/** The replies of one channel, by name and type, for as long as their records allow. */
+export class CaresCache {
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, CachedReply>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The cached reply to a question, if it has not expired; else null. */
+  get(name: string, type: string): ClientReply | null {
+    const kept = this.#kept.get(keyOf(name, type));
+    return kept !== undefined && kept.until > this.#clock.now() ? kept.reply : null;
+  }
+
+  /** Caches a reply, unless it is truncated or its TTL is 0. */
+  put(reply: ClientReply): void {
+    if (reply.truncated) return;
+    const ttls = reply.answer.map((record) => record.ttl);
+    if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
+    const ttl =
+      reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
+    if (ttl <= 0) return;
+    const until = this.#clock.now() + ttl * 1000;
+    this.#kept.set(keyOf(reply.name, reply.type), { reply, until });
+  }
+}
+
+function keyOf(name: string, type: string): string {
+  return `${name.toLowerCase()} ${type}`;
+}

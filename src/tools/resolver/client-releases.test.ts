@@ -1,0 +1,240 @@
+/**
+ * What was changed between releases, and what a client does in rare cases: one fact each. Runs of
+ * the real ones: recorded.json.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { seededRandom } from '../../server/base/random.ts';
+import { parseAnswers } from './answers-file.ts';
+import type { AddressFamily, Settings } from './client.ts';
+import { findClient } from './clients.ts';
+import { planLookup, type LookupRun } from './run.ts';
+
+interface Given {
+  readonly name?: string;
+  readonly resolv?: string;
+  readonly nsswitch?: string;
+  readonly env?: Settings['env'];
+  readonly families?: readonly AddressFamily[];
+  readonly repeat?: number;
+  readonly rules?: readonly object[];
+}
+
+const twoServers = 'nameserver 10.96.0.10\nnameserver 10.96.0.11\n';
+
+/** Plans one lookup of `www.example.com.`, or what is given. */
+function plan(label: string, given: Given): Promise<LookupRun> {
+  const client = findClient(label);
+  assert.ok(client !== null, label);
+  const settings: Settings = {
+    resolvConf: given.resolv ?? 'nameserver 10.96.0.10\n',
+    nsswitch: given.nsswitch ?? 'hosts: files dns\n',
+    hosts: '127.0.0.1 localhost\n10.244.0.10 mypod\n',
+    hostAliases: null,
+    env: given.env ?? {},
+    host: { hostname: 'mypod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
+  };
+  const { name = 'www.example.com.', families = [4, 6], repeat = 1 } = given;
+  const asked = { client, name, families, addrConfig: false, settings, repeat, limitMs: 200_000 };
+  return planLookup(asked, parseAnswers({ rules: given.rules ?? [] }, 'test'), seededRandom(7));
+}
+
+/** `A@10 AAAA@10`: what was sent where, in order; over TCP with a T. */
+function sent({ trace }: LookupRun): string {
+  const shown = trace.exchanges.map(
+    ({ protocol, type, server }) => `${protocol === 'tcp' ? 'T' : ''}${type}@${server.slice(-2)}`,
+  );
+  return shown.join(' ');
+}
+
+function outcome({ results }: LookupRun): string {
+  const found = results[0]?.found;
+  return found?.failure?.code ?? found?.addresses.join(' ') ?? '';
+}
+
+const answered = [{ answer: '203.0.113.80 2001:db8::1' }];
+
+describe('glibc by release', () => {
+  test('before 2.36 no-aaaa is unknown', async () => {
+    const given = { resolv: 'nameserver 10.96.0.10\noptions no-aaaa\n', rules: answered };
+    assert.equal(sent(await plan('glibc@2.35', given)), 'A@10 AAAA@10');
+    assert.equal(sent(await plan('glibc@2.36', given)), 'A@10');
+  });
+
+  test('before 2.34 DNS comes first where nsswitch.conf has no hosts line', async () => {
+    const given = { name: 'mypod', nsswitch: '', rules: [{ type: 'A', answer: '1.2.3.4' }] };
+    assert.equal(outcome(await plan('glibc@2.33', given)), '1.2.3.4');
+    assert.equal(outcome(await plan('glibc@2.34', given)), '10.244.0.10');
+  });
+
+  test('before 2.34 an address before its CNAME counts', async () => {
+    const rules = [{ type: 'A', answer: 'CNAME=web.example.net. 203.0.113.80 rev' }];
+    assert.equal(outcome(await plan('glibc@2.31', { rules })), '203.0.113.80');
+    assert.equal(outcome(await plan('glibc@2.36', { rules })), 'EAI_NONAME');
+  });
+});
+
+describe('musl by release', () => {
+  test('before 1.2.1 one family is enough', async () => {
+    const rules = [{ type: 'A', answer: '203.0.113.80' }];
+    assert.equal(outcome(await plan('musl@1.2.0', { rules })), '203.0.113.80');
+    assert.equal(outcome(await plan('musl@1.2.1', { rules })), 'EAI_NONAME');
+  });
+
+  test('attempts:0 kills the process', async () => {
+    const run = await plan('musl', { resolv: 'nameserver 10.96.0.10\noptions attempts:0\n' });
+    assert.equal(outcome(run), 'SIGFPE');
+    assert.equal(sent(run), '');
+  });
+
+  test('a name beyond ASCII is asked, and its answer lost', async () => {
+    const run = await plan('musl', { name: 'bücher.example.', rules: answered });
+    assert.equal(run.trace.exchanges[0]?.name, 'b\\195\\188cher.example.');
+    assert.equal(outcome(run), 'EAI_NODATA');
+  });
+});
+
+describe('replies that are no answer to the question', () => {
+  const forged = [
+    { server: '10.96.0.10', type: 'A', answer: 'from=10.96.0.11 q=evil.example. 6.6.6.6' },
+    { server: '10.96.0.10', type: 'AAAA', answer: 'NODATA' },
+    { answer: 'DROP' },
+  ];
+  const resolv = `${twoServers}options timeout:1 attempts:1\n`;
+
+  test('musl takes one with the right id from any server of the file', async () => {
+    assert.equal(outcome(await plan('musl', { resolv, rules: forged })), '6.6.6.6');
+  });
+
+  for (const label of ['glibc', 'go', 'c-ares', 'c-ares@1.18', 'evdns']) {
+    test(`${label} does not`, async () => {
+      const run = await plan(label, { resolv, rules: forged });
+      assert.notEqual(outcome(run), '6.6.6.6');
+    });
+  }
+});
+
+describe('TCP that is accepted and reset', () => {
+  const rules = [
+    { type: 'A', answer: 'TC RST 203.0.113.80' },
+    { type: 'AAAA', answer: '2001:db8::1' },
+  ];
+
+  test('glibc connects once more and gives up', async () => {
+    const run = await plan('glibc', { rules });
+    assert.equal(sent(run), 'A@10 AAAA@10 TA@10 TAAAA@10 TA@10 TAAAA@10');
+    assert.equal(outcome(run), 'EAI_AGAIN');
+  });
+
+  test('musl fails', async () => {
+    const run = await plan('musl', { rules });
+    assert.equal(sent(run), 'A@10 AAAA@10 TA@10');
+    assert.equal(outcome(run), 'EAI_AGAIN');
+  });
+
+  test('Go begins again with UDP, and takes the other family', async () => {
+    const run = await plan('go', { rules });
+    assert.equal(sent(run), 'AAAA@10 A@10 TA@10 A@10 TA@10');
+    assert.equal(outcome(run), '2001:db8::1');
+  });
+});
+
+describe('c-ares by release', () => {
+  test('before 1.18 NODATA ends the walk', async () => {
+    const given = {
+      name: 'api',
+      resolv: 'nameserver 10.96.0.10\nsearch a.example\noptions ndots:5\n',
+      rules: [{ name: 'api.a.example.', answer: 'NODATA' }, ...answered],
+    };
+    assert.equal(outcome(await plan('c-ares@1.17.1', given)), 'ARES_ENODATA');
+    assert.equal(outcome(await plan('c-ares@1.18', given)), '203.0.113.80 2001:db8::1');
+  });
+
+  test('names below localhost need no server since 1.19', async () => {
+    const given = { name: 'kube-health.localhost' };
+    assert.equal(outcome(await plan('c-ares@1.18', given)), 'ARES_ENOTFOUND');
+    assert.equal(outcome(await plan('c-ares@1.19.1', given)), '127.0.0.1 ::1');
+  });
+
+  test('ndots:0 does not count from 1.22 to 1.30', async () => {
+    const given = {
+      name: 'api',
+      resolv: 'nameserver 10.96.0.10\nsearch a.example\noptions ndots:0\n',
+    };
+    const first = async (label: string): Promise<string | undefined> =>
+      (await plan(label, given)).trace.exchanges[0]?.name;
+    assert.equal(await first('c-ares@1.27'), 'api.a.example.');
+    assert.equal(await first('c-ares@1.31'), 'api.');
+  });
+
+  test('a name of 254 letters without a final dot is sent since 1.27', async () => {
+    const name = [63, 63, 63, 62].map((length) => 'a'.repeat(length)).join('.');
+    assert.equal(outcome(await plan('c-ares@1.26', { name, rules: answered })), 'ARES_EBADNAME');
+    assert.equal(sent(await plan('c-ares@1.27', { name, rules: answered })), 'A@10 AAAA@10');
+  });
+
+  test('after a time-out 1.34.7 takes a new socket, 1.34.6 after any failure', async () => {
+    const ports = async (label: string, answer: readonly string[]): Promise<number> => {
+      const run = await plan(label, { families: [4], rules: [{ answer }] });
+      return new Set(run.trace.exchanges.map(({ port }) => port)).size;
+    };
+    const lost = ['DROP', '203.0.113.80'];
+    const failed = ['SERVFAIL', '203.0.113.80'];
+    assert.deepEqual(
+      [await ports('c-ares@1.34.4', lost), await ports('c-ares@1.34.4', failed)],
+      [1, 1],
+    );
+    assert.deepEqual(
+      [await ports('c-ares@1.34.6', lost), await ports('c-ares@1.34.6', failed)],
+      [2, 2],
+    );
+    assert.deepEqual(
+      [await ports('c-ares@1.34.8', lost), await ports('c-ares@1.34.8', failed)],
+      [2, 1],
+    );
+  });
+});
+
+describe('programs on libc', () => {
+  test('Python refuses a label of more than 63 letters, in words of its release', async () => {
+    const name = `${'a'.repeat(64)}.example`;
+    const run = await plan('python@3.11', { name });
+    assert.equal(outcome(run), 'UnicodeError');
+    assert.match(run.results[0]?.found.failure?.text ?? '', /^encoding with 'idna' codec failed/);
+    const newer = await plan('python@3.13', { name });
+    assert.match(newer.results[0]?.found.failure?.text ?? '', /in position 0-63: label too long$/);
+  });
+
+  test('a name beyond ASCII reaches curl and getent only in a UTF-8 locale', async () => {
+    const given = { name: 'bücher.example.', rules: answered };
+    assert.equal(outcome(await plan('curl', given)), 'CURLE_URL_MALFORMAT');
+    const env = { LANG: 'C.UTF-8' };
+    const run = await plan('getent-ahosts', { ...given, env });
+    assert.equal(run.trace.exchanges[0]?.name, 'xn--bcher-kva.example.');
+  });
+
+  test("Node's word about its threads counts the lookup, not what came before it", async () => {
+    const slow = [{ answer: ['DROP', 'DROP', 'DROP', 'DROP', '203.0.113.80'] }];
+    const given = { resolv: 'nameserver 10.96.0.10\noptions timeout:1\n', rules: slow, repeat: 2 };
+    const { trace } = await plan('node', given);
+    const words = trace.steps.filter(({ text }) => text.startsWith('Node has four threads'));
+    assert.equal(words.length, 1);
+  });
+
+  test('dns.resolve follows timeout: and notices at the next tick of a second', async () => {
+    const given = {
+      resolv: 'nameserver 10.96.0.10\noptions timeout:4\n',
+      rules: [{ answer: ['DROP', 'DROP', '203.0.113.80'] }],
+    };
+    const { trace } = await plan('node-resolve', given);
+    assert.equal(trace.exchanges[2]?.atMs, 4999);
+  });
+
+  test('a release that is not known says so first', async () => {
+    const { trace } = await plan('python@4.0', { rules: answered });
+    assert.equal(
+      trace.steps[0]?.text,
+      'python 4.0 is not known here: this is 3.14, the nearest release that is.',
+    );
+  });
+});

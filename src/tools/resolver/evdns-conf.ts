@@ -1,0 +1,58 @@
+/**
+ * resolv.conf as libevent's evdns reads it: servers, domains and values have no upper limits;
+ * `domain` and `search` lines replace each other.
+ */
+import { parseAddress } from '../../server/base/ip.ts';
+import type { Settings } from './client.ts';
+import { withoutZone } from './myhostname.ts';
+import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
+
+/** A server's address. It may carry a port; the model supports only port 53. */
+function serverIn(word: string): string | null {
+  const bare = withoutZone(word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1'));
+  return parseAddress(bare) === null ? null : bare;
+}
+
+/** Reads resolv.conf as libevent does. */
+export function readEvdnsConf(settings: Settings): ResolvConf {
+  const conf = newConf();
+  conf.attempts = 3;
+  let searched = false;
+  linesOf(settings.resolvConf).forEach((line, index) => {
+    // A carriage return counts as part of the last word.
+    const [keyword, ...words] = line.split(/[ \t]+/).filter((word) => word !== '');
+    if (keyword === 'nameserver' && words[0] !== undefined) {
+      const server = serverIn(words[0]);
+      if (server !== null && !conf.servers.includes(server)) conf.servers.push(server);
+      else if (server !== null) {
+        conf.remarks.push({ line: index + 1, text: 'ignored: that name server is known already' });
+      } else
+        conf.remarks.push({ line: index + 1, text: `ignored: "${words[0]}" is no IP address` });
+    } else if (keyword === 'search' || (keyword === 'domain' && words[0] !== undefined)) {
+      const domains = keyword === 'search' ? words : words.slice(0, 1);
+      conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));
+      searched = true;
+      // A new search list resets ndots to 1, whatever an earlier line set.
+      if (conf.ndots !== 1) {
+        conf.remarks.push({ line: index + 1, text: 'sets ndots back to 1' });
+      }
+      conf.ndots = 1;
+    } else if (keyword === 'options') {
+      for (const word of words) {
+        const [key = '', value = ''] = word.split(/:(.*)/s);
+        const whole = /^[+-]?\d{1,9}$/.test(value) ? Number(value) : value === '' ? 0 : -1;
+        const seconds = /^\d{1,9}(\.\d{0,6})?$/.test(value) ? Number(value) : 0;
+        if (key === 'ndots' && whole !== -1) conf.ndots = whole;
+        else if (key === 'timeout' && seconds >= 0.001) conf.timeoutMs = seconds * 1000;
+        else if (key === 'attempts' && whole !== -1) {
+          conf.attempts = Math.min(255, whole);
+        } else conf.remarks.push({ line: index + 1, text: `evdns ignores option "${word}"` });
+      }
+    }
+  });
+  const domain = domainOf(settings.host.hostname);
+  if (!searched && domain !== null) conf.search = [domain];
+  if (conf.servers.length === 0)
+    conf.remarks.push({ line: 0, text: 'no name server: evdns fails without a query' });
+  return conf;
+}

@@ -1,0 +1,100 @@
+/** A run of a model as lookups and exchanges: the form that dnstap and captures use, too. */
+import type { Exchange, Lookup } from '../../server/wire/exchange.ts';
+import { queryBytes } from './query-bytes.ts';
+import { replyBytes } from './reply-bytes.ts';
+import type { LookupRun } from './run.ts';
+import type { SentQuery } from './network.ts';
+import { leftTogether } from './trace.ts';
+
+/**
+ * An exchange with what only the model knows about it. Its times count from the first query of the
+ * run.
+ */
+export interface TracedExchange extends Exchange {
+  readonly protocol: 'udp' | 'tcp';
+  readonly sent: SentQuery;
+  /** Equal numbers: sent together. Counts up from 1. */
+  readonly batch: number;
+  /**
+   * How long the client waited for a reply that never came, until it went on; null if it got one.
+   */
+  readonly waitedMs: number | null;
+}
+
+/** The lookups of a run, one after the other. */
+export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
+  const origin = originOf(run);
+  const batches = batchesOf(run.trace.exchanges);
+  return run.results.map(({ startMs, elapsedMs }, index) => {
+    const sent = run.trace.exchanges.filter((exchange) => exchange.lookup === index);
+    const endMs = startMs + elapsedMs;
+    return {
+      name: run.plan.name,
+      startMs: startMs - origin,
+      endMs: endMs - origin,
+      exchanges: sent.map((exchange) => ({
+        ...traced(exchange, sent, endMs, origin),
+        batch: batches.get(exchange) ?? 0,
+      })),
+    };
+  });
+}
+
+/**
+ * Time zero of a run. For real runs it is the first query, because what this program does before is
+ * not the client's doing; for planned runs it is the beginning of the lookup, which consists of the
+ * client's steps only.
+ */
+export function originOf({ live, trace }: LookupRun): number {
+  return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
+}
+
+function traced(
+  exchange: SentQuery,
+  all: readonly SentQuery[],
+  endMs: number,
+  origin: number,
+): Omit<TracedExchange, 'batch'> {
+  const { wireId, name, type, edns, ad, why, reply, answeredAtMs } = exchange;
+  return {
+    protocol: exchange.protocol,
+    client: { address: '', port: exchange.sourcePort ?? 0 },
+    server: { address: exchange.server, port: exchange.serverPort },
+    sentMs: exchange.atMs - origin,
+    query: queryBytes({ id: wireId, name, type, edns, ad, why }),
+    repliedMs: answeredAtMs === null ? null : answeredAtMs - origin,
+    reply: reply === null ? null : (reply.bytes ?? replyBytes(reply)),
+    sent: exchange,
+    waitedMs: answeredAtMs === null ? goneOnAt(exchange, all, endMs) - exchange.atMs : null,
+  };
+}
+
+/**
+ * The batches of queries: what was sent in one system call or event-loop turn, or, in a plan, at
+ * the same time.
+ */
+function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
+  const batches = new Map<SentQuery, number>();
+  let first: SentQuery | null = null;
+  let batch = 0;
+  for (const sent of all) {
+    if (first === null || first.lookup !== sent.lookup || !leftTogether(sent, first)) {
+      first = sent;
+      batch++;
+    }
+    batches.set(sent, batch);
+  }
+  return batches;
+}
+
+/**
+ * When the client gave up on a query: at its next try of the same question, else at its next query,
+ * else at the end.
+ */
+function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
+  const later = all.slice(all.indexOf(lost) + 1);
+  const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
+  // Queries of the same batch are no consequence of the loss.
+  const next = again ?? later.find((other) => !leftTogether(other, lost));
+  return next?.atMs ?? endMs;
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { compareRuns } from '../../../test/kit/compare-runs.ts';
+import { labelled, readMeasured, runModel } from '../../../test/kit/measured.ts';
+
+/** Runs that the model does not repeat, with the reason; docs/resolvers.md lists them too. */
+const known = new Map([
+  [
+    '12f evdns',
+    'two time-outs fall together after 10 s; which family goes first, and so which server it gets, is left to chance',
+  ],
+]);
+
+describe('the models send what the real resolvers sent', () => {
+  for (const { scenario, runs } of readMeasured()) {
+    for (const run of runs) {
+      const by = labelled(run.client);
+      const label = `${scenario.id} ${run.client}`;
+      test(`${label}: ${scenario.title}`, async (t) => {
+        const reason = known.get(label);
+        if (reason !== undefined) return t.skip(reason);
+        assert.ok(by !== null, `no model for ${run.client}`);
+        const found = await compareRuns(run, by, (random) => runModel(scenario, by, random));
+        return assert.deepEqual(found, []);
+      });
+    }
+  }
+});

@@ -1,0 +1,87 @@
+/**
+ * resolv.conf as musl reads it (src/network/resolvconf.c): lines of 255 bytes at most, longer ones
+ * are dropped whole; options are searched anywhere in the line; three name servers; no environment.
+ */
+import { parseAddress } from '../../server/base/ip.ts';
+import type { Settings } from './client.ts';
+import { isLinkLocal, shortIPv4 } from './glibc-conf.ts';
+import { linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './resolv-conf.ts';
+import { byteLength } from './search-list.ts';
+
+const mostServers = 3;
+/** The line buffer is 256 bytes, with the line end and a zero. */
+const longestLine = 254;
+
+/** Reads resolv.conf as musl does. */
+export function readMuslConf(settings: Settings): ResolvConf {
+  const conf = newConf();
+  const text = settings.resolvConf;
+  const lines = linesOf(text);
+  const unterminated = text !== null && text !== '' && !text.endsWith('\n');
+  lines.forEach((line, index) => {
+    const last = unterminated && index === lines.length - 1;
+    const whole = last ? line : `${line}\n`;
+    if (byteLength(line) > (last ? longestLine + 1 : longestLine)) {
+      const kind = /^search\s/.test(line) ? ': pods with this file have no search list' : '';
+      conf.remarks.push({
+        line: index + 1,
+        text: `longer than 255 bytes: musl drops the whole line${kind}`,
+      });
+      return;
+    }
+    readLine(conf, whole, index + 1);
+  });
+  if (conf.servers.length === 0) {
+    conf.servers = ['127.0.0.1'];
+    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is asked' });
+  }
+  return conf;
+}
+
+function readLine(conf: MutableConf, line: string, number: number): void {
+  if (/^options\s/.test(line)) {
+    conf.ndots = option(line, 'ndots:', 15) ?? conf.ndots;
+    conf.attempts = option(line, 'attempts:', 10) ?? conf.attempts;
+    const timeout = option(line, 'timeout:', 60);
+    if (timeout !== null) conf.timeoutMs = timeout * 1000;
+    for (const word of wordsOf(line).slice(1)) {
+      if (!/^(ndots|attempts|timeout):/.test(word)) {
+        conf.remarks.push({ line: number, text: `musl ignores option "${word}"` });
+      }
+    }
+    return;
+  }
+  if (/^nameserver\s/.test(line)) {
+    const word = wordsOf(line.slice(10))[0] ?? '';
+    if (conf.servers.length >= mostServers) {
+      conf.remarks.push({ line: number, text: `ignored: only ${mostServers} name servers` });
+      return;
+    }
+    const address = shortIPv4(word) ?? word;
+    const [bare = '', zone] = address.split('%');
+    const zoned = zone !== undefined && !/^\d+$/.test(zone);
+    if (parseAddress(bare) !== null && (!zoned || isLinkLocal(bare))) conf.servers.push(address);
+    else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+    return;
+  }
+  if (/^(search|domain)\s/.test(line)) {
+    conf.search = wordsOf(line.slice(6));
+    return;
+  }
+  if (line.trim() !== '' && !/^[#;]/.test(line)) {
+    conf.remarks.push({
+      line: number,
+      text: 'ignored: a keyword that musl knows must begin the line',
+    });
+  }
+}
+
+/**
+ * The value of the first occurrence of the option in the line that a digit follows, at most `most`.
+ */
+function option(line: string, key: string, most: number): number | null {
+  const at = line.indexOf(key);
+  if (at < 0) return null;
+  const match = /^\d+/.exec(line.slice(at + key.length));
+  return match === null ? null : Math.min(Number(match[0]), most);
+}

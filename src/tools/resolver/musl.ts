@@ -1,0 +1,238 @@
+/**
+ * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the
+ * first good answer counts; NXDOMAIN for one family means that the name does not exist, NODATA for
+ * both ends the search, SERVFAIL or silence fails the whole lookup. Facts: docs/resolvers.md;
+ * source: src/network/{lookup_name,res_msend}.c.
+ */
+import { parseAddress } from '../../server/base/ip.ts';
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  newId,
+  clientLine,
+  type AddressFamily,
+  type LookupOutcome,
+  type Request,
+  type Session,
+  type ModelContext,
+  type ClientLine,
+} from './client.ts';
+import { shortIPv4 } from './glibc-conf.ts';
+import { readMuslHosts } from './hosts.ts';
+import { readMuslConf } from './musl-conf.ts';
+import { muslReleases, type MuslTraits } from './musl-releases.ts';
+import { familyOf, withoutZone } from './myhostname.ts';
+import { MuslExchange } from './musl-send.ts';
+import type { QueryToSend } from './network.ts';
+import type { ClientReply } from './reply.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { cite } from './rules.ts';
+import { isSendable } from './search-list.ts';
+import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
+
+/** Most addresses that one lookup returns. */
+const mostAddresses = 48;
+
+/** The model of musl's getaddrinfo. */
+export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
+  summary: `getaddrinfo of musl ${version}: Alpine`,
+  anyOrder: false,
+  conf: readMuslConf,
+  open: (context) => new MuslSession(context, traits),
+}));
+
+/** A crash of the whole process. */
+const died = failed('SIGFPE', null, 'Floating point exception');
+
+/**
+ * The outcome for one name: addresses, a failure, or `null`: it does not exist, try the next name.
+ */
+type NameOutcome = LookupOutcome | null;
+
+class MuslSession implements Session {
+  readonly #context: ModelContext;
+  readonly #traits: MuslTraits;
+  readonly #errors: {
+    readonly NONAME: LookupOutcome;
+    readonly AGAIN: LookupOutcome;
+    readonly NODATA: LookupOutcome;
+  };
+
+  constructor(context: ModelContext, traits: MuslTraits) {
+    this.#context = context;
+    this.#traits = traits;
+    this.#errors = {
+      NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
+      AGAIN: failed('EAI_AGAIN', -3, 'Try again'),
+      NODATA: traits.nodata
+        ? failed('EAI_NODATA', -5, 'Name has no usable address')
+        : failed('EAI_NONAME', -2, 'Name does not resolve'),
+    };
+  }
+
+  async lookup(request: Request): Promise<LookupOutcome> {
+    const { name } = request;
+    const { loopback } = this.#context.settings.host;
+    let { families } = request;
+    let noFamily = false;
+    if (request.addrConfig) {
+      // musl only checks which families the loopback interface has.
+      const usable = families.filter((family) => loopback.includes(family));
+      if (usable.length === 0) noFamily = true;
+      else families = usable;
+    }
+    if (name === '' || name.length > 254) return this.#errors.NONAME;
+    const literal = shortIPv4(name) ?? name;
+    if (parseAddress(literal.replace(/%.*/s, '')) !== null) {
+      return families.includes(familyOf(literal))
+        ? found([withoutZone(literal)])
+        : this.#errors.NODATA;
+    }
+    if (noFamily && !this.#traits.nodata) return this.#errors.NONAME;
+    const listed = this.#hosts(name, families);
+    const result = listed ?? (await this.#search(name, families));
+    return noFamily ? this.#errors.NODATA : result;
+  }
+
+  #hosts(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
+    const entries = readMuslHosts(this.#context.settings.hosts).filter((entry) =>
+      entry.names.includes(name),
+    );
+    const fitting = entries.filter((entry) => families.includes(entry.family));
+    const { trace } = this.#context;
+    if (fitting.length > 0) {
+      trace.step(
+        `hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
+      );
+      return found(fitting.slice(0, mostAddresses).map((entry) => entry.address));
+    }
+    trace.step(`hosts file: no entry for "${name}"`);
+    return entries.length > 0 ? this.#errors.NODATA : null;
+  }
+
+  async #search(typed: string, families: readonly AddressFamily[]): Promise<LookupOutcome> {
+    const conf = readMuslConf(this.#context.settings);
+    const dots = countDots(typed);
+    const rooted = typed.endsWith('.');
+    const bare = rooted ? typed.slice(0, -1) : typed;
+    if (bare === '' || bare.endsWith('.')) return this.#errors.NONAME;
+    const searching = !rooted && dots < conf.ndots;
+    for (const [index, domain] of (searching ? conf.search : []).entries()) {
+      if (domain.length >= 256 - bare.length - 1) {
+        this.#context.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
+        continue;
+      }
+      const why = `${fewDots(typed, conf, index)}. ${cite('search')}`;
+      const outcome = await this.#name(`${bare}.${domain}`, families, conf, why);
+      if (outcome !== null) return outcome;
+    }
+    const why = searching
+      ? lastAsIs(conf)
+      : rooted
+        ? rootedReason
+        : `${enoughDots(typed, conf)}: musl asks the name as it is, and never the search list. ${cite('as-is')}`;
+    return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
+  }
+
+  async #name(
+    name: string,
+    families: readonly AddressFamily[],
+    conf: ResolvConf,
+    why: string,
+  ): Promise<NameOutcome> {
+    if (name.endsWith('..') && !this.#traits.nodata) {
+      // `search .` makes "name..", which this release turns into a malformed message that no server
+      // answers.
+      this.#context.trace.step(
+        `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
+      );
+      const { clock } = this.#context.network;
+      await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
+      return this.#errors.AGAIN;
+    }
+    if (!isSendable(name)) {
+      this.#context.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
+      return this.#traits.nodata ? null : this.#errors.NONAME;
+    }
+    if (conf.attempts === 0) {
+      this.#context.trace.step(
+        'musl divides the timeout by the attempts of resolv.conf: with attempts:0 the process dies (SIGFPE)',
+      );
+      return died;
+    }
+    const queries = this.#queries(name, families, why);
+    const exchange = new MuslExchange(this.#context, conf, queries, this.#traits);
+    const { trace } = this.#context;
+    const since = trace.exchanges.length;
+    const answers = await exchange.run();
+    if (this.#traits.halfIsEnough) {
+      const half = this.#addresses(answers.flatMap((answer) => answer?.reply ?? []));
+      if (half.length > 0) {
+        trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+        return found(half);
+      }
+    }
+    // Before 1.2.1 the first reply alone determines why there is no address.
+    const judged = this.#traits.halfIsEnough ? queries.slice(0, 1) : queries;
+    for (const [index, query] of judged.entries()) {
+      const answer = answers[index];
+      if (answer === null || answer === undefined) {
+        trace.conclude(
+          since,
+          `No usable answer for ${query.type}: musl fails the whole lookup. ${cite('musl-fail')}`,
+        );
+        return this.#errors.AGAIN;
+      }
+      if (answer.reply.rcode === 'NXDOMAIN') {
+        const other = queries.length > 1 ? ' whatever the other family says' : '';
+        trace.conclude(
+          since,
+          `NXDOMAIN for ${query.type}: the name is missing${other}. On to the next name, if there is one. ${cite('musl-next')}`,
+        );
+        return null;
+      }
+    }
+    const addresses = this.#addresses(
+      answers.flatMap((answer) => (answer === null ? [] : [answer.reply])),
+    );
+    if (addresses.length > 0) {
+      trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+      return found(addresses);
+    }
+    trace.conclude(
+      since,
+      `No address, but the name exists: musl ends the search here and fails. ${cite('musl-stop')}`,
+    );
+    return this.#errors.NODATA;
+  }
+
+  #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
+    const first = newId(this.#context.random);
+    return families.map((family, index) => ({
+      // Ids come from the clock: the second is the first plus the nanoseconds that passed in
+      // between.
+      id: (first + 160 * index) & 0xffff,
+      name: absolute(name),
+      type: family === 4 ? 'A' : 'AAAA',
+      edns: null,
+      ad: false,
+      why,
+    }));
+  }
+
+  #addresses(replies: readonly ClientReply[]): string[] {
+    const { anyType } = this.#traits;
+    const ordered = anyType ? replies : [...replies].reverse();
+    return ordered
+      .flatMap((reply) =>
+        reply.answer
+          .filter((record) =>
+            anyType ? record.type === 'A' || record.type === 'AAAA' : record.type === reply.type,
+          )
+          .map((record) => record.data),
+      )
+      .slice(0, mostAddresses);
+  }
+}

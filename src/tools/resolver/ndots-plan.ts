@@ -1,0 +1,174 @@
+/**
+ * Computes what a lower `ndots`, or a final dot, would save a client for the names it looks up, and
+ * which names would break.
+ */
+import { seededRandom } from '../../server/base/random.ts';
+import type { Script } from './answers-file.ts';
+import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
+import { totalsOf } from './report.ts';
+import { withNdots } from './resolv-conf.ts';
+import { planLookup } from './run.ts';
+
+/** A name as an application spells it, and a model of the network in which it was looked up. */
+export interface AskedName {
+  readonly name: string;
+  /** How often it was looked up. */
+  readonly lookups: number;
+  readonly families: readonly AddressFamily[];
+  /** The answers to the candidates of its search path. */
+  readonly script: Script;
+  /** Whether these are assumed: nothing says whether the name is that of a service. */
+  readonly assumed: boolean;
+}
+
+/** The cost and the result of one lookup of a name. */
+export interface NameCost {
+  readonly queries: number;
+  readonly ok: boolean;
+  /** The addresses in sorted order, or the code of the failure. */
+  readonly found: string;
+}
+
+/** A name whose lookups would have another result. */
+export interface BrokenName {
+  readonly name: string;
+  readonly lookups: number;
+  readonly was: string;
+  readonly becomes: string;
+}
+
+/** A value of `ndots` and its effect. */
+export interface NdotsChoice {
+  readonly ndots: number;
+  /** The number of queries for all lookups. */
+  readonly queries: number;
+  readonly broken: readonly BrokenName[];
+  /** Names of which it is not known whether they would break. */
+  readonly unknown: readonly string[];
+}
+
+/** A name that is cheaper with a final dot and resolves to the same. */
+export interface DottedName {
+  readonly name: string;
+  readonly lookups: number;
+  /** Queries of one lookup, now and with the dot. */
+  readonly now: number;
+  readonly dotted: number;
+}
+
+/** What one client could save. */
+export interface ClientPlan {
+  /** `glibc`, `musl` … */
+  readonly client: string;
+  /** The current value: that of the first choice. */
+  readonly ndots: number;
+  readonly choices: readonly NdotsChoice[];
+  /** Ordered by savings, largest first. */
+  readonly dotted: readonly DottedName[];
+}
+
+/** The most virtual time that a lookup may take, in milliseconds. */
+const LIMIT_MS = 600_000;
+
+/**
+ * Plans every name at most three times: with the current ndots, with one below its number of dots,
+ * and with a final dot. Nothing is sent.
+ */
+export async function planNdots(
+  client: Client,
+  settings: Settings,
+  names: readonly AskedName[],
+): Promise<ClientPlan> {
+  const { ndots } = client.conf(settings);
+  const values = Array.from({ length: Math.max(1, ndots) }, (_, below) => ndots - below);
+  const queries = new Map(values.map((value) => [value, 0]));
+  const broken = new Map<number, BrokenName[]>(values.map((value) => [value, []]));
+  const unknown = new Map<number, string[]>(values.map((value) => [value, []]));
+  const dotted: DottedName[] = [];
+  for (const asked of names) {
+    const { name, lookups } = asked;
+    const now = await costOf(client, settings, asked, name);
+    const dots = countDots(name);
+    const searched = !name.endsWith('.');
+    // Only whether a name has at least `ndots` dots decides whether it is tried as it is first.
+    const lower =
+      searched && dots > 0 && dots < ndots
+        ? await costOf(
+            client,
+            { ...settings, resolvConf: withNdots(settings.resolvConf, dots) },
+            asked,
+            name,
+          )
+        : now;
+    for (const value of values) {
+      const then = value <= dots ? lower : now;
+      queries.set(value, queries.get(value)! + lookups * then.queries);
+      if (asked.assumed && then !== now) unknown.get(value)!.push(name);
+      if (now.ok && then.found !== now.found)
+        broken.get(value)!.push({ name, lookups, was: now.found, becomes: then.found });
+    }
+    if (!searched || !now.ok || asked.assumed) continue;
+    const plain = await costOf(client, settings, asked, `${name}.`);
+    if (plain.found === now.found && plain.queries < now.queries)
+      dotted.push({ name, lookups, now: now.queries, dotted: plain.queries });
+  }
+  const saved = (one: DottedName): number => one.lookups * (one.now - one.dotted);
+  return {
+    client: client.name,
+    ndots,
+    choices: values.map((value) => ({
+      ndots: value,
+      queries: queries.get(value)!,
+      broken: broken.get(value)!,
+      unknown: unknown.get(value)!,
+    })),
+    dotted: dotted.toSorted((a, b) => saved(b) - saved(a)),
+  };
+}
+
+/** What one lookup of this spelling costs, as `ndots trace` plans it. */
+async function costOf(
+  client: Client,
+  settings: Settings,
+  { families, script }: AskedName,
+  name: string,
+): Promise<NameCost> {
+  const plan = {
+    client,
+    name,
+    families,
+    addrConfig: false,
+    settings,
+    repeat: 1,
+    limitMs: LIMIT_MS,
+  };
+  const run = await planLookup(plan, script, seededRandom(1));
+  const found = run.results[0]!.found;
+  const ok = found.failure === null;
+  return {
+    queries: totalsOf(run).queries,
+    ok,
+    found: ok ? [...found.addresses].toSorted().join(' ') : found.failure!.code,
+  };
+}
+
+/**
+ * The value of `ndots` that saves most and is known to break nothing for any client; null if none
+ * saves anything. Of two equal ones the higher, because it changes less.
+ */
+export function bestNdots(plans: readonly ClientPlan[]): number | null {
+  const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>
+    plans.map(({ choices }) => choices.find((one) => one.ndots === ndots));
+  const total = (choices: readonly (NdotsChoice | undefined)[]): number =>
+    choices.reduce((sum, one) => sum + (one === undefined ? Infinity : one.queries), 0);
+  const [now, ...lower] = plans[0]?.choices ?? [];
+  if (now === undefined) return null;
+  let best = now.ndots;
+  for (const { ndots } of lower) {
+    const choices = of(ndots);
+    if (choices.some((one) => one === undefined || one.broken.length + one.unknown.length > 0))
+      continue;
+    if (total(choices) < total(of(best))) best = ndots;
+  }
+  return best === now.ndots ? null : best;
+}

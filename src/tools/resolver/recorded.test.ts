@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { differencesFrom, readRecorded } from '../../../test/kit/recorded.ts';
+
+describe('the models do what programs of each version were seen to do', () => {
+  for (const recorded of readRecorded()) {
+    for (const run of recorded.runs) {
+      const { client, same = [] } = run;
+      const label = same.length === 0 ? client : `${client} and ${same.join(', ')}`;
+      test(`${recorded.id}: ${label}`, async () => {
+        for (const one of [client, ...same]) {
+          assert.deepEqual(await differencesFrom(recorded, { ...run, client: one }), [], one);
+        }
+      });
+    }
+  }
+});

@@ -1,0 +1,122 @@
+/**
+ * One traced lookup from beginning to end: starts the model on the given network, lets it look up
+ * the name, and stops it when the overall time limit is reached. `report.ts` turns the result into
+ * a document.
+ */
+import { printSpan } from '../../server/base/elapsed.ts';
+import type { Clock } from '../../server/base/clock.ts';
+import type { Random } from '../../server/base/random.ts';
+import { VirtualClock } from '../../server/base/virtual-clock.ts';
+import type { Script } from './answers-file.ts';
+import type { Client, AddressFamily, LookupOutcome, Settings } from './client.ts';
+import type { ClientNetwork } from './network.ts';
+import { ScriptedNetwork, type Answering } from './scripted.ts';
+import { Trace } from './trace.ts';
+
+/** What is looked up, by which client and with which settings. */
+export interface LookupPlan {
+  readonly client: Client;
+  readonly name: string;
+  readonly families: readonly AddressFamily[];
+  readonly addrConfig: boolean;
+  readonly settings: Settings;
+  /** How often the name is looked up, one after the other, in one process. */
+  readonly repeat: number;
+  /** Milliseconds after which the whole run is stopped and the current lookup counts as failed. */
+  readonly limitMs: number;
+}
+
+/** The outcome of one lookup. Times are milliseconds since the run began. */
+export interface LookupResult {
+  readonly found: LookupOutcome;
+  readonly startMs: number;
+  readonly elapsedMs: number;
+}
+
+/** A finished run with everything that `report.ts` and `lookups.ts` need. */
+export interface LookupRun {
+  readonly plan: LookupPlan;
+  readonly trace: Trace;
+  readonly results: readonly LookupResult[];
+  /** Whether the time limit stopped it. */
+  readonly cut: boolean;
+  /** Whether the answers came from real servers instead of a script. */
+  readonly live: boolean;
+}
+
+/** Runs the lookup on any network; `clock` is that network's clock. */
+export async function runLookup(
+  plan: LookupPlan,
+  network: (trace: Trace) => ClientNetwork,
+  clock: Clock,
+  random: Random,
+  live: boolean,
+): Promise<LookupRun> {
+  const trace = new Trace(clock);
+  const context = { network: network(trace), trace, random, settings: plan.settings };
+  const session = plan.client.open(context);
+  const results: LookupResult[] = [];
+  let cut = false;
+  const limit = new Promise<null>((resolve) => {
+    clock.after(plan.limitMs, () => resolve(null));
+  });
+  for (let count = 0; count < plan.repeat && !cut; count++) {
+    trace.lookup = count;
+    const startMs = trace.nowMs;
+    const { name, families, addrConfig } = plan;
+    const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
+    cut = found === null;
+    // A live run is timed from its first query: what this program does before that is not the
+    // client's doing.
+    const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
+    const fromMs = first?.atMs ?? startMs;
+    results.push({
+      found: found ?? gaveUp(plan.limitMs),
+      startMs: fromMs,
+      elapsedMs: trace.nowMs - fromMs,
+    });
+  }
+  return { plan, trace, results, cut, live };
+}
+
+function gaveUp(limitMs: number): LookupOutcome {
+  return {
+    addresses: [],
+    failure: {
+      code: 'ENDED',
+      number: null,
+      text: `still waiting after ${printSpan(limitMs)}: the trace was ended (--timeout)`,
+    },
+  };
+}
+
+/** A server that answers in place of a script, until it is stopped. */
+export interface StartedServer extends Answering {
+  stop(): Promise<void>;
+}
+
+/** Starts a server in place of the script, on the lookup's clock. */
+export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
+
+/** Plans a lookup in virtual time, against a script or against a server started for it. */
+export async function planLookup(
+  plan: LookupPlan,
+  script: Script,
+  random: Random,
+  start?: StartServer,
+): Promise<LookupRun> {
+  const clock = new VirtualClock();
+  const server = start === undefined ? null : await start(clock);
+  const run = runLookup(
+    plan,
+    (trace) => new ScriptedNetwork(clock, script, trace, server),
+    clock,
+    random,
+    false,
+  );
+  try {
+    return await clock.run(run, plan.limitMs + 1000);
+  } finally {
+    await server?.stop();
+  }
+}

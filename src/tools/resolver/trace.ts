@@ -1,0 +1,137 @@
+/**
+ * The record of one lookup: every query with its answer, why it was sent and what the client did
+ * with the answer, and the steps that sent nothing (hosts file, nsswitch, caches).
+ */
+import type { Clock } from '../../server/base/clock.ts';
+import type { QueryToSend, SentQuery } from './network.ts';
+import type { SocketKind } from '../../server/wire/transports.ts';
+import { labelOf, type ClientReply } from './reply.ts';
+
+/** A step of the client that sent nothing. */
+export interface SilentStep {
+  readonly atMs: number;
+  readonly text: string;
+  /** How many queries had been sent before it. */
+  readonly after: number;
+  readonly lookup: number;
+}
+
+/** Planned queries within this time count as sent together. */
+const togetherMs = 1;
+
+/**
+ * Whether two queries were sent together: at the same time of a plan, or really in one turn of the
+ * event loop. A query sent after a reply had come waited for that reply.
+ */
+export function leftTogether(one: SentQuery, other: SentQuery): boolean {
+  const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
+  const waited =
+    later.atMs > earlier.atMs &&
+    earlier.answeredAtMs !== null &&
+    later.atMs >= earlier.answeredAtMs;
+  if (waited) return false;
+  return one.turn === null ? later.atMs - earlier.atMs <= togetherMs : one.turn === other.turn;
+}
+
+const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
+
+/** A trace while it is being recorded; models report their steps to it. */
+export class Trace {
+  readonly exchanges: SentQuery[] = [];
+  readonly steps: SilentStep[] = [];
+  readonly debugLines: string[] = [];
+  lookup = 0;
+  readonly #clock: Clock;
+  readonly #start: number;
+  readonly #ids = new Map<number, number>();
+  #ports = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#start = clock.now();
+  }
+
+  get nowMs(): number {
+    return this.#clock.now() - this.#start;
+  }
+
+  /** The number of the next source port. */
+  nextPort(): number {
+    return ++this.#ports;
+  }
+
+  /** Records a query. @param real port and turn, if it was really sent */
+  begin(
+    query: QueryToSend,
+    server: string,
+    protocol: SocketKind,
+    port: number,
+    real: Pick<SentQuery, 'serverPort' | 'sourcePort' | 'turn'> = planned,
+  ): SentQuery {
+    let id = this.#ids.get(query.id);
+    if (id === undefined) {
+      id = this.#ids.size + 1;
+      this.#ids.set(query.id, id);
+    }
+    const exchange: SentQuery = {
+      atMs: this.nowMs,
+      server,
+      ...real,
+      protocol,
+      port,
+      wireId: query.id,
+      id,
+      name: query.name,
+      type: query.type,
+      edns: query.edns,
+      ad: query.ad,
+      why: query.why,
+      answer: 'DROP',
+      answeredAtMs: null,
+      reply: null,
+      outcome: '',
+      lookup: this.lookup,
+      relayed: query.relayed ?? false,
+    };
+    this.exchanges.push(exchange);
+    return exchange;
+  }
+
+  answered(exchange: SentQuery, reply: ClientReply): void {
+    exchange.answer = labelOf(reply);
+    exchange.answeredAtMs = this.nowMs;
+    exchange.reply = reply;
+  }
+
+  /**
+   * Records what the client concludes about a name as a whole, at the last batch of queries for
+   * that name. `since` is the number of queries sent before the first one for the name.
+   */
+  conclude(since: number, text: string): void {
+    const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);
+    const last = own.at(-1);
+    if (last === undefined) return;
+    for (const exchange of own) if (leftTogether(exchange, last)) note(exchange, text);
+  }
+
+  /** Records a line that the program itself would print (GODEBUG). */
+  debug(line: string): void {
+    this.debugLines.push(line);
+  }
+
+  /** Records a step that sends nothing. */
+  step(text: string): void {
+    this.steps.push({
+      atMs: this.nowMs,
+      text,
+      after: this.exchanges.length,
+      lookup: this.lookup,
+    });
+  }
+}
+
+/** Records what the client does with the answer; a second sentence is appended. */
+export function note(exchange: SentQuery | null, text: string): void {
+  if (exchange === null) return;
+  exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;
+}
