@@ -15,7 +15,7 @@ const skip = process.platform === 'linux' ? false : 'needs Linux';
  * were loaded for it.
  */
 function loadIn(folder: string): string {
-  for (const file of ['runtime/koffi.ts', 'base/error-code.ts']) {
+  for (const file of ['server/runtime/koffi.ts', 'server/base/error-code.ts']) {
     mkdirSync(dirname(join(folder, 'src', file)), { recursive: true });
     cpSync(join(here, 'src', file), join(folder, 'src', file));
   }

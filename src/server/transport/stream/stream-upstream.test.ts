@@ -523,7 +523,10 @@ describe('HTTPS upstream', () => {
     await once(made, 'listening');
     t.after(() => made.close());
     const { up } = upstream(t, 'https', portOf(made));
-    await assert.rejects(exchange(up, ask('a.'), 20_000), /it does not read what it is sent/);
+    await assert.rejects(
+      exchange(up, ask('a.'), 20_000),
+      /it floods the connection with frames that carry nothing/,
+    );
     while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 

@@ -172,10 +172,15 @@ function slowNames({ affected }: Observations): readonly string[] {
   return names.length > 1 && suffix.split('.').length > 2 ? [`names in ${suffix}`] : names;
 }
 
-/** The labels that both names end in. */
+/** The labels that both names end in. A name of a cut message may lack its final dot. */
 export function commonSuffix(one: string, other: string): string {
-  for (let at = 0; at >= 0 && at < one.length; at = one.indexOf('.', at) + 1)
-    if (other === one.slice(at) || other.endsWith(`.${one.slice(at)}`)) return one.slice(at);
+  for (let at = 0; at < one.length;) {
+    const suffix = one.slice(at);
+    if (other === suffix || other.endsWith(`.${suffix}`)) return suffix;
+    const dot = one.indexOf('.', at);
+    if (dot < 0) break;
+    at = dot + 1;
+  }
   return '';
 }
 
