@@ -67,10 +67,11 @@ const all = filesOf(kind).filter((file) => !elsewhere.has(file));
 
 /** Test files that a word on the command line means: a file, directory or pattern; else a directory's name, or how a file begins. */
 function meant(word: string): readonly string[] {
-  const files = globSync([word, `${word.replace(/\/$/, '')}/**/*`]).filter((file) =>
-    file.endsWith('.test.ts'),
-  );
+  const files = globSync(word).filter((file) => file.endsWith('.test.ts'));
   if (files.length > 0) return files;
+  const within = `${word.replace(/\/$/, '')}/`;
+  const inside = all.filter((file) => file.startsWith(within));
+  if (inside.length > 0) return inside;
   return all.filter(
     (file) =>
       file.split('/').slice(0, -1).includes(word) || file.split('/').at(-1)!.startsWith(word),

@@ -118,6 +118,10 @@ function mixed(name: string, by: number): string {
 
 let long: Promise<readonly Captured[]> | null = null;
 
+/** An address for each name. */
+const addressOf = (name: string): string =>
+  `192.0.2.${[...name].reduce((sum, each) => sum + each.charCodeAt(0), 0) % 250}`;
+
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...againStories,
@@ -304,7 +308,10 @@ export const stories: readonly Story[] = [
         })),
       },
     ],
-    (passing) => (passing.client === '10.244.1.9' ? { tookMs: 40 } : healthy(passing)),
+    (passing) =>
+      passing.client === '10.244.1.9'
+        ? { addresses: passing.type === 'A' ? [addressOf(passing.name)] : [], tookMs: 40 }
+        : healthy(passing),
   ),
   played(
     'S9 wildcard in a search domain',
