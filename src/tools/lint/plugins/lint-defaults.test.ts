@@ -69,7 +69,7 @@ describe('nothing but what is true is found in the Corefile of', () => {
     ]));
 
   test('what ndots itself is deployed with: nothing', async () =>
-    assert.deepEqual(await found('../../../../deploy/', 'ndots'), []));
+    assert.deepEqual(await found('../../deploy/', 'ndots'), []));
 
   for (const name of ['kubeadm', 'eks', 'aks', 'helm-chart', 'deployment'])
     test(`${name}, for ndots: no bound is missing`, async () =>
