@@ -29,7 +29,7 @@ test('the first pod of a node keeps its working set when others start', { skip }
     const [port] = await freePorts(1);
     const file = join(folder, `Corefile-${port}`);
     writeFileSync(file, `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
-    const words = [runtime, '--max-semi-space-size=2', resolve('dist/cli/main.js')];
+    const words = [runtime, '--max-semi-space-size=2', resolve('dist/faces/cli/main.js')];
     const child = start('ndots', group.words(...words, 'serve', '-conf', file));
     children.push(child);
     await printed(child, /^ndots-\d/m);

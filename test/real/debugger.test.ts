@@ -20,7 +20,7 @@ function withoutFfi(t: TestContext): string {
 /** As the kernel starts the image's entry point: by its first line. */
 function imageEntry(): readonly string[] {
   const [, ...flags] = /^#!(.*)$/m.exec(readFileSync('deploy/ndots', 'utf8'))![1]!.split(' ');
-  return [process.execPath, ...flags, resolve('dist/cli/main.js')];
+  return [process.execPath, ...flags, resolve('dist/faces/cli/main.js')];
 }
 
 /** TCP ports on which processes of this network namespace listen. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { ClusterPod, noCluster } from '../kit/cluster-pod.ts';
 import { namespaceObject, serviceObject, sliceObject } from '../kit/cluster-objects.ts';
 import { missing } from '../kit/dig.ts';
@@ -81,7 +82,9 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
       (reply) => reply.answer.some((line) => line.endsWith('10.244.1.6')),
       ['web.shop.svc.cluster.local'],
     );
-    text = cluster.page(':9153/metrics').body;
+    // The page is rendered once a second at most: wait for the one after the queries.
+    for (text = first; text === first; await setTimeout(100))
+      text = cluster.page(':9153/metrics').body;
   });
   after(() => cluster.end());
 
