@@ -120,7 +120,7 @@ let long: Promise<readonly Captured[]> | null = null;
 
 /** An address for each name. */
 const addressOf = (name: string): string =>
-  `192.0.2.${[...name].reduce((sum, each) => sum + each.charCodeAt(0), 0) % 250}`;
+  `192.0.2.${Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 250}`;
 
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
