@@ -118,6 +118,9 @@ export const TYPE = {
   DLV: 32769,
 } as const;
 
+/** The types of records that hold an address of a name. */
+export const addressTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
+
 /** Classes of records and questions. */
 export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isBelow, isWithin } from './within-zone.ts';
+import { commonZone, isBelow, isWithin } from './within-zone.ts';
 
 describe('a name as text', () => {
   test('lies below a zone where labels end, and the zone is not below itself', () => {
@@ -17,4 +17,19 @@ describe('a name as text', () => {
     assert.ok(isWithin('.', '.'));
     assert.ok(!isWithin('.', 'org.'));
   });
+});
+
+describe('the zone that two names have in common', () => {
+  for (const [one, other, zone] of [
+    ['a.corp.example.', 'b.corp.example.', 'corp.example.'],
+    ['corp.example.', 'b.corp.example.', 'corp.example.'],
+    ['xcorp.example.', 'corp.example.', 'example.'],
+    ['a.', 'b.', ''],
+    ['a', 'b', ''],
+    ['a.cut', 'b.short', ''],
+    ['', 'b.', ''],
+  ] as const)
+    test(`${one || 'an empty name'} and ${other} have ${zone || 'none'}`, () => {
+      assert.equal(commonZone(one, other), zone);
+    });
 });

@@ -8,6 +8,19 @@ export function isBelow(name: string, zone: string): boolean {
   return zone === '.' ? name !== '.' : name.endsWith(`.${zone}`);
 }
 
+/** The zone below which both names lie, or which they are; empty: no label at their ends is the same. */
+export function commonZone(one: string, other: string): string {
+  for (let at = 0; at < one.length;) {
+    const zone = one.slice(at);
+    if (isWithin(other, zone)) return zone;
+    const dot = one.indexOf('.', at);
+    // Names of cut messages may lack their final dot.
+    if (dot < 0) break;
+    at = dot + 1;
+  }
+  return '';
+}
+
 /** Whether a name or zone lies in the zone, or is it. */
 export function isWithin(name: string, zone: string): boolean {
   return name === zone || isBelow(name, zone);

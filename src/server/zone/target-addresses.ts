@@ -1,5 +1,5 @@
 /** Addresses in the additional section: of the names that an answer or a referral names. */
-import { TYPE } from '../wire/iana.ts';
+import { addressTypes, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, suffixAt } from '../wire/name.ts';
 import { SECTION, type MessageWriter } from '../wire/writer.ts';
 import { NODE } from './packed-zone.ts';
@@ -10,8 +10,6 @@ import type { ZoneData } from './zone-data.ts';
 const ROOMY = 60_000;
 /** Names whose addresses are added. */
 const TARGETS_MAX = 64;
-
-const addressTypes = [TYPE.A, TYPE.AAAA] as const;
 
 /** Adds the addresses that the zone has of what records name. */
 export class TargetAddresses {

@@ -1,4 +1,5 @@
 /** Names whose CNAME record leads to a name that does not exist. */
+import { addressTypes } from '../../../server/wire/iana.ts';
 import { excluded, listed, sentence, share, shownBy, unknown, type Rule } from './finding.ts';
 import { askersText, programs } from './losses.ts';
 
@@ -25,7 +26,9 @@ export const danglingAlias: Rule = {
     ];
     const targets = [...new Set(failing.map(({ target }) => target))];
     const isOneFamily = failing.every(({ name, type }) =>
-      [1, 28].some((other) => other !== type && (names.get(name, other)?.outcomes.found ?? 0) > 0),
+      addressTypes.some(
+        (other) => other !== type && (names.get(name, other)?.outcomes.found ?? 0) > 0,
+      ),
     );
     for (const name of all) claims.names.add(name);
     const servers = replies.servers.list.map(({ key }) => key);

@@ -1,5 +1,5 @@
 /** Services that are aliases of external names (ExternalName) whose zone does not answer. */
-import { RCODE } from '../../../server/wire/iana.ts';
+import { addressTypes, RCODE } from '../../../server/wire/iana.ts';
 import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -125,10 +125,10 @@ function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly 
     ({ name }) => name,
   );
   return [...byName].flatMap(([name, exchanges]) => {
-    const target = [1, 28]
+    const target = addressTypes
       .flatMap((type) => replyFaults.failingTargets.get(`${type} ${name}`)?.target ?? [])
       .find((each) => !domains.isOfCluster(each));
-    const isFound = [1, 28].some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
+    const isFound = addressTypes.some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
     const late = exchanges.filter(
       (each) => each.rcode === RCODE.SERVFAIL && (latencyOf(each) ?? 0) >= LATE_MS,
     );

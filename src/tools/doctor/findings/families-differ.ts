@@ -1,7 +1,7 @@
 /** Names that exist in some replies and not in others, seen at one address. */
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
 import { excluded, listed, sentence, unknown, type Finding, type Rule } from './finding.ts';
 import { ofReplicas, ofUpstreams } from './differing-servers.ts';
 import { pairsText, serveTheSame } from './losses.ts';
@@ -64,7 +64,7 @@ export const familiesDiffer: Rule = {
 
 /** Whether one type of the name is denied at times, and the other one always or never. */
 function isOfOneType({ names }: Observations, name: string): boolean {
-  return [TYPE.A, TYPE.AAAA].some((type) => {
+  return addressTypes.some((type) => {
     const { found, nodata, nxdomain } = names.get(name, type)!.outcomes;
     return found + nodata + nxdomain >= STEADY && (found + nodata === 0 || nxdomain === 0);
   });

@@ -1,7 +1,7 @@
 /** Names that exist and have no address: NODATA, which programs report like a missing name. */
 import type { EmptyName } from '../observe/failed-lookups.ts';
 import type { Observations } from '../observe/observations.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
 import { programs } from './losses.ts';
 import { excluded, listed, sentence, unknown, type Claims, type Rule } from './finding.ts';
 
@@ -73,7 +73,7 @@ function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[
       for (const fault of ['bare', 'referral'] as const)
         if (replyFaults.kinds.get(fault)?.names.get(`${TYPE.A} ${name}`) !== undefined)
           return false;
-      return [TYPE.A, TYPE.AAAA].every((type) => {
+      return addressTypes.every((type) => {
         const outcomes = names.get(name, type)?.outcomes;
         return outcomes === undefined || outcomes.found + outcomes.nxdomain === 0;
       });

@@ -1,11 +1,12 @@
 /** Servers that do not want to answer, and whom they refuse. */
 import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
+import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from './losses.ts';
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { excluded, keysOf, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
 /** So much of the refusals comes from behind a server that passes them on. */
 const FROM_BEHIND = 0.3;
@@ -41,11 +42,11 @@ export const refused: Rule = {
     const asked = sumOf(whose, 'asked');
     const count = Math.min(all, sumOf(clients, 'refused'));
     const barred = clients.filter(isBarred);
-    // Others are answered what these are refused: it depends on who asks.
     const said = observed.replyFaults.reasons.list.filter(
       (each) => BY_POLICY.has(each.code) && isOfBarred(each, observed),
     );
     const isOnlySome = clients.length < whose.length;
+    // Others are answered what these are refused: it depends on the client.
     const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
     // However little these ask: for them it is everything.
     if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
@@ -134,7 +135,7 @@ export const refused: Rule = {
           ? 'the server’s counter of what it rejects stays at zero, and every server that it asks answers'
           : 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
-        lookup.exchanges.filter(({ rcode }) => rcode === 5),
+        lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
       ),
     };
   },
@@ -160,28 +161,13 @@ function lookupsRefused({ affected }: Observations, clients: readonly ClientView
 
 /** Names whose replies took long, or the zone that they have in common. */
 function slowNames({ affected }: Observations): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const { exchanges } of affected)
-    for (const each of exchanges)
-      if ((latencyOf(each) ?? 0) >= SLOW_MS)
-        counts.set(each.name, (counts.get(each.name) ?? 0) + 1);
-  const names = [...counts].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
-  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  if (all < SLOW_LEAST) return [];
-  const suffix = names.reduce(commonSuffix);
-  return names.length > 1 && suffix.split('.').length > 2 ? [`names in ${suffix}`] : names;
-}
-
-/** The labels that both names end in. A name of a cut message may lack its final dot. */
-export function commonSuffix(one: string, other: string): string {
-  for (let at = 0; at < one.length;) {
-    const suffix = one.slice(at);
-    if (other === suffix || other.endsWith(`.${suffix}`)) return suffix;
-    const dot = one.indexOf('.', at);
-    if (dot < 0) break;
-    at = dot + 1;
-  }
-  return '';
+  const slow = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter((each) => (latencyOf(each) ?? 0) >= SLOW_MS);
+  if (slow.length < SLOW_LEAST) return [];
+  const names = keysOf(slow, ({ name }) => name);
+  const zone = names.reduce(commonZone);
+  return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;
 }
 
 /** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */

@@ -4,7 +4,7 @@
  */
 import type { NameView, NegativeTtl } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes } from '../../../server/wire/iana.ts';
 
 /** TTLs are whole seconds: so far they may be off, milliseconds. */
 const OFF_MS = 1500;
@@ -92,8 +92,7 @@ function isOfAutopath({ names }: Observations, name: string): boolean {
   const own = name.slice(0, Math.max(name.indexOf('.svc.'), 0));
   const stem = own.slice(0, own.lastIndexOf('.') + 1);
   return (
-    stem.length > 1 &&
-    [TYPE.A, TYPE.AAAA].some((type) => (names.get(stem, type)?.outcomes.found ?? 0) > 0)
+    stem.length > 1 && addressTypes.some((type) => (names.get(stem, type)?.outcomes.found ?? 0) > 0)
   );
 }
 

@@ -1,6 +1,6 @@
 /** Servers that answer everything, and late. */
 import { RCODE } from '../../../server/wire/iana.ts';
-import { isBelow } from '../../../server/wire/within-zone.ts';
+import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import {
   latencyOf,
   sentSpan,
@@ -21,7 +21,6 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
-import { commonSuffix } from './refused.ts';
 import { serveTheSame, upstreams, waitsForOthers } from './losses.ts';
 
 /**
@@ -133,7 +132,7 @@ function slowZone(
   )) {
     const late = [...new Set(all.filter(({ server }) => server.address === address))];
     const names = [...new Set(late.map(({ name }) => name))];
-    const zone = names.length === 0 ? '' : names.reduce(commonSuffix);
+    const zone = names.length === 0 ? '' : names.reduce(commonZone);
     if (
       late.length < ZONE.late ||
       zone.split('.').length <= 2 ||

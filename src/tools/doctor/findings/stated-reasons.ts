@@ -1,5 +1,5 @@
 /** The reasons that servers give for their failures: Extended DNS Errors (RFC 8914) in the packets. */
-import { EDE, errorName } from '../../../server/wire/iana.ts';
+import { addressTypes, EDE, errorName } from '../../../server/wire/iana.ts';
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
@@ -191,7 +191,7 @@ function namesOf(
 
 /** Queries for the name, of addresses, that failed or were denied. */
 function failuresOf({ names }: Observations, name: string): number {
-  return [1, 28].reduce((sum, type) => {
+  return addressTypes.reduce((sum, type) => {
     const outcomes = names.get(name, type)?.outcomes;
     return outcomes === undefined ? sum : sum + wrong(outcomes) - outcomes.lost + outcomes.nxdomain;
   }, 0);

@@ -2,7 +2,7 @@
  * Replies that arrive, and that their clients reject or get nothing from: cut without TC, with
  * another client's cookie, with records of another name, class or order, or without an end.
  */
-import { typeName } from '../../../server/wire/iana.ts';
+import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -60,7 +60,7 @@ function isAtTimes({ names }: FaultyReplies, observed: Observations): boolean {
 }
 
 function hasAddress(name: string, { names, replyFaults }: Observations): boolean {
-  return [1, 28].some((type) => {
+  return addressTypes.some((type) => {
     const found = names.get(name, type)?.outcomes.found ?? 0;
     const faulty = [...replyFaults.kinds.values()].reduce(
       (sum, kind) => sum + (kind.names.get(`${type} ${name}`)?.count ?? 0),
@@ -231,7 +231,7 @@ const bareReplies: Kind = {
     const failing = list.filter(
       (name) =>
         !hasAddress(name, observed) &&
-        [1, 28].every((type) => (names.get(`${type} ${name}`)?.count ?? 0) >= LEAST),
+        addressTypes.every((type) => (names.get(`${type} ${name}`)?.count ?? 0) >= LEAST),
     );
     return failing.length > 0 ? false : null;
   },

@@ -1,6 +1,6 @@
 /**
- * Replies that arrive after the client closed its socket: the client’s kernel answers them with ICMP "port
- * unreachable", because the program has given up and closed its socket.
+ * Replies that arrive after the program has given up and closed its socket: the client’s kernel
+ * answers them with ICMP "port unreachable".
  */
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';

@@ -2,6 +2,7 @@
  * Replies that arrive and are of no use: how many of each kind, from which server, for which names,
  * and how many of them their clients asked for again. Beside them, what Extended DNS Errors say.
  */
+import { RCODE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -83,11 +84,11 @@ export class ReplyFaults {
       const made = this.reasons.at(reason, newReason);
       if (made !== null) {
         if (reasonText.length > made.text.length) made.text = reasonText;
-        if (exchange.rcode !== 0) made.failed++;
+        if (exchange.rcode !== RCODE.NOERROR) made.failed++;
         this.#count(made, exchange, target);
       }
     }
-    if (target !== '' && exchange.rcode === SERVFAIL)
+    if (target !== '' && exchange.rcode === RCODE.SERVFAIL)
       countName(this.failingTargets, exchange, target);
     if (fault === null) return;
     let kind = this.kinds.get(fault);
@@ -154,7 +155,6 @@ export interface Zone {
   readonly primary: string;
 }
 
-const SERVFAIL = 2;
 const newCount = (key: string): Count => ({ key, count: 0 });
 
 function increment(map: BoundedMap<string, Count>, key: string): void {
