@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerText } from './http-answer.ts';
+import { unmapped } from './ip.ts';
 
 /** The most requests under way, from their arrival to the end of their answers; probes are exempt. */
 export interface AdmissionLimits {
@@ -132,7 +133,7 @@ interface ClientTurns {
 
 /** The client's address; IPv4 in its own spelling on a socket of both families. */
 export function addressOf({ remoteAddress = '' }: Socket): string {
-  return remoteAddress.replace(/^::ffff:/i, '');
+  return unmapped(remoteAddress);
 }
 
 /** Closes a connection whose client may still be sending. */

@@ -36,9 +36,15 @@ export function plainAddress(text: string): string {
   if (!MAPPED.test(text)) return text;
   const bytes = parseAddress(text);
   const printed = bytes === null ? text : printAddress(bytes);
-  return printed.startsWith(MAPPED_PREFIX) && printed.includes('.')
-    ? printed.slice(MAPPED_PREFIX.length)
-    : text;
+  const plain = unmapped(printed);
+  return plain === printed ? text : plain;
+}
+
+/** IPv4 in its own spelling where an address of a socket of both families has it (`::ffff:10.9.0.6`). */
+export function unmapped(address: string): string {
+  return address.startsWith(MAPPED_PREFIX) && address.includes('.')
+    ? address.slice(MAPPED_PREFIX.length)
+    : address;
 }
 
 const ODD_QUAD = /^(?=[\d.]+$)(?:.*\.)?0\d/;

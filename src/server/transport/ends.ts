@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-import { parseAddress } from '../base/ip.ts';
+import { parseAddress, unmapped } from '../base/ip.ts';
 import type { Proto, Query } from '../wire/query.ts';
 
 /** The two ends of a proxied connection, as the proxy's header names them. */
@@ -66,6 +66,5 @@ export class ConnectionEnds {
 export function bareAddress(text: string | undefined): string {
   if (text === undefined) return '';
   const zone = text.indexOf('%');
-  const address = zone < 0 ? text : text.slice(0, zone);
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  return unmapped(zone < 0 ? text : text.slice(0, zone));
 }
