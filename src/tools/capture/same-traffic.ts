@@ -84,11 +84,25 @@ export interface Aligned {
 export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly Aligned[])[] {
   const groups: Aligned[][] = [];
   for (const [at, sample] of samples.entries()) {
-    const home = groups.find((group) => aheadIn(group, sample, samples) !== null);
-    if (home === undefined) groups.push([{ at, aheadMs: 0 }]);
-    else home.push({ at, aheadMs: aheadIn(home, sample, samples)! });
+    if (!joinsGroup(groups, at, sample, samples)) groups.push([{ at, aheadMs: 0 }]);
   }
   return groups;
+}
+
+/** Adds the capture to the first group with the same packets. @returns whether there is one */
+function joinsGroup(
+  groups: readonly Aligned[][],
+  at: number,
+  sample: QuerySample,
+  samples: readonly QuerySample[],
+): boolean {
+  for (const group of groups) {
+    const aheadMs = aheadIn(group, sample, samples);
+    if (aheadMs === null) continue;
+    group.push({ at, aheadMs });
+    return true;
+  }
+  return false;
 }
 
 function aheadIn(

@@ -46,7 +46,11 @@ export async function observe(
   domains: SearchDomains | null = null,
 ): Promise<{ reading: Reading; observed: readonly Observations[]; failed: number }> {
   let looks: readonly (readonly [Part, Observations])[] = [];
-  const seen = (): Observations => looks[0]![1];
+  /** Changes with each exchange, counter and line of a log that is understood. */
+  const understood = (): string => {
+    const { counters, logged } = looks[0]![1];
+    return [reading.totals.exchanges, counters.lines, logged.lines].join();
+  };
   let unknownLines = 0;
   const reading = new Reading(
     {
@@ -103,7 +107,7 @@ export async function observe(
     for (const path of options.files) {
       if (stop.signal.aborted) break;
       if (together.has(path)) continue;
-      const before = [reading.totals.exchanges, seen().counters.lines, seen().logged.lines].join();
+      const before = understood();
       try {
         const { remarks } = reading;
         const input = await openGiven(path, remarks, stop.signal);
@@ -117,9 +121,8 @@ export async function observe(
           stop.signal.removeEventListener('abort', close);
           input.close();
         }
-        const after = [reading.totals.exchanges, seen().counters.lines, seen().logged.lines].join();
         if (input.format === 'empty') failed += stop.signal.aborted ? 0 : 1;
-        else if (input.format === 'text' && before === after && unknownLines > 0) {
+        else if (input.format === 'text' && before === understood() && unknownLines > 0) {
           failed++;
           remarks.add(
             `${input.name} is no capture, no query log, and has no counter that is known`,
