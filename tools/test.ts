@@ -129,7 +129,7 @@ for await (const line of lines) process.stdout.write(line as string);
 console.log();
 for (const line of slowestLines(taken)) console.log(line);
 if (values.record === true)
-  recordTimes(Object.fromEntries(taken), [...Object.values(kinds).flatMap(filesOf)]);
+  recordTimes(Object.fromEntries(taken), Object.values(kinds).flatMap(filesOf));
 for (const line of count.skippedLines()) console.log(line);
 if (!named && kind === kinds.plain) {
   for (const other of others) {
