@@ -45,6 +45,7 @@ export function hashKey(): HashKey {
   return key;
 }
 
+// The rounds are written out in both functions, since every query passes here.
 /**
  * The hash of `bytes[at, end)`: an integer of 32 bits with a sign.
  * @param before a number that belongs to the key of the table, too; 0: none
