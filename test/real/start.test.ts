@@ -9,11 +9,11 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { kubeletProbe } from '../kit/kubelet-probe.ts';
 
-/** Starts a server, and returns as soon as something listens at the address of its probes. */
+/** Starts a server, and returns as soon as something listens on every given port. */
 async function begun(
   t: TestContext,
   corefile: string,
-  port: number,
+  ports: readonly number[],
   ...words: readonly string[]
 ): Promise<Child> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-start-'));
@@ -22,7 +22,8 @@ async function begun(
   writeFileSync(file, corefile);
   const child = start('ndots', [resolve('bin/ndots'), ...words, '-conf', file]);
   t.after(() => child.stop());
-  while (!(await isOpen(port))) assert.ok(child.output() === '', child.output());
+  for (const port of ports)
+    while (!(await isOpen(port))) assert.ok(child.output() === '', child.output());
   return child;
 }
 
@@ -44,7 +45,7 @@ describe('a probe that comes before the server serves', () => {
       const [port, ready, health] = await freePorts(3);
       const probes = `ready 127.0.0.1:${ready}\n health 127.0.0.1:${health}`;
       const corefile = `.:${port} {\n bind 127.0.0.1\n ${probes}\n ${kubernetes}\n}\n`;
-      const child = await begun(t, corefile, ready, ...words);
+      const child = await begun(t, corefile, [ready, health], ...words);
       const both = [kubeletProbe(ready), kubeletProbe(health, '/health')];
       assert.deepEqual(await Promise.all(both), ['success', 'success']);
       await printed(child, /^ndots-\d/m);
@@ -56,7 +57,7 @@ describe('a probe that comes before the server serves', () => {
   test('an address that only seems to be one of probes is closed again', async (t) => {
     const [port, other] = await freePorts(2);
     const corefile = `.:${port} {\n bind 127.0.0.1\n template ANY ANY {\n  match "\n  ready 127.0.0.1:${other}\n"\n  rcode NXDOMAIN\n }\n}\n`;
-    const child = await begun(t, corefile, other, 'serve');
+    const child = await begun(t, corefile, [other], 'serve');
     await printed(child, /^ndots-\d/m);
     assert.equal(await isOpen(other), false);
   });
@@ -65,7 +66,7 @@ describe('a probe that comes before the server serves', () => {
     const [port, ready, away] = await freePorts(3);
     const api = `kubernetes cluster.local {\n endpoint http://127.0.0.1:${away}\n }`;
     const corefile = `.:${port} {\n bind 127.0.0.1\n ready 127.0.0.1:${ready}\n ${api}\n}\n`;
-    const child = await begun(t, corefile, ready, 'serve');
+    const child = await begun(t, corefile, [ready], 'serve');
     assert.equal(await kubeletProbe(ready), 'errored');
     assert.equal((await fetch(`http://127.0.0.1:${ready}/ready`)).status, 503);
     child.signal('SIGTERM');
