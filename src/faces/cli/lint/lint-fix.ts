@@ -37,7 +37,7 @@ export function fixedTexts(
 
 /** The changes as a unified diff. */
 export function showChanges(changes: readonly FileChange[], colour: boolean): string {
-  if (changes.length === 0) return 'Nothing can be mended without thinking.\n\n';
+  if (changes.length === 0) return 'No finding has an automatic fix.\n\n';
   return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
 }
 
