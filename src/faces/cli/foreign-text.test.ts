@@ -108,7 +108,7 @@ describe('what others wrote is printed without a character that a terminal obeys
     ),
     ...forms(
       `trace www.example.com @ --resolv-conf ${conf} --hosts ${hosts}`,
-      'text wide json md html dot dig tcpdump strace',
+      'text wide json html dig',
     ),
     `trace www.example.com @ --resolv-conf ${conf} --hosts ${hosts} --compare --client glibc,musl`,
     ...forms(`lint ${corefile}`, 'text json sarif github junit'),

@@ -24,7 +24,8 @@ export function unifiedDiff({ file, before, after }: TextChange, colour: boolean
     headerOptions: FILE_HEADERS_ONLY,
     maxEditLength: EDITS_MAX,
   });
-  if (patch === undefined) return `--- ${file}\n+++ ${file}\nMore than ${EDITS_MAX} lines change.\n`;
+  if (patch === undefined)
+    return `--- ${file}\n+++ ${file}\nMore than ${EDITS_MAX} lines change.\n`;
   return colour ? patch.split('\n').map(paint).join('\n') : patch;
 }
 

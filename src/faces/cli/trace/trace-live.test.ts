@@ -152,14 +152,8 @@ describe('a live trace', () => {
     const port = String(server.port);
     assert.ok((await as('text')).includes(`nameserver 127.0.0.1:${port}`));
     assert.ok((await as('wide')).includes(`@127.0.0.1:${port} port ${sourcePort} id ${wireId}`));
-    assert.ok((await as('md')).includes(`| 127.0.0.1:${port} | udp | ${sourcePort} |`));
     assert.ok((await as('html')).includes(`@127.0.0.1:${port}`));
-    assert.ok((await as('dot')).includes(`@127.0.0.1:${port}`));
     assert.ok((await as('dig')).includes(`;; SERVER: 127.0.0.1#${port}(127.0.0.1) (UDP)`));
-    assert.ok(
-      (await as('tcpdump')).includes(`IP client.${sourcePort} > 127.0.0.1.${port}: ${wireId}+ A?`),
-    );
-    assert.ok((await as('strace')).includes(`sin_port=htons(${port})`));
   });
 
   test('-o dig prints the replies as they came: flags, TTL, authority, size', async () => {

@@ -63,7 +63,7 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly port: number;
 }
 
-const outputs = ['text', 'wide', 'json', 'md', 'html', 'dot', 'dig', 'tcpdump', 'strace'] as const;
+const outputs = ['text', 'wide', 'json', 'html', 'dig'] as const;
 /** How a trace is printed. */
 export type Output = (typeof outputs)[number];
 
@@ -155,7 +155,6 @@ const table = {
     output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
     json: flag('--json', 'as -o json'),
     wide: flag('--wide', 'as -o wide: with ports, ids and EDNS, and nothing cut'),
-    strace: flag('--strace', 'as -o strace'),
     ...beside(['--client', '--replay'], {
       compare: flag('--compare', 'a line for each client, and in what they differ'),
     }),
@@ -171,7 +170,6 @@ const ofReplay = [
   'output',
   'json',
   'wide',
-  'strace',
   'compare',
   'save',
   'replay',
@@ -247,7 +245,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
     throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
   const env: Record<string, string> = Object.fromEntries(values.env);
   if (values.cgo) env['CGO_ENABLED'] = '1';
-  const short = values.json ? 'json' : values.wide ? 'wide' : values.strace ? 'strace' : null;
+  const short = values.json ? 'json' : values.wide ? 'wide' : null;
   return {
     ...values,
     name,

@@ -23,11 +23,12 @@ import { byteLength } from '../../../tools/resolver/search-list.ts';
 import { clientsNamed } from '../client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
 import { LiveNetwork, rehearse } from '../live-network.ts';
-import { printAs } from './trace-formats.ts';
 import { parseTraceOptions, type TraceVerbOptions } from './trace-options.ts';
 import { readText } from '../named-file.ts';
 import { gatherSettings, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
+import { dig } from './trace-dig.ts';
+import { html } from './trace-html.ts';
 import { printTrace } from './trace-text.ts';
 
 /** The verb `trace`. */
@@ -287,6 +288,7 @@ function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io
     const parts = brief ? [] : documents.map((document) => printTrace(document, text));
     if (many) parts.push(printComparison(documents, text));
     io.out(parts.join('\n'));
-  } else io.out(printAs(output, documents));
+  } else if (output === 'html') io.out(html(documents));
+  else io.out(documents.map(dig).join('\n'));
   return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;
 }
