@@ -10,7 +10,7 @@ import { isLater, whenSettled } from '../src/server/base/maybe.ts';
 import { parseCorefile } from '../src/server/corefile/parse.ts';
 import { bindDirective } from '../src/server/corefile/syntax.ts';
 import { SharedRegistry } from '../src/server/metrics/shared-registry.ts';
-import type { Network } from '../src/server/transport/network.ts';
+import type { Network } from '../src/server/transport/upstream-address.ts';
 import { cache } from '../src/server/plugins/cache/cache.ts';
 import { forward } from '../src/server/plugins/forward/forward.ts';
 import type { Next, Plugin, WorkerContext } from '../src/server/engine/contract/plugin.ts';

@@ -8,7 +8,7 @@ import { usualNodeCorefile } from '../src/tools/lab/defaults.ts';
 import { deriveTemplate } from '../src/server/nodelocal/cluster-corefile.ts';
 import { emptyConfig } from '../src/server/nodelocal/kube-dns-config.ts';
 import { renderTemplate } from '../src/server/nodelocal/template.ts';
-import { waitingLimit } from '../src/server/plugins/forward/options.ts';
+import { waitingLimit } from '../src/server/plugins/forward/forward-options.ts';
 import { checkKinds } from '../src/tools/probe/kinds.ts';
 import { chartKeys, chartKeysFile } from '../tools/chart-keys.ts';
 

@@ -15,7 +15,7 @@ import { describe, test } from 'node:test';
 import { every } from '../src/server/base/clock.ts';
 import { VirtualClock } from '../src/server/base/virtual-clock.ts';
 import type { HttpHandler } from '../src/server/engine/contract/control-context.ts';
-import type { Network } from '../src/server/transport/network.ts';
+import type { Network } from '../src/server/transport/upstream-address.ts';
 import type { Plugin } from '../src/server/engine/contract/plugin.ts';
 import { printSyntax } from '../src/server/corefile/syntax.ts';
 import { plugins } from './kit/plugins.ts';

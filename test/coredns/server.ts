@@ -6,7 +6,7 @@ import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import { parseCorefile } from '../../src/server/corefile/parse.ts';
 import { plugins as all } from '../kit/plugins.ts';
-import type { Network } from '../../src/server/transport/network.ts';
+import type { Network } from '../../src/server/transport/upstream-address.ts';
 import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
 import { EmbeddedServer } from '../../src/server/engine/embedded.ts';
 

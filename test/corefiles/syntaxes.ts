@@ -36,7 +36,7 @@ import {
   seconds,
   word,
   worded,
-} from '../../src/server/corefile/values.ts';
+} from '../../src/server/corefile/word-values.ts';
 import { read } from './read.ts';
 
 /** Binds all uses of the directive in `. { BODY }`. */

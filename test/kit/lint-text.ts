@@ -1,7 +1,7 @@
 /** Lints texts as `ndots lint --live` lints files, in the world that the examples of the rules are about. */
 import { lint, type LintReport } from '../../src/tools/lint/lint.ts';
 import { askLive } from '../../src/tools/lint/live/live-rule.ts';
-import { liveRules } from '../../src/tools/lint/live/rules.ts';
+import { liveRules } from '../../src/tools/lint/live/live-rules.ts';
 import { exampleWorld } from './example-world.ts';
 import { parseTarget } from '../../src/tools/lint/target.ts';
 import { rules } from '../../src/tools/lint/plugins/lint-rules.ts';

@@ -1,7 +1,7 @@
 /** The format of story files as docs/lab-stories.md shows it: tables that are made from what reads the files. */
 import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
-import { judges } from '../../src/tools/lab/story-file/judges.ts';
+import { judges } from '../../src/tools/lab/story-file/conditions.ts';
 import { actFields, stepKinds, storyFields } from '../../src/tools/lab/story-file/story-file.ts';
 
 function cell(text: string): string {

@@ -2,7 +2,7 @@
 import { failure, type Command, type Io } from '../../src/faces/cli/command.ts';
 import { trace } from '../../src/faces/cli/trace/trace.ts';
 import { harmless } from '../../src/faces/cli/terminal.ts';
-import type { TraceDocument } from '../../src/tools/resolver/report.ts';
+import type { TraceDocument } from '../../src/tools/resolver/trace-document.ts';
 
 /** How a command ended, and what it printed. */
 export interface Ran {

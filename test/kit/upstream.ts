@@ -13,14 +13,14 @@ import {
   type Upstream,
   type UpstreamCounters,
   type UpstreamParts,
-} from '../../src/server/transport/network.ts';
+} from '../../src/server/transport/upstream-address.ts';
 import { FLAG, rcodeNumber, typeNumber } from '../../src/server/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../src/server/wire/message.ts';
 import type { EdnsOption } from '../../src/server/wire/edns.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { kindOf } from '../../src/server/wire/record/table.ts';
 import type { Query } from '../../src/server/wire/query.ts';
-import { Words } from '../../src/server/wire/words.ts';
+import { Words } from '../../src/server/wire/record-words.ts';
 
 /** What was sent to an upstream. */
 export interface Asked {

@@ -4,7 +4,7 @@ import { makeLog } from '../../src/server/base/log.ts';
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import { parseCorefile } from '../../src/server/corefile/parse.ts';
-import type { Network } from '../../src/server/transport/network.ts';
+import type { Network } from '../../src/server/transport/upstream-address.ts';
 import { plugins as allPlugins } from './plugins.ts';
 import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
 import type { Server } from '../../src/server/engine/control/server.ts';

@@ -13,7 +13,7 @@ import type {
   SentQuery,
 } from '../../tools/resolver/network.ts';
 import type { ClientReply } from '../../tools/resolver/reply.ts';
-import { runLookup, type LookupPlan } from '../../tools/resolver/run.ts';
+import { runLookup, type LookupPlan } from '../../tools/resolver/run-lookup.ts';
 import type { Trace } from '../../tools/resolver/trace.ts';
 import { queryBytes, readReply } from '../../tools/resolver/query-bytes.ts';
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { read } from '../../../test/corefiles/read.ts';
 import { lex, needsQuotes } from './lex.ts';
 import { printCorefile } from './print.ts';
-import type { Corefile, Property } from './tree.ts';
+import type { Corefile, Property } from './corefile-tree.ts';
 import { expandZone } from './zones.ts';
 
 /** Pieces that matter to the grammar, and some that don't. */

@@ -1,10 +1,10 @@
 /** Parses what stands between the braces of a Corefile's blocks: directives and their properties. */
 import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
-import type { DirectiveNames } from './names.ts';
+import type { DirectiveNames } from './directive-names.ts';
 import { syntaxProblem } from './problems.ts';
-import type { ProblemReport } from './report.ts';
-import type { Directive, Property, Token } from './tree.ts';
+import type { ProblemReport } from './problem-report.ts';
+import type { Directive, Property, Token } from './corefile-tree.ts';
 
 /** The deepest nesting of braces. */
 const DEPTH_MAX = 64;

@@ -1,7 +1,7 @@
 import type { Environment } from '../base/environment.ts';
 import { parseProblem } from './problems.ts';
-import type { ProblemReport } from './report.ts';
-import type { Token } from './tree.ts';
+import type { ProblemReport } from './problem-report.ts';
+import type { Token } from './corefile-tree.ts';
 
 /** A text whose references to environment variables have been replaced. */
 export interface Substituted {

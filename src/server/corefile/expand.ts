@@ -6,7 +6,7 @@ import { lex } from './lex.ts';
 import type { Lexed, RawToken } from './lex.ts';
 import { parseProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
-import type { ProblemReport } from './report.ts';
+import type { ProblemReport } from './problem-report.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** Access to imported files. */

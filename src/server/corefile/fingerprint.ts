@@ -1,6 +1,6 @@
 import { builtins } from '../base/builtins.ts';
 import type { Problem } from '../base/problem.ts';
-import type { Directive, Property, ServerBlock, Token } from './tree.ts';
+import type { Directive, Property, ServerBlock, Token } from './corefile-tree.ts';
 
 /**
  * SHA-512 (hex) over the content of the blocks: the words, and where lines and braces begin and end, but neither

@@ -1,7 +1,7 @@
 import type { Problem } from '../base/problem.ts';
 import { transports } from '../wire/transports.ts';
 import { blockProblem, meant, warning } from './problems.ts';
-import type { Key, Token } from './tree.ts';
+import type { Key, Token } from './corefile-tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
 
 /** What one address of a server block means. */

@@ -1,7 +1,7 @@
 import type { Place, Problem } from '../base/problem.ts';
 import { warning } from './problems.ts';
 import type { Advice } from './problems.ts';
-import type { Token } from './tree.ts';
+import type { Token } from './corefile-tree.ts';
 
 /** A token as it stands in the file, with environment references not yet replaced. */
 export interface RawToken extends Token {

@@ -1,8 +1,8 @@
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
-import type { Property, Token } from './tree.ts';
-import { Wrong } from './values.ts';
-import type { Value } from './values.ts';
+import type { Property, Token } from './corefile-tree.ts';
+import { Wrong } from './word-values.ts';
+import type { Value } from './word-values.ts';
 
 /** What the lines of one directive share while they are bound. */
 export interface Binding {

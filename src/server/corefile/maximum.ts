@@ -3,7 +3,7 @@
  * limit.
  */
 import { setting, type PropertySchema } from './properties.ts';
-import { integer, value, Wrong, wrong } from './values.ts';
+import { integer, value, Wrong, wrong } from './word-values.ts';
 
 const whole = integer('COUNT');
 

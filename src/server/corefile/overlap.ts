@@ -1,5 +1,5 @@
 import { Problem } from '../base/problem.ts';
-import type { Key } from './tree.ts';
+import type { Key } from './corefile-tree.ts';
 
 /** A server block as the overlap check sees it. */
 export interface ListenClaim {

@@ -5,8 +5,8 @@ import { read } from '../../../test/corefiles/read.ts';
 import type { World } from '../../../test/corefiles/read.ts';
 import { setting } from './properties.ts';
 import { directive } from './syntax.ts';
-import type { Directive, Property, ServerBlock } from './tree.ts';
-import { word } from './values.ts';
+import type { Directive, Property, ServerBlock } from './corefile-tree.ts';
+import { word } from './word-values.ts';
 
 /** A block as nested lists of words. */
 type Words = (string | Words)[];

@@ -7,12 +7,12 @@ import type { Files } from './expand.ts';
 import { fingerprint } from './fingerprint.ts';
 import { parseKey } from './keys.ts';
 import { tokenOf, type RawToken } from './lex.ts';
-import { DirectiveNames } from './names.ts';
+import { DirectiveNames } from './directive-names.ts';
 import { syntaxProblem } from './problems.ts';
 import { adviceForOther } from './other-texts.ts';
-import { ProblemReport } from './report.ts';
+import { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
-import type { Corefile, Directive, Key, ServerBlock, Token } from './tree.ts';
+import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tree.ts';
 
 /** A Corefile and what is needed to parse it. */
 export interface ParseInput extends Files {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { bind, cache, forward, messages, only } from '../../../test/corefiles/syntaxes.ts';
 import { keyword, last, optional, required, zones } from './positions.ts';
 import { directive } from './syntax.ts';
-import { integer, word } from './values.ts';
+import { integer, word } from './word-values.ts';
 
 describe('arguments', () => {
   test('a leading number is the TTL, names are zones; none means the block’s', () => {

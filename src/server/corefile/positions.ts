@@ -4,8 +4,8 @@
  */
 import { parseDuration } from '../base/duration.ts';
 import type { DirectiveLine } from './line.ts';
-import { Wrong } from './values.ts';
-import type { Value } from './values.ts';
+import { Wrong } from './word-values.ts';
+import type { Value } from './word-values.ts';
 import { expandZone } from './zones.ts';
 
 /** One position on a line, and the option that it gives. */

@@ -1,5 +1,5 @@
 import { needsQuotes } from './lex.ts';
-import type { Corefile, Directive, Property, ServerBlock, Token } from './tree.ts';
+import type { Corefile, Directive, Property, ServerBlock, Token } from './corefile-tree.ts';
 
 /**
  * The canonical text of a Corefile: blocks separated by an empty line, four blanks per level, imports and environment

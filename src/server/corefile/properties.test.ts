@@ -15,7 +15,7 @@ import {
 import { required, rest } from './positions.ts';
 import { flag, section, sections, setting } from './properties.ts';
 import { directive } from './syntax.ts';
-import { word } from './values.ts';
+import { word } from './word-values.ts';
 
 describe('properties', () => {
   test('have their defaults when they are not there', () => {

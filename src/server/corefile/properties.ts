@@ -7,8 +7,8 @@ import type { Advice } from './problems.ts';
 import type { DirectiveLine } from './line.ts';
 import { bindPositions, showPositions, takeZones } from './positions.ts';
 import type { BoundPositions, Help, Positions } from './positions.ts';
-import type { Property, Token } from './tree.ts';
-import type { Value } from './values.ts';
+import type { Property, Token } from './corefile-tree.ts';
+import type { Value } from './word-values.ts';
 
 /** Binds the lines inside a property's own braces. */
 export type BindLines = <P extends Properties>(

@@ -14,7 +14,7 @@ import {
 import { optional } from './positions.ts';
 import { chained, flag, lax, list, setting } from './properties.ts';
 import { directive, printSyntax, type Syntax } from './syntax.ts';
-import { hostPort, integer, word } from './values.ts';
+import { hostPort, integer, word } from './word-values.ts';
 
 describe('repetition', () => {
   test('once: a second use is CoreDNS’s error', () => {

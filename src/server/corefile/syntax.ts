@@ -23,7 +23,7 @@ import type { Binding } from './line.ts';
 import { bindPositions, showPositions } from './positions.ts';
 import type { BoundPositions, Positions } from './positions.ts';
 import type { BoundProperties, Properties, PropertySchema } from './properties.ts';
-import type { Directive, Property, Token } from './tree.ts';
+import type { Directive, Property, Token } from './corefile-tree.ts';
 
 /**
  * What a second use in the same server block means. `once`: an error; `each`: another instance; `gather`: one instance

@@ -5,7 +5,7 @@ import { Intake } from '../transport/intake.ts';
 import { usualLimits } from '../transport/limits/limits.ts';
 import { listenerCounters } from '../transport/listener-counters.ts';
 import type { Listener, Serve } from '../transport/listener.ts';
-import type { Network } from '../transport/network.ts';
+import type { Network } from '../transport/upstream-address.ts';
 import { OutletPending, type Outlet } from '../transport/outlet.ts';
 import type { Proto, Query } from '../wire/query.ts';
 import type { EndpointPlan } from './contract/endpoints.ts';

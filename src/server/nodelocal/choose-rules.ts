@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { IptablesRules } from './iptables.ts';
 import { NftablesRules } from './nftables.ts';
-import { nodeRules, type RuleSet, type RuleParts } from './rules.ts';
+import { nodeRules, type RuleSet, type RuleParts } from './packet-rules.ts';
 import { findProgram } from '../runtime/programs.ts';
 
 /** What choosing takes. */

@@ -4,7 +4,7 @@
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
-import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
+import type { Corefile, Directive, ServerBlock } from '../corefile/corefile-tree.ts';
 import { FORWARD_BOUND } from './template.ts';
 
 /** What the derived template says besides. */

@@ -2,7 +2,7 @@
  * The server block that answers the heartbeat, beside those of the Corefile and at the same
  * addresses.
  */
-import type { Corefile, ServerBlock } from '../corefile/tree.ts';
+import type { Corefile, ServerBlock } from '../corefile/corefile-tree.ts';
 import { HEARTBEAT_ZONE } from './heartbeat.ts';
 
 /**

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
 import { makeQuery } from '../wire/query.ts';
-import { HEARTBEAT_SOURCE } from './rules.ts';
+import { HEARTBEAT_SOURCE } from './packet-rules.ts';
 
 /**
  * The zone of the heartbeat's query: it exists nowhere (RFC 6761), and the cache itself answers it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readSaved, ruleWords, sameAs } from './iptables-rule.ts';
-import { nodeRules } from './rules.ts';
+import { nodeRules } from './packet-rules.ts';
 
 const parts = { addresses: ['10.96.0.10'], port: 53, healthPort: 8080, lease: true };
 const [saved] = readSaved(

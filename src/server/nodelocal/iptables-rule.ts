@@ -1,6 +1,6 @@
 /** Rules in the words of iptables, and as `iptables-save` prints them. */
 import { parseAddress, printAddress } from '../base/ip.ts';
-import type { PacketRule } from './rules.ts';
+import type { PacketRule } from './packet-rules.ts';
 
 /**
  * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only;

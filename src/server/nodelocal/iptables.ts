@@ -8,7 +8,7 @@ import {
   type Ensured,
   type PacketRule,
   type RuleSet,
-} from './rules.ts';
+} from './packet-rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
 /** What keeping rules with iptables takes. */

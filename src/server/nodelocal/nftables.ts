@@ -8,7 +8,7 @@ import {
   type Ensured,
   type PacketRule,
   type RuleSet,
-} from './rules.ts';
+} from './packet-rules.ts';
 
 /** What keeping rules with nft takes. */
 export interface NftablesParts {

@@ -7,7 +7,7 @@ import { Problem } from '../base/problem.ts';
 import { SystemError } from '../runtime/libc.ts';
 import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts';
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
-import { RuleFailure, type RuleSet } from './rules.ts';
+import { RuleFailure, type RuleSet } from './packet-rules.ts';
 
 /** What may go wrong, in the words of the label `errortype`. */
 export type SetupError =

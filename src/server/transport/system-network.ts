@@ -5,7 +5,7 @@ import { sendingRound } from '../runtime/connected-socket.ts';
 import { batchedUdp } from '../runtime/packet-loop.ts';
 import { GrpcUpstream } from './grpc/grpc-upstream.ts';
 import { HttpsUpstream } from './https/https-upstream.ts';
-import type { Network, Upstream, UpstreamParts } from './network.ts';
+import type { Network, Upstream, UpstreamParts } from './upstream-address.ts';
 import { PortAllowance } from './udp/port-allowance.ts';
 import { StreamUpstream } from './stream/stream-upstream.ts';
 import { TimerWheel } from './timer-wheel.ts';

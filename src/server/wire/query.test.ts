@@ -5,7 +5,7 @@ import { parseHex } from './encoding.ts';
 import { FLAG, HEADER, TYPE } from './iana.ts';
 import { writeMessage, type Message } from './message.ts';
 import { optionsIn } from './edns.ts';
-import { findOption } from './options.ts';
+import { findOption } from './edns-options.ts';
 import { makeQuery, Query, type Triage } from './query.ts';
 import { parseName } from './name.ts';
 import { recordKinds } from './record/table.ts';

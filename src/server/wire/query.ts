@@ -3,7 +3,7 @@ import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
-import { areOptions } from './options.ts';
+import { areOptions } from './edns-options.ts';
 import { checkName, ReadError } from './reader.ts';
 import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';

@@ -1,7 +1,7 @@
 /** The last step of a reply: copies it for one client and fills in what is that client's own. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
-import { isEchoed } from './options.ts';
+import { isEchoed } from './edns-options.ts';
 import type { Query } from './query.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';

@@ -3,7 +3,7 @@ import { checkData } from './layout.ts';
 import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
 import { u16At } from './numbers.ts';
-import { areOptions } from './options.ts';
+import { areOptions } from './edns-options.ts';
 import type { Query } from './query.ts';
 import { checkName, NamePlaces, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';

@@ -9,7 +9,7 @@ import { Reader, ReadError } from './reader.ts';
 import { soa } from './record/soa.ts';
 import { kindOf } from './record/table.ts';
 import { parseTtl } from './ttl.ts';
-import { absoluteName, TextError, Words } from './words.ts';
+import { absoluteName, TextError, Words } from './record-words.ts';
 import { ZoneLexer, zoneProblem, type ZoneEntry, type ZoneWord } from './zone-lexer.ts';
 
 /** Options for reading a zone file. */

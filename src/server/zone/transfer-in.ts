@@ -3,7 +3,7 @@ import { printHostPort } from '../base/ip.ts';
 import { passedThrough } from '../runtime/settle-memory.ts';
 import { inSlices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../transport/one-exchange.ts';
-import { SignedExchange, type TsigSigningKey } from '../transport/tsig.ts';
+import { SignedExchange, type TsigSigningKey } from '../transport/tsig-keys.ts';
 import { CLASS, rcodeName, TYPE } from '../wire/iana.ts';
 import {
   dataOf,

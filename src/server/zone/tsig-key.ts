@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
-import { algorithmNamed } from '../transport/tsig.ts';
+import { algorithmNamed } from '../transport/tsig-keys.ts';
 import type { NamedFiles } from '../engine/contract/named-files.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';

@@ -10,7 +10,7 @@ import type {
   Property,
   ServerBlock,
   Token,
-} from '../../server/corefile/tree.ts';
+} from '../../server/corefile/corefile-tree.ts';
 import { splitScheme } from '../../server/corefile/zones.ts';
 import { hashBytes } from './name-hash.ts';
 

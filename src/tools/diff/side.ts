@@ -7,7 +7,7 @@ import { seededRandom } from '../../server/base/random.ts';
 import { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { ParseOutput } from '../../server/corefile/parse.ts';
 import type { Syntax } from '../../server/corefile/syntax.ts';
-import { promisedUpstream, type Network } from '../../server/transport/network.ts';
+import { promisedUpstream, type Network } from '../../server/transport/upstream-address.ts';
 import { ExchangeError } from '../../server/transport/upstream/upstream-exchange.ts';
 import type { Plugin } from '../../server/engine/contract/plugin.ts';
 import { within } from '../../server/engine/control/time-limit.ts';

@@ -3,7 +3,7 @@
  * a name inside, a name at it and a name outside, and the names of the cluster's objects.
  */
 import { parseNet, printAddress } from '../../server/base/ip.ts';
-import type { Corefile, Directive, Property } from '../../server/corefile/tree.ts';
+import type { Corefile, Directive, Property } from '../../server/corefile/corefile-tree.ts';
 import { absoluteName, expandZone, isDomainName } from '../../server/corefile/zones.ts';
 import { TYPE, typeNumber } from '../../server/wire/iana.ts';
 import { samplesOf } from './pattern-samples.ts';

@@ -8,7 +8,7 @@ import { manifestsState } from './proxy-rules/cluster-state.ts';
 import type { Manifest } from '../../server/kube/manifests/manifest.ts';
 import { impliedNodes, type ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import { endpointAddresses } from './endpoints.ts';
-import { API_HOST, DNS_SERVICE } from './plan.ts';
+import { API_HOST, DNS_SERVICE } from './cluster-plan.ts';
 
 /** Names of the lab's own machines. */
 const TAKEN = new Set(['internet']);

@@ -5,7 +5,7 @@
 import { libc } from '../../server/runtime/libc.ts';
 import { findProgram } from '../../server/runtime/programs.ts';
 import { call } from './commands.ts';
-import type { RuleMode } from './plan.ts';
+import type { RuleMode } from './cluster-plan.ts';
 
 /** A requirement of a story: a program, or a part of the kernel. */
 export type Need =

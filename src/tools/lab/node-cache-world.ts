@@ -12,7 +12,7 @@ import {
 import type { LabCluster } from './cluster.ts';
 import { load, type LoadPlan, type LoadResult } from './load.ts';
 import type { NodeCachePlan } from './node-caches.ts';
-import { DNS_SERVICE } from './plan.ts';
+import { DNS_SERVICE } from './cluster-plan.ts';
 import type { Stage } from './story.ts';
 import { addressesOf, UdpClient } from './udp-client.ts';
 import { pause } from './pause.ts';

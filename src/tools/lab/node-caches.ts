@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_FOLDER } from './files.ts';
 import type { LabNetwork } from './network.ts';
-import type { LabPrograms, RuleMode } from './plan.ts';
+import type { LabPrograms, RuleMode } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { untilAnswering } from './servers.ts';
 import { pause } from './pause.ts';

@@ -8,7 +8,7 @@ import { Capture } from './capture.ts';
 import { LabCluster } from './cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from './defaults.ts';
 import { LAB_FOLDER } from './files.ts';
-import type { LabPrograms, RuleMode } from './plan.ts';
+import type { LabPrograms, RuleMode } from './cluster-plan.ts';
 import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
 /** What playing a story needs. */

@@ -10,7 +10,7 @@ import { clientPod, usualCorefile, usualObjects } from './defaults.ts';
 import type { LabCluster } from './cluster.ts';
 import { withEndpoints } from './endpoints.ts';
 import { load, longestOutageMs } from './load.ts';
-import { DNS_SERVICE } from './plan.ts';
+import { DNS_SERVICE } from './cluster-plan.ts';
 import { within, type Act, type Story } from './story.ts';
 import { pause } from './pause.ts';
 

@@ -2,7 +2,7 @@
 import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
-import { DNS_SERVICE } from './plan.ts';
+import { DNS_SERVICE } from './cluster-plan.ts';
 import { pause } from './pause.ts';
 
 /** The duration of a cluster's reactions, in milliseconds. */

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
 import { LAB_FOLDER } from './files.ts';
-import { API_URL, type LabPod, type LabPrograms } from './plan.ts';
+import { API_URL, type LabPod, type LabPrograms } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
 

@@ -7,7 +7,7 @@ import { iptablesJumps, iptablesRules } from './proxy-rules/iptables.ts';
 import { nftablesRules } from './proxy-rules/nftables.ts';
 import { defaultProxy } from './proxy-rules/traffic.ts';
 import type { LabNetwork, Machine } from './network.ts';
-import type { RuleMode } from './plan.ts';
+import type { RuleMode } from './cluster-plan.ts';
 
 /** The rules of a node as input for `iptables-restore --noflush` or for `nft -f -`. */
 export function rulesText(

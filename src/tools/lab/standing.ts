@@ -5,7 +5,7 @@
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isObject } from '../../server/base/json-object.ts';
 import { Problem } from '../../server/base/problem.ts';
-import type { LabPod } from './plan.ts';
+import type { LabPod } from './cluster-plan.ts';
 
 /** The fields of a pod that another process needs. */
 export type StandingPod = Pick<

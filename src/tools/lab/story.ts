@@ -6,7 +6,7 @@ import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
 import type { Environment } from '../../server/base/environment.ts';
-import type { ClusterPlan, RuleMode } from './plan.ts';
+import type { ClusterPlan, RuleMode } from './cluster-plan.ts';
 
 /** One claim and the observation. */
 export interface Fact {

@@ -1,7 +1,7 @@
 /** Converts the fixes that rules propose to changes of a file's text, and applies them. */
-import type { Directive, Property, Token } from '../../server/corefile/tree.ts';
+import type { Directive, Property, Token } from '../../server/corefile/corefile-tree.ts';
 import type { Edit } from './finding.ts';
-import type { Fix } from './rule.ts';
+import type { Fix } from './lint-rule.ts';
 import type { SourceText } from './source-text.ts';
 
 /** The edits of a fix; none if the file does not contain the words as they were parsed. */

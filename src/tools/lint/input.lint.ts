@@ -2,7 +2,7 @@
  * The linter's own findings: CF48, ineffective suppression comments; CF49, input that cannot be
  * read.
  */
-import type { LintRule } from './rule.ts';
+import type { LintRule } from './lint-rule.ts';
 
 /** Rules without a `find` of their own; the findings are made while the input is read. */
 export const inputRules: readonly LintRule[] = [

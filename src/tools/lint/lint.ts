@@ -1,7 +1,7 @@
 /** The linter: reads its input, runs the rules, and removes suppressed findings. */
 import { child, text } from '../../server/base/json-object.ts';
 import { nearest, type Place, type Problem } from '../../server/base/problem.ts';
-import type { Directive } from '../../server/corefile/tree.ts';
+import type { Directive } from '../../server/corefile/corefile-tree.ts';
 import { readEdits } from './edits.ts';
 import type { Edit, LintFinding, LintSeverity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
@@ -9,7 +9,7 @@ import type { GatheredFiles, GivenFile } from './gather.ts';
 import { sortInputs, type Inputs } from './inputs.ts';
 import { readingRules } from './reading.lint.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
-import type { Aim, Fix, LintRule, Told } from './rule.ts';
+import type { Aim, Fix, LintRule, Told } from './lint-rule.ts';
 import type { SourceText } from './source-text.ts';
 import type { LintObject, LintedCorefile, Subject } from './subject.ts';
 import { Suppressions } from './suppressions.ts';

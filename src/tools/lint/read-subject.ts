@@ -7,7 +7,7 @@ import { emptyCorefile } from '../../server/corefile/empty.ts';
 import { overlapProblems } from '../../server/corefile/overlap.ts';
 import { parseCorefile, type ParseOutput } from '../../server/corefile/parse.ts';
 import { bindDirective, type Syntax } from '../../server/corefile/syntax.ts';
-import type { Corefile, Directive, ServerBlock } from '../../server/corefile/tree.ts';
+import type { Corefile, Directive, ServerBlock } from '../../server/corefile/corefile-tree.ts';
 import { namesIn } from '../../server/engine/contract/configuration.ts';
 import { keyProblem } from '../../server/engine/contract/endpoints.ts';
 import type { Plugin } from '../../server/engine/contract/plugin.ts';

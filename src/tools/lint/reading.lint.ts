@@ -3,7 +3,7 @@
  * CF43, CF44.
  */
 import type { Problem } from '../../server/base/problem.ts';
-import type { LintRule, Told } from './rule.ts';
+import type { LintRule, Told } from './lint-rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 import { isOfCore } from './target.ts';
 

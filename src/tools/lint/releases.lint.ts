@@ -1,6 +1,6 @@
 /** CF01: directives and properties that the target does not have. */
 import { nearest, type Place } from '../../server/base/problem.ts';
-import type { Directive } from '../../server/corefile/tree.ts';
+import type { Directive } from '../../server/corefile/corefile-tree.ts';
 import { readingFindings } from './reading.lint.ts';
 import {
   coreDirectives,
@@ -12,11 +12,11 @@ import {
   valuesOfNdots,
   type Lifetime,
 } from './releases.ts';
-import type { LintRule, Tell } from './rule.ts';
+import type { LintRule, Tell } from './lint-rule.ts';
 import { addressOf, isResolvConf, targetsOf } from './upstreams.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 import { isOfCore, type LintTarget } from './target.ts';
-import { isBefore, readVersion, type Version } from './version.ts';
+import { isBefore, readVersion, type Version } from './release-version.ts';
 
 /** Plugins that are not part of CoreDNS, and the alternative for each. */
 type External = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
  * The directives and properties of each CoreDNS release: since which one they exist, and until
  * which. From plugin.cfg and the setup code of the releases 1.0.0 to 1.14.7.
  */
-import type { Version } from './version.ts';
+import type { Version } from './release-version.ts';
 
 /** The first release that has it, and the last one; without the second it still exists. */
 export type Lifetime = readonly [since: string, until?: string];

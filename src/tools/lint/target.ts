@@ -1,7 +1,7 @@
 /** The target of a configuration: a release of CoreDNS or of node-cache, or ndots. */
 import { Problem } from '../../server/base/problem.ts';
 import { newestCore, nodeCacheReleases } from './releases.ts';
-import { isBefore, readVersion, type Version } from './version.ts';
+import { isBefore, readVersion, type Version } from './release-version.ts';
 
 /**
  * The server that runs the configuration. For node-cache, `version` is that of the CoreDNS it

@@ -1,6 +1,6 @@
 /** The upstreams of `forward` as a Corefile states them. */
 import { parseAddress } from '../../server/base/ip.ts';
-import type { Directive, Token } from '../../server/corefile/tree.ts';
+import type { Directive, Token } from '../../server/corefile/corefile-tree.ts';
 import { expandZone, splitScheme } from '../../server/corefile/zones.ts';
 
 /** The address and port of an upstream. */

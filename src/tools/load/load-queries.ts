@@ -5,7 +5,7 @@ import { emptyScript } from '../resolver/answers-file.ts';
 import type { Client, Settings } from '../resolver/client.ts';
 import { queryBytes } from '../resolver/query-bytes.ts';
 import { sameName, type ClientReply } from '../resolver/reply.ts';
-import { planLookup, type StartServer } from '../resolver/run.ts';
+import { planLookup, type StartServer } from '../resolver/run-lookup.ts';
 import { typeNumber } from '../../server/wire/iana.ts';
 import { NameError, parseName } from '../../server/wire/name.ts';
 import { makeQuery, Query } from '../../server/wire/query.ts';

@@ -5,7 +5,7 @@
 import { printHostPort } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { whyFailed } from '../../server/base/why-failed.ts';
-import type { UpstreamAddress } from '../../server/transport/network.ts';
+import type { UpstreamAddress } from '../../server/transport/upstream-address.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from '../../server/transport/udp/udp-port.ts';
 import type { Query } from '../../server/wire/query.ts';
 import { Latencies } from './latencies.ts';

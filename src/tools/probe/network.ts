@@ -3,7 +3,7 @@
  * implementation is `system-network.ts`.
  */
 import type { Client } from '../resolver/client.ts';
-import type { LookupRun } from '../resolver/run.ts';
+import type { LookupRun } from '../resolver/run-lookup.ts';
 import type { Message } from '../../server/wire/message.ts';
 
 /** A server to ask. */

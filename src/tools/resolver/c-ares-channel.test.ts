@@ -4,7 +4,7 @@ import { seededRandom } from '../../server/base/random.ts';
 import { parseAnswers } from './answers-file.ts';
 import { caresReleases } from './c-ares-releases.ts';
 import { findClient } from './clients.ts';
-import { planLookup, type LookupRun } from './run.ts';
+import { planLookup, type LookupRun } from './run-lookup.ts';
 
 /** Plans api.example.com with four search domains; all replies take 20 ms. */
 function plan(version: string, answers: object, seed: number): Promise<LookupRun> {

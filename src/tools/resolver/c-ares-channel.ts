@@ -24,7 +24,7 @@ import { CaresServers, type CaresServer } from './c-ares-servers.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
 import { isReplyTo, type Arrival, type QueryToSend, type Socket } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { note } from './trace.ts';
 
 interface Connection {

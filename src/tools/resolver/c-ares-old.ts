@@ -20,7 +20,7 @@ import type { CaresTraits } from './c-ares-releases.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
 import { isReplyTo, type Arrival, type QueryToSend, type Socket } from './network.ts';
 import { isServerError } from './reply.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { note } from './trace.ts';
 
 interface OldCaresServer {

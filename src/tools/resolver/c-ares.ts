@@ -25,7 +25,7 @@ import { dottedQuad } from './glibc-conf.ts';
 import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
 import { familyOf } from './myhostname.ts';
 import { hasCname } from './reply.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import {

@@ -3,9 +3,9 @@
  * compares the cost.
  */
 import { countDots } from './client.ts';
-import { totalsOf, type CheaperDocument } from './report.ts';
+import { totalsOf, type CheaperDocument } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
-import type { LookupPlan, LookupRun } from './run.ts';
+import type { LookupPlan, LookupRun } from './run-lookup.ts';
 
 /** The changes that need fewer queries and find the same addresses; the best first. */
 export async function findCheaper(

@@ -8,7 +8,7 @@ import { seededRandom } from '../../server/base/random.ts';
 import { parseAnswers } from './answers-file.ts';
 import type { AddressFamily, Settings } from './client.ts';
 import { findClient } from './clients.ts';
-import { planLookup, type LookupRun } from './run.ts';
+import { planLookup, type LookupRun } from './run-lookup.ts';
 
 interface Given {
   readonly name?: string;

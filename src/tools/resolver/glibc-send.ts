@@ -6,7 +6,7 @@
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { note } from './trace.ts';
 import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';

@@ -7,7 +7,7 @@ import { failed, type LookupOutcome } from './client.ts';
 import type { GlibcReplies } from './glibc-send.ts';
 import type { Status } from './nsswitch.ts';
 import { addressesIn, hasCname, sameName, type ClientReply } from './reply.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 
 /** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */

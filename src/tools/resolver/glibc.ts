@@ -43,7 +43,7 @@ import type { QueryToSend } from './network.ts';
 import { readHostsLine, type NsswitchService } from './nsswitch.ts';
 import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 

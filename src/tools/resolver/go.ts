@@ -36,7 +36,7 @@ import { familyOf, withoutZone } from './myhostname.ts';
 import type { Arrival, QueryToSend, Socket, SentQuery } from './network.ts';
 import { hasCname, questionBytes, recordBytes, sameName, type ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';

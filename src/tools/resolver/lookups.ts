@@ -2,7 +2,7 @@
 import type { Exchange, Lookup } from '../../server/wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
-import type { LookupRun } from './run.ts';
+import type { LookupRun } from './run-lookup.ts';
 import type { SentQuery } from './network.ts';
 import { leftTogether } from './trace.ts';
 

@@ -9,7 +9,7 @@ import { waitForAny, type QueryToSend, type Socket, type SentQuery } from './net
 import type { ModelContext } from './client.ts';
 import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { note } from './trace.ts';
 
 /** The reply that counts for one question. */

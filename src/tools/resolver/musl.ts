@@ -28,7 +28,7 @@ import { MuslExchange } from './musl-send.ts';
 import type { QueryToSend } from './network.ts';
 import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { cite } from './rules.ts';
+import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 

@@ -5,9 +5,9 @@
 import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';
 import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
-import { totalsOf } from './report.ts';
+import { totalsOf } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
-import { planLookup } from './run.ts';
+import { planLookup } from './run-lookup.ts';
 
 /** A name as an application spells it, and a model of the network in which it was looked up. */
 export interface AskedName {

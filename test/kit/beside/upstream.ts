@@ -11,7 +11,7 @@ import {
 } from '../../../src/server/wire/message.ts';
 import { parseName } from '../../../src/server/wire/name.ts';
 import { kindOf } from '../../../src/server/wire/record/table.ts';
-import { Words } from '../../../src/server/wire/words.ts';
+import { Words } from '../../../src/server/wire/record-words.ts';
 
 /** `IP:PORT` of those that `startUpstreams` starts. */
 export const upstreams: readonly string[] = ['127.0.0.53:5300', '127.0.0.54:5300'];

@@ -1,6 +1,6 @@
 /** `ndots cache`: what servers keep under a name, and that they forget it. */
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';
-import type { EntryReport } from '../../../server/plugins/cache/orders.ts';
+import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 import { NameError, parseName } from '../../../server/wire/name.ts';
 import { AdminFailure, adminServers, type AdminServer } from './admin-servers.ts';
 import { parseCacheOptions, type CacheVerbOptions } from './cache-options.ts';

@@ -2,7 +2,7 @@
 import { systemClock } from '../../../server/base/clock.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import type { ProbeNetwork } from '../../../tools/probe/network.ts';
-import { runLookup } from '../../../tools/resolver/run.ts';
+import { runLookup } from '../../../tools/resolver/run-lookup.ts';
 import { LiveNetwork } from '../live-network.ts';
 
 /**

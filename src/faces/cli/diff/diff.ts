@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../../../server/base/problem.ts';
-import type { Corefile } from '../../../server/corefile/tree.ts';
+import type { Corefile } from '../../../server/corefile/corefile-tree.ts';
 import {
   compare,
   differences,

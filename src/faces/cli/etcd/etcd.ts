@@ -12,7 +12,7 @@ import {
   type EtcdLease,
 } from '../../../server/etcd/messages.ts';
 import { nameOf, pathOf } from '../../../server/plugins/etcd/path.ts';
-import { packService } from '../../../server/plugins/etcd/service.ts';
+import { packService } from '../../../server/plugins/etcd/skydns-service.ts';
 import { foldName, NameError, parseName, printName } from '../../../server/wire/name.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { parseEtcdOptions, type EtcdVerbOptions } from './etcd-options.ts';

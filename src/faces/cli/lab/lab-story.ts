@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { Problems, type Problem } from '../../../server/base/problem.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
-import { API_URL } from '../../../tools/lab/plan.ts';
+import { API_URL } from '../../../tools/lab/cluster-plan.ts';
 import { readStoryFile, type StoryCorefile } from '../../../tools/lab/story-file/story-file.ts';
 import type { Story } from '../../../tools/lab/story.ts';
 import { EXIT, type Io } from '../command.ts';

@@ -1,6 +1,6 @@
 /** Every rule of `ndots lint`: those that read what is given, and those that ask the network. */
-import type { LintRule } from '../../../tools/lint/rule.ts';
-import { liveRules } from '../../../tools/lint/live/rules.ts';
+import type { LintRule } from '../../../tools/lint/lint-rule.ts';
+import { liveRules } from '../../../tools/lint/live/live-rules.ts';
 import { rules as offlineRules } from '../../../tools/lint/plugins/lint-rules.ts';
 
 /** All of them; which ones are run, `--live`, `--only` and `--ignore` say. */

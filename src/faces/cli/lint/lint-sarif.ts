@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import type { LintFinding } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
-import type { LintRule } from '../../../tools/lint/rule.ts';
+import type { LintRule } from '../../../tools/lint/lint-rule.ts';
 import { lintRules } from './lint-rules.ts';
 import { coreVersion } from '../version/version.ts';
 

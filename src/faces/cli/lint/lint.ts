@@ -7,7 +7,7 @@ import { atLeast, cannotLint, type LintFinding } from '../../../tools/lint/findi
 import { gather, type GatheredFiles, type GivenFile } from '../../../tools/lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../../../tools/lint/lint.ts';
 import type { KnownPlugins } from '../../../tools/lint/read-subject.ts';
-import type { LintRule } from '../../../tools/lint/rule.ts';
+import type { LintRule } from '../../../tools/lint/lint-rule.ts';
 import { askLive, type LiveRule } from '../../../tools/lint/live/live-rule.ts';
 import { systemWorld } from './live-world.ts';
 import { secureRandom } from '../../../server/base/random.ts';

@@ -1,7 +1,7 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { ColourOptions } from '../colour-options.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
-import type { TsigSigningKey } from '../../../server/transport/tsig.ts';
+import type { TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
 import type { EdnsOption } from '../../../server/wire/edns.ts';
 import type { Protocol } from '../../../server/wire/transports.ts';
 import type { Option } from '../option.ts';

@@ -1,7 +1,7 @@
 /** `-y` and `-k`: the key that a query is signed with (RFC 8945), as dig has it. */
 import { FILE_MAX, readFileBytes } from '../../../server/base/read-file.ts';
 import { Problem } from '../../../server/base/problem.ts';
-import { algorithmNamed, type TsigSigningKey } from '../../../server/transport/tsig.ts';
+import { algorithmNamed, type TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
 import type { NamedFiles } from '../../../server/engine/contract/named-files.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../../../server/zone/tsig-key.ts';
 import type { OptionValue } from '../option.ts';

@@ -1,6 +1,6 @@
 /** A zone, record by record as it comes (RFC 5936, RFC 1995). */
 import { Problem } from '../../../server/base/problem.ts';
-import { SignedExchange } from '../../../server/transport/tsig.ts';
+import { SignedExchange } from '../../../server/transport/tsig-keys.ts';
 import { TYPE, rcodeName } from '../../../server/wire/iana.ts';
 import type { DnsRecord, Message } from '../../../server/wire/message.ts';
 import { printData, printRecord } from '../../../server/wire/print.ts';

@@ -1,6 +1,6 @@
 /** `ndots query`: one plain DNS query. */
 import { Problem, problemsIn } from '../../../server/base/problem.ts';
-import { SignedExchange } from '../../../server/transport/tsig.ts';
+import { SignedExchange } from '../../../server/transport/tsig-keys.ts';
 import { FLAG, TYPE } from '../../../server/wire/iana.ts';
 import type { Message } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';

@@ -2,7 +2,7 @@
  * Several clients, one line each, and in what they differ: first what matters, then what it costs.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
-import type { TraceDocument } from '../../../tools/resolver/report.ts';
+import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { clip, count, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { failure } from './trace-words.ts';
 

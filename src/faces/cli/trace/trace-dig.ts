@@ -3,7 +3,7 @@
  * dig.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
-import type { QueryDocument, TraceDocument } from '../../../tools/resolver/report.ts';
+import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { parseBase64 } from '../../../server/wire/encoding.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';

@@ -3,7 +3,7 @@
  * in words, and a table where clients are compared.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
-import type { QueryDocument, TraceDocument } from '../../../tools/resolver/report.ts';
+import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { escape, htmlPage } from '../../../server/base/html.ts';
 import { count } from '../page.ts';
 import { compare, labelOf } from './trace-comparison.ts';

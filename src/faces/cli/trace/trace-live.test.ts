@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serveAnswers, type LocalAnswers } from '../../../../test/kit/local-answers.ts';
 import { runTrace } from '../../../../test/kit/trace-command.ts';
-import type { TraceDocument } from '../../../tools/resolver/report.ts';
+import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { ApiServer, namespace } from '../../../../test/kit/apiserver/server.ts';
 import { serveAnswers } from '../../../../test/kit/local-answers.ts';
 import { runTrace } from '../../../../test/kit/trace-command.ts';
-import type { TraceDocument } from '../../../tools/resolver/report.ts';
+import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { complete } from '../completion/complete.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-pod-'));

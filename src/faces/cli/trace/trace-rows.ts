@@ -1,5 +1,5 @@
 /** Queries of a trace as rows: what was sent together stands together. */
-import type { QueryDocument, TraceDocument } from '../../../tools/resolver/report.ts';
+import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
 /** Queries of one name that left together, to one server, by one protocol. */
 export interface TraceRow {

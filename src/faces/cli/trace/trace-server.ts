@@ -18,12 +18,12 @@ import {
   type ExchangeReply,
   type Network,
   type UpstreamParts,
-} from '../../../server/transport/network.ts';
+} from '../../../server/transport/upstream-address.ts';
 import { loadPlugins } from '../../../server/plugins/order.ts';
 import { answerBySpec } from '../../../tools/resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../../../tools/resolver/answers-file.ts';
 import type { QueryToSend } from '../../../tools/resolver/network.ts';
-import type { StartedServer, StartServer } from '../../../tools/resolver/run.ts';
+import type { StartedServer, StartServer } from '../../../tools/resolver/run-lookup.ts';
 import { EmbeddedServer } from '../../../server/engine/embedded.ts';
 import { within } from '../../../server/engine/control/time-limit.ts';
 import { typeName } from '../../../server/wire/iana.ts';

@@ -4,7 +4,7 @@ import type {
   QueryDocument,
   ResultDocument,
   TraceDocument,
-} from '../../../tools/resolver/report.ts';
+} from '../../../tools/resolver/trace-document.ts';
 
 /** `glibc 2.36`, or the name alone where the client has no versions. */
 export function label(document: TraceDocument): string {

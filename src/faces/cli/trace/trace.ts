@@ -11,14 +11,14 @@ import { secureRandom, seededRandom } from '../../../server/base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
 import { findCheaper } from '../../../tools/resolver/cheaper.ts';
 import type { Client, Settings } from '../../../tools/resolver/client.ts';
-import { makeReport, type TraceDocument } from '../../../tools/resolver/report.ts';
+import { makeReport, type TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import {
   planLookup,
   runLookup,
   type LookupPlan,
   type LookupRun,
   type StartServer,
-} from '../../../tools/resolver/run.ts';
+} from '../../../tools/resolver/run-lookup.ts';
 import { byteLength } from '../../../tools/resolver/search-list.ts';
 import { clientsNamed } from '../client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';

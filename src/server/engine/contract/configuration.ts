@@ -2,8 +2,8 @@
 import { Problem } from '../../base/problem.ts';
 import type { PropertySchema } from '../../corefile/properties.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
-import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
-import { makePlan, type BlockPlan } from './plan.ts';
+import type { Corefile, Directive, ServerBlock } from '../../corefile/corefile-tree.ts';
+import { makePlan, type BlockPlan } from './block-plan.ts';
 import type { Plugin } from './plugin.ts';
 import { defaultWorkers } from './worker-shares.ts';
 

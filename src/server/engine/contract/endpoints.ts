@@ -3,14 +3,14 @@ import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
 import { Problem, type Place } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
-import type { Key, ServerBlock } from '../../corefile/tree.ts';
+import type { Key, ServerBlock } from '../../corefile/corefile-tree.ts';
 import { usualLimits, type ListenerLimits } from '../../transport/limits/limits.ts';
 import type { ProxyPlan } from '../../transport/proxy/proxy-policy.ts';
 import { served, servedSchemes } from '../../transport/transports.ts';
 import { transports, type Scheme } from '../../wire/transports.ts';
 import { bindAddresses } from './bind-addresses.ts';
 import type { BoundBlock } from './configuration.ts';
-import type { PlannedLimits, TlsPlan } from './plan.ts';
+import type { PlannedLimits, TlsPlan } from './block-plan.ts';
 
 /** A listen address and its settings; plain data, the same for all workers. */
 export interface EndpointPlan {

@@ -1,6 +1,6 @@
 /** The messages between the control thread and the workers. */
 import type { ProblemParts } from '../../base/problem.ts';
-import type { Corefile } from '../../corefile/tree.ts';
+import type { Corefile } from '../../corefile/corefile-tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { EndpointPlan } from './endpoints.ts';
 

@@ -1,7 +1,7 @@
 import { whyFailed } from '../../base/why-failed.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
-import type { UpstreamTls } from '../../transport/network.ts';
+import type { UpstreamTls } from '../../transport/upstream-address.ts';
 import type { NamedFiles } from './named-files.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 

@@ -3,7 +3,7 @@ import type { Log } from '../../base/log.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import type { ParseOutput } from '../../corefile/parse.ts';
 import type { Syntax } from '../../corefile/syntax.ts';
-import type { Corefile } from '../../corefile/tree.ts';
+import type { Corefile } from '../../corefile/corefile-tree.ts';
 import {
   bindConfiguration,
   forWorkers,

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld } from '../../../../test/kit/world.ts';
 import { Problem } from '../../base/problem.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import { required } from '../../corefile/positions.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { SECTION } from '../../wire/writer.ts';

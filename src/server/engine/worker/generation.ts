@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
-import type { Network } from '../../transport/network.ts';
+import type { Network } from '../../transport/upstream-address.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';

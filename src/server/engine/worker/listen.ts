@@ -6,7 +6,7 @@ import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../transpor
 import { openListeners } from '../../transport/open.ts';
 import type { UdpMode } from '../../transport/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
-import type { TlsPlan } from '../contract/plan.ts';
+import type { TlsPlan } from '../contract/block-plan.ts';
 import type { Program } from '../contract/protocol.ts';
 import { fileAt } from './generation.ts';
 

@@ -9,7 +9,7 @@ import { EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Nets } from '../../base/nets.ts';
-import { readPolicy, type AclAction, type AclPolicy } from './policy.ts';
+import { readPolicy, type AclAction, type AclPolicy } from './acl-policy.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 
 const syntax = directive({

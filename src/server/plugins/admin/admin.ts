@@ -9,7 +9,7 @@ import { optional, required } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { fields, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { hostPort, word } from '../../corefile/values.ts';
+import { hostPort, word } from '../../corefile/word-values.ts';
 import type { ControlContext, HttpTls } from '../../engine/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import {

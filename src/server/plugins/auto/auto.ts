@@ -6,7 +6,7 @@ import { zones } from '../../corefile/positions.ts';
 import { custom, lax, setting } from '../../corefile/properties.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration } from '../../corefile/values.ts';
+import { duration } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { transferSources } from '../../zone/transfer-source.ts';

@@ -1,7 +1,7 @@
 /** Which file of a folder holds which zone. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import type { Refuse } from '../../corefile/properties.ts';
-import type { Token } from '../../corefile/tree.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
 import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
 
 /** Which files of a folder are zones, and of what name. */

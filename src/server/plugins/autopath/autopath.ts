@@ -9,7 +9,7 @@ import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { Completion } from './completion.ts';
-import { BY_NAME, syntax, type AutopathOptions } from './options.ts';
+import { BY_NAME, syntax, type AutopathOptions } from './autopath-options.ts';
 import { PairMemory } from './pair-memory.ts';
 import { ownResolvConf, searchListOf, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';

@@ -3,7 +3,7 @@ import { isIP } from '../../base/ip.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({

@@ -1,7 +1,7 @@
 /** `bufsize`: the largest reply over UDP. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { integer } from '../../corefile/values.ts';
+import { integer } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({

@@ -6,7 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import type { AdminCommand, ControlContext } from '../../engine/contract/control-context.ts';
 import { foldName, NameError, parseName } from '../../wire/name.ts';
 import { shareCache } from './handover.ts';
-import type { CacheMessage, CacheOrder, Inspected } from './orders.ts';
+import type { CacheMessage, CacheOrder, Inspected } from './cache-messages.ts';
 
 /** Workers that do not answer within this time, in milliseconds, are reported as such. */
 const WAIT_MS = 2000;

@@ -2,7 +2,7 @@
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
-import type { CacheCounters } from './counters.ts';
+import type { CacheCounters } from './cache-counters.ts';
 import { hashPair } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 

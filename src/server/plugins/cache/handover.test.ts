@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { packCaches, shareCache, takeCaches } from './handover.ts';
-import type { CacheMessage, CacheOrder } from './orders.ts';
+import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
 /** A cache's control part with so many workers, and what they are asked for. */
 function cache(t: TestContext, workers: number) {

@@ -2,7 +2,7 @@
  * What all caches of this process hold, handed to another process, and taken from one. Main thread.
  */
 import type { ControlContext } from '../../engine/contract/control-context.ts';
-import type { CacheMessage, CacheOrder } from './orders.ts';
+import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
 /** One cache: a server block's. */
 interface Shared {

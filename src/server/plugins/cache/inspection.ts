@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { className, rcodeName, typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
-import type { EntryReport, Inspected, InspectionOrder } from './orders.ts';
+import type { EntryReport, Inspected, InspectionOrder } from './cache-messages.ts';
 import type { Sources } from './sources.ts';
 import { DENIAL } from './entries.ts';
 import type { Store } from './store.ts';

@@ -2,7 +2,7 @@
 import { isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
+import { duration, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../engine/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { optional, rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import type { Random } from '../../base/random.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';

@@ -5,7 +5,7 @@ import { optional } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { chained, flag, list, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { net, value, wrong, type Value } from '../../corefile/values.ts';
+import { net, value, wrong, type Value } from '../../corefile/word-values.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 import {
   definePlugin,

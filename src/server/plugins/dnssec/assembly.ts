@@ -5,7 +5,7 @@ import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
 import type { FoundSet } from './found-sets.ts';
-import type { Plan } from './plan.ts';
+import type { Plan } from './signing-plan.ts';
 import type { Signed } from './signatures.ts';
 
 const records = new Records();

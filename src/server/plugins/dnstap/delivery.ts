@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Frames } from './frames.ts';
-import type { DnstapEndpoint } from './options.ts';
+import type { DnstapEndpoint } from './dnstap-options.ts';
 
 /**
  * Delivers the frames of all workers to collectors, whichever side connects: it begins once, ends

@@ -19,7 +19,7 @@ import { CONTROL } from '../../wire/frame-stream.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './frames.ts';
 import { Incoming } from './incoming.ts';
-import type { DnstapEndpoint } from './options.ts';
+import type { DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-dnstap-'));

@@ -6,7 +6,7 @@ import type { LineRingMemory } from '../../base/line-ring.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { chained, custom, flag, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -20,7 +20,7 @@ import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Incoming, type IncomingTls } from './incoming.ts';
-import { endpoint, type DnstapEndpoint } from './options.ts';
+import { endpoint, type DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
 import { Tap } from './tap.ts';
 

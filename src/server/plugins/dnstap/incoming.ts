@@ -8,7 +8,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import { Delivery } from './delivery.ts';
-import type { DnstapEndpoint } from './options.ts';
+import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /** Sinks at a time, and handshakes. */

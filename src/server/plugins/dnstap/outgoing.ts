@@ -8,7 +8,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import { Delivery } from './delivery.ts';
-import type { DnstapEndpoint } from './options.ts';
+import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /**

@@ -3,7 +3,7 @@ import { sleep } from '../../base/clock.ts';
 import { chained, fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, integer, value, Wrong, wrong } from '../../corefile/values.ts';
+import { duration, integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { searchLists } from '../../engine/contract/ports.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';

@@ -7,7 +7,7 @@ import { compilePattern, PatternError, type Pattern } from '../../base/pattern.t
 import { position, required, optional } from '../../corefile/positions.ts';
 import { chained, each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, value, wrong, type Value } from '../../corefile/values.ts';
+import { duration, value, wrong, type Value } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../engine/contract/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';

@@ -18,8 +18,8 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { etcd as plugin } from './etcd.ts';
 import { EtcdFollower } from './follower.ts';
 import { roomFor } from './key-memory.ts';
-import { syntax, type EtcdOptions } from './options.ts';
-import { planEtcd, planKey, rangesOf } from './plan.ts';
+import { syntax, type EtcdOptions } from './etcd-options.ts';
+import { planEtcd, planKey, rangesOf } from './etcd-plan.ts';
 
 /**
  * A world whose etcd is in memory. The first server block has the plugin with these lines in its

@@ -4,13 +4,13 @@ import { memoryShare } from '../../runtime/memory-share.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { readUpstreamTls } from '../../engine/contract/upstream-tls.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { EtcdAnswerer, type AnswerSource } from './answer.ts';
+import { EtcdAnswerer, type AnswerSource } from './etcd-answerer.ts';
 import { EtcdFollower, KEY_MEMORY } from './follower.ts';
 import { roomFor } from './key-memory.ts';
 import { MemorySource } from './memory-source.ts';
-import { syntax } from './options.ts';
+import { syntax } from './etcd-options.ts';
 import { EtcdReader, QuerySource } from './per-query.ts';
-import { planEtcd, planKey } from './plan.ts';
+import { planEtcd, planKey } from './etcd-plan.ts';
 import { EtcdReplica } from './replica.ts';
 import { etcdTransfers } from './transfer-zone.ts';
 

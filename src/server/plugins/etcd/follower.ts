@@ -10,7 +10,7 @@ import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts
 import type { OpenDataSet } from '../../engine/contract/data-set.ts';
 import { waitBeforeServing } from '../../engine/contract/startup.ts';
 import type { KeyRoom } from './key-memory.ts';
-import { rangesOf, type EtcdPlan } from './plan.ts';
+import { rangesOf, type EtcdPlan } from './etcd-plan.ts';
 import { EtcdStore } from './store.ts';
 
 /** What a follower is made of. */

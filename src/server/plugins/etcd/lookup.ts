@@ -1,7 +1,7 @@
 /** Finds the records of a name. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
-import { HOST, unpackService, type SkydnsService } from './service.ts';
+import { HOST, unpackService, type SkydnsService } from './skydns-service.ts';
 
 /** A stretch of keys and packed services: `[from, to)` of two arrays. */
 export interface KeyStretch {

@@ -1,6 +1,6 @@
 /** Records from this worker's copy of what etcd holds. */
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
-import type { RecordsOfQuery, AnswerSource } from './answer.ts';
+import type { RecordsOfQuery, AnswerSource } from './etcd-answerer.ts';
 import type { KeyStretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { foldName, parseName, printName } from '../../wire/name.ts';
 import { matches, nameOf, normalPrefix, pathOf } from './path.ts';
-import { leaseOf, packService, unpackService } from './service.ts';
+import { leaseOf, packService, unpackService } from './skydns-service.ts';
 
 describe('paths of names', () => {
   test('a path leads back to the name, if its labels are plain', () => {

@@ -6,10 +6,10 @@ import { prefixRange, type KeyRange, type KeyValue } from '../../etcd/messages.t
 import type { Counter } from '../../metrics/registry.ts';
 import type { ControlChannel, KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import type { WorkerChannel } from '../../engine/contract/plugin.ts';
-import type { RecordsOfQuery, AnswerSource } from './answer.ts';
+import type { RecordsOfQuery, AnswerSource } from './etcd-answerer.ts';
 import type { KeyStretch } from './lookup.ts';
-import type { EtcdPlan } from './plan.ts';
-import { leaseOf, packService } from './service.ts';
+import type { EtcdPlan } from './etcd-plan.ts';
+import { leaseOf, packService } from './skydns-service.ts';
 
 /** A worker asks for the keys below a path, or for the key itself. */
 interface KeyRequest {

@@ -7,7 +7,7 @@ import { printRecord } from '../../wire/print.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import type { RecordStream, TransferSource } from '../../zone/transfer-source.ts';
 import { EtcdReplica } from './replica.ts';
-import { packService } from './service.ts';
+import { packService } from './skydns-service.ts';
 import { etcdTransfers } from './transfer-zone.ts';
 
 const zone = parseName('shop.test.');

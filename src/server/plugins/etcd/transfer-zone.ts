@@ -12,9 +12,9 @@ import { SkydnsLookup, TooMany } from './lookup.ts';
 import { nameOf, pathOf } from './path.ts';
 import { nameRecord, type AnswerRecord } from './record.ts';
 import type { EtcdReplica } from './replica.ts';
-import { HOST } from './service.ts';
+import { HOST } from './skydns-service.ts';
 import { writeSoa } from './soa.ts';
-import { Work } from './work.ts';
+import { Work } from './skydns-records.ts';
 
 /** What transfers are made of: the directive's options as far as they show in them. */
 export interface EtcdTransferParts {

@@ -3,7 +3,7 @@ import { limit } from '../../base/limits.ts';
 import { andThen, isLater, orElse, whenSettled } from '../../base/maybe.ts';
 import { flag, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { choice, integer } from '../../corefile/values.ts';
+import { choice, integer } from '../../corefile/word-values.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import { ClientPrefix, clientPrefixSettings } from '../../engine/contract/client-prefix.ts';

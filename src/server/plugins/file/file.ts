@@ -5,7 +5,7 @@ import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, word } from '../../corefile/values.ts';
+import { duration, word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
 import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';

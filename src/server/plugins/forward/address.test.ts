@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../base/problem.ts';
 import { readNameservers } from '../../engine/contract/nameservers.ts';
 import { printUpstream, readTo } from './address.ts';
-import { findUpstreams, type PlacesParts } from './places.ts';
+import { findUpstreams, type PlacesParts } from './find-upstreams.ts';
 
 const brief = (text: string): string => {
   const to = readTo(text);

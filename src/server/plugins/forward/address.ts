@@ -1,5 +1,5 @@
 import { isIP, printHostPort } from '../../base/ip.ts';
-import { upstreamSchemes, type UpstreamScheme } from '../../transport/network.ts';
+import { upstreamSchemes, type UpstreamScheme } from '../../transport/upstream-address.ts';
 import { transports } from '../../wire/transports.ts';
 
 /**

@@ -13,7 +13,7 @@ import { FLAG, OPTION, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { readMessage, writeMessage, type Message, type Question } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
 import { kindOf } from '../../wire/record/table.ts';
-import { Words } from '../../wire/words.ts';
+import { Words } from '../../wire/record-words.ts';
 import { printRecord } from '../../wire/print.ts';
 import { plugins as allPlugins } from '../../../../test/kit/plugins.ts';
 import {
@@ -26,7 +26,7 @@ import { makeWorld, type World, type WorldParts } from '../../../../test/kit/wor
 import { readTo } from './address.ts';
 import { forward, makeForward } from './forward.ts';
 import type { HostLookup } from './host-addresses.ts';
-import { realPlaces, type PlacesWorld } from './places.ts';
+import { realPlaces, type PlacesWorld } from './find-upstreams.ts';
 import { ownUpstreams } from './own-upstreams.ts';
 
 let open: World | null = null;

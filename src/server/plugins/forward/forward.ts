@@ -18,11 +18,11 @@ import { Forwarder } from './forwarder.ts';
 import { HostAddresses } from './host-addresses.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../engine/contract/ports.ts';
 import { ownUpstreams } from './own-upstreams.ts';
-import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
-import { findUpstreams, realPlaces, type FoundUpstreams, type PlacesWorld } from './places.ts';
-import type { ForwardPolicy } from './policy.ts';
-import { ForwardMetrics } from './counters.ts';
-import { ForwardTarget } from './target.ts';
+import { syntax, waitingLimit, type ForwardSaid } from './forward-options.ts';
+import { findUpstreams, realPlaces, type FoundUpstreams, type PlacesWorld } from './find-upstreams.ts';
+import type { ForwardPolicy } from './forward-policy.ts';
+import { ForwardMetrics } from './forward-counters.ts';
+import { ForwardTarget } from './forward-target.ts';
 
 /** How often files with nameservers are looked at, and host names that are due. */
 const POLL_MS = 1000;

@@ -9,10 +9,10 @@ import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { DEADLINE_MS, Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';
 import { refused } from './outcome.ts';
-import type { ForwarderParts } from './parts.ts';
-import { makePolicy } from './policy.ts';
+import type { ForwarderParts } from './forwarder-parts.ts';
+import { makePolicy } from './forward-policy.ts';
 import { QuestionsUnderWay } from './questions-under-way.ts';
-import type { ForwardTarget } from './target.ts';
+import type { ForwardTarget } from './forward-target.ts';
 
 /** Forwardings that are kept for later queries. */
 const IDLE_MAX = 1024;

@@ -9,8 +9,8 @@ import { ReadError } from '../../wire/reader.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import { gaveUp, overspent, type FailedAttempt } from './outcome.ts';
-import type { ForwarderParts } from './parts.ts';
-import type { ForwardTarget } from './target.ts';
+import type { ForwarderParts } from './forwarder-parts.ts';
+import type { ForwardTarget } from './forward-target.ts';
 
 /** A query is tried for so long; glibc's patience ends then, too. */
 export const DEADLINE_MS = 5000;

@@ -15,7 +15,7 @@ import {
   wrong,
   wrongForm,
   type Value,
-} from '../../corefile/values.ts';
+} from '../../corefile/word-values.ts';
 import { absoluteName } from '../../corefile/zones.ts';
 import { rcodeNumber } from '../../wire/iana.ts';
 import { readTo, type ForwardDestination } from './address.ts';

@@ -1,7 +1,7 @@
 import { ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import type { ForwardTarget } from './target.ts';
+import type { ForwardTarget } from './forward-target.ts';
 
 /** One try that failed, for the error that the client and the log get. */
 export interface FailedAttempt {

@@ -1,6 +1,6 @@
 /** `grpc`: queries for other DNS servers, over gRPC. */
 import type { Maybe } from '../../base/maybe.ts';
-import type { UpstreamTls } from '../../transport/network.ts';
+import type { UpstreamTls } from '../../transport/upstream-address.ts';
 import { retireUpstreams } from '../../transport/upstream/retire-upstreams.ts';
 import { sendAsOurs } from '../../transport/upstream/write-query.ts';
 import {
@@ -16,10 +16,10 @@ import { isInZone, ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { overloaded, type Reply } from '../../wire/reply.ts';
-import { GrpcExchange, reachableFirst, type GrpcTarget } from './asking.ts';
-import { GrpcMetrics } from './counters.ts';
-import { syntax, type GrpcOptions } from './options.ts';
-import { findUpstreams, type GrpcUpstreamSpec } from './places.ts';
+import { GrpcExchange, reachableFirst, type GrpcTarget } from './grpc-exchange.ts';
+import { GrpcMetrics } from './grpc-counters.ts';
+import { syntax, type GrpcOptions } from './grpc-options.ts';
+import { findUpstreams, type GrpcUpstreamSpec } from './grpc-upstreams.ts';
 
 /** Sends queries to other servers over gRPC (see grpc.md). */
 export const grpc: Plugin = definePlugin({

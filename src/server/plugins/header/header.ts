@@ -3,7 +3,7 @@ import { andThen } from '../../base/maybe.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import type { Token } from '../../corefile/tree.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { FLAG } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';

@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, hostPort, worded } from '../../corefile/values.ts';
+import { duration, hostPort, worded } from '../../corefile/word-values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { answerText } from '../../base/http-answer.ts';
 import type { HttpHandler } from '../../engine/contract/control-context.ts';

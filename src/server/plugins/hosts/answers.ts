@@ -8,7 +8,7 @@ import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { HostsBuilder } from './builder.ts';
-import { HostsLookup } from './table.ts';
+import { HostsLookup } from './hosts-table.ts';
 
 /** Which names are answered, and what becomes of the others. */
 export interface AnswerParts {

@@ -3,7 +3,7 @@ import { readUint32 } from '../../base/big-endian.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
-import { FIELDS, hashOf, type HostsTable } from './table.ts';
+import { FIELDS, hashOf, type HostsTable } from './hosts-table.ts';
 
 /**
  * Addresses of one name, or names of one address: what fits into one message, with room to spare.

@@ -4,7 +4,7 @@ import { costsAtMost } from '../../../../test/kit/growth.ts';
 import { printName } from '../../wire/name.ts';
 import { HostsBuilder } from './builder.ts';
 import { readEntry } from './entries.ts';
-import { FIELDS } from './table.ts';
+import { FIELDS } from './hosts-table.ts';
 
 const terms = { wanted: (): boolean => true, reverse: false };
 

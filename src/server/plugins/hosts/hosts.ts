@@ -7,7 +7,7 @@ import { optional, zones } from '../../corefile/positions.ts';
 import { chained, fallthrough, flag, lax, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, integer, seconds, word, worded } from '../../corefile/values.ts';
+import { duration, integer, seconds, word, worded } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
@@ -15,7 +15,7 @@ import { answerer } from './answers.ts';
 import { HostsBuilder, namesLimit } from './builder.ts';
 import { entrySteps, isEntry, readEntry } from './entries.ts';
 import { HostsFile } from './file.ts';
-import { bytesOf, HostsLookup, type HostsTable } from './table.ts';
+import { bytesOf, HostsLookup, type HostsTable } from './hosts-table.ts';
 
 const DEFAULT_FILE = '/etc/hosts';
 

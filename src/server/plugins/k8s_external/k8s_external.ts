@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { seconds, value, worded, wrong } from '../../corefile/values.ts';
+import { seconds, value, worded, wrong } from '../../corefile/word-values.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
 import { outsideServices, type OutsideServices } from '../../engine/contract/ports.ts';

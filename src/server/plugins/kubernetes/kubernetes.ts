@@ -12,7 +12,7 @@ import { wildcardNames } from '../../zone/wildcard-names.ts';
 import { KubernetesAnswerer } from './worker/answer.ts';
 import type { ClusterZone } from './worker/lookup.ts';
 import { metadataProvider } from './worker/metadata.ts';
-import { primaryZone, syntax, type KubernetesOptions } from './contract/options.ts';
+import { primaryZone, syntax, type KubernetesOptions } from './contract/kubernetes-options.ts';
 import { outsideOf } from './worker/outside.ts';
 import { boundAddresses, ownAddresses } from './worker/own-addresses.ts';
 import { clientNamespacesOf } from './worker/client-namespaces.ts';

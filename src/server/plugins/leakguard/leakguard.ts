@@ -2,7 +2,7 @@
 import { rest } from '../../corefile/positions.ts';
 import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { choice, domainName, integer } from '../../corefile/values.ts';
+import { choice, domainName, integer } from '../../corefile/word-values.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import { ClientPrefix } from '../../engine/contract/client-prefix.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';

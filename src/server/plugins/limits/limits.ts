@@ -2,7 +2,7 @@
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { byteSize, integer } from '../../corefile/values.ts';
+import { byteSize, integer } from '../../corefile/word-values.ts';
 import { limits as range } from '../../transport/limits/limits.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 

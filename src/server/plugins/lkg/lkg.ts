@@ -8,7 +8,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { byteSize, duration, integer } from '../../corefile/values.ts';
+import { byteSize, duration, integer } from '../../corefile/word-values.ts';
 import type { Counter, Gauge } from '../../metrics/registry.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import {

@@ -16,7 +16,7 @@ import {
 } from '../../engine/contract/plugin.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 import { Arranger } from './arranger.ts';
-import { syntax, type LoadbalanceOptions } from './options.ts';
+import { syntax, type LoadbalanceOptions } from './loadbalance-options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
 
 const RELOAD_MS = 30_000;

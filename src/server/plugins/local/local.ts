@@ -2,7 +2,7 @@
 import { printAddress } from '../../base/ip.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { onOff, worded } from '../../corefile/values.ts';
+import { onOff, worded } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';

@@ -3,7 +3,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { value, wrong } from '../../corefile/values.ts';
+import { value, wrong } from '../../corefile/word-values.ts';
 import { absoluteName, isDomainName } from '../../corefile/zones.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';

@@ -8,7 +8,7 @@ import { Query } from '../../wire/query.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { makeLoop } from './loop.ts';
 import { reach, udpProbe, type Address } from './probe.ts';
-import { LoopWatch } from './watch.ts';
+import { LoopWatch } from './loop-watch.ts';
 
 /** A world whose probe comes back `rounds` times, as with a forward to itself. */
 async function looping(

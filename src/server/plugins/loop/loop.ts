@@ -14,7 +14,7 @@ import { TYPE } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import { reach, udpProbe, type LoopProbe } from './probe.ts';
-import { LoopWatch, type LoopSighting } from './watch.ts';
+import { LoopWatch, type LoopSighting } from './loop-watch.ts';
 
 /** From the control part to workers: the name to look for, or null: stop looking. */
 interface PublishedName {

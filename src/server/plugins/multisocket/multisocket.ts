@@ -2,7 +2,7 @@
 import { processorCount } from '../../base/processor-count.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
+import { integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 /** CoreDNS's bound of sockets, each of which is a thread here. */

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { OPTION } from '../../wire/iana.ts';
-import { findOption } from '../../wire/options.ts';
+import { findOption } from '../../wire/edns-options.ts';
 import { Query } from '../../wire/query.ts';
 
 /** `example.org. A` with these EDNS options. */

@@ -3,11 +3,11 @@ import { andThen } from '../../base/maybe.ts';
 import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { OPTION } from '../../wire/iana.ts';
-import { findOption, isEchoed } from '../../wire/options.ts';
+import { findOption, isEchoed } from '../../wire/edns-options.ts';
 import type { Query } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 

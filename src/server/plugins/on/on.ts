@@ -2,7 +2,7 @@
 import { builtins } from '../../base/builtins.ts';
 import { position, required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { value, wrong } from '../../corefile/values.ts';
+import { value, wrong } from '../../corefile/word-values.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { splitCommand } from './split-command.ts';

@@ -6,7 +6,7 @@ import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { optional } from '../../corefile/positions.ts';
 import { custom } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { hostPort } from '../../corefile/values.ts';
+import { hostPort } from '../../corefile/word-values.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';

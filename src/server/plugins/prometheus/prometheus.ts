@@ -3,7 +3,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { flag, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { hostPort, word } from '../../corefile/values.ts';
+import { hostPort, word } from '../../corefile/word-values.ts';
 
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';

@@ -6,7 +6,7 @@ import { pluginRemark } from '../../corefile/problems.ts';
 import { custom, each, type PropertySchema } from '../../corefile/properties.ts';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { value, wrong } from '../../corefile/values.ts';
+import { value, wrong } from '../../corefile/word-values.ts';
 import type { ProxyAction } from '../../transport/proxy/proxy-policy.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 

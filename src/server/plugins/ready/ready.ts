@@ -2,7 +2,7 @@
 import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { choice, hostPort, worded } from '../../corefile/values.ts';
+import { choice, hostPort, worded } from '../../corefile/word-values.ts';
 import type { HttpHandler } from '../../engine/contract/control-context.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { HeldRequests } from './held-requests.ts';

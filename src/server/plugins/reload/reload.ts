@@ -1,7 +1,7 @@
 /** `reload`: has a changed Corefile taken without a restart. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
+import { duration, value, Wrong, wrong, type Value } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { Watcher, type ReloadWatch } from './watcher.ts';
 

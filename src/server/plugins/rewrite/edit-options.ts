@@ -1,5 +1,5 @@
 /** EDNS options of replies to rewritten queries. */
-import { isEchoed } from '../../wire/options.ts';
+import { isEchoed } from '../../wire/edns-options.ts';
 import type { Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';

@@ -4,7 +4,7 @@ import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import type { Token } from '../../corefile/tree.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { personalAnswers } from '../../engine/contract/ports.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';

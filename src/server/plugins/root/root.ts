@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { word } from '../../corefile/values.ts';
+import { word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';

@@ -23,7 +23,7 @@ import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { wildcardNames, type WildcardOf } from '../../zone/wildcard-names.ts';
 import { Accounts } from './accounts.ts';
 import { AccountKey, categories, categoryOf, type Category } from './category.ts';
-import { syntax, type RrlOptions } from './options.ts';
+import { syntax, type RrlOptions } from './rrl-options.ts';
 
 /** The accounts after those of the categories: all replies, and all queries, of a client. */
 const ALL = categories.length;

@@ -7,7 +7,7 @@ import { printBytes } from '../../base/limits.ts';
 import type { Random } from '../../base/random.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
-import type { TsigSigningKey } from '../../transport/tsig.ts';
+import type { TsigSigningKey } from '../../transport/tsig-keys.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';

@@ -4,7 +4,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { duration, integer } from '../../corefile/values.ts';
+import { duration, integer } from '../../corefile/word-values.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 import {

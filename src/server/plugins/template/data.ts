@@ -4,7 +4,7 @@ import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import { asString, Struct, type GoValue } from './values.ts';
+import { asString, Struct, type GoValue } from './go-values.ts';
 
 /** What a match says of a query: what templates are carried out on. */
 export interface Matched {

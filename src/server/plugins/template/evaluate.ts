@@ -9,7 +9,7 @@ import {
   type TemplateNode,
   type Operand,
   type Pipe,
-} from './tree.ts';
+} from './template-tree.ts';
 import {
   isList,
   isMap,
@@ -19,7 +19,7 @@ import {
   typeOf,
   TemplateValueError,
   type GoValue,
-} from './values.ts';
+} from './go-values.ts';
 
 /** Longer texts than this are no record, but a mistake. */
 const OUTPUT_MAX = 65_536;

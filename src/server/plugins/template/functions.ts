@@ -10,7 +10,7 @@ import {
   typeOf,
   TemplateValueError,
   type GoValue,
-} from './values.ts';
+} from './go-values.ts';
 
 /** A function that templates may call. */
 export interface TemplateFunction {

@@ -22,8 +22,8 @@ import {
   type RecordTemplate,
 } from './record-template.ts';
 import type { syntax } from './syntax.ts';
-import { TemplateCounters } from './counters.ts';
-import type { Struct } from './values.ts';
+import { TemplateCounters } from './template-counters.ts';
+import type { Struct } from './go-values.ts';
 
 /** One `template`, ready for queries. */
 interface Template {

@@ -1,6 +1,6 @@
 /** Numbers, texts and characters in templates. */
 import { TemplateError, type Lexeme } from './lex.ts';
-import type { GoValue } from './values.ts';
+import type { GoValue } from './go-values.ts';
 
 /** The value of a number, text or character as it stands in a template. @throws TemplateError */
 export function literalValue({ kind, text, at }: Lexeme): GoValue {

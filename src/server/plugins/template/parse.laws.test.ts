@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { evaluate } from './evaluate.ts';
 import { TemplateError } from './lex.ts';
 import { parseTemplate } from './parse.ts';
-import { printNodes } from './tree.ts';
-import { Struct, type GoValue } from './values.ts';
+import { printNodes } from './template-tree.ts';
+import { Struct, type GoValue } from './go-values.ts';
 
 const data = new Struct('data', {
   Name: () => 'a.example.',

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { evaluate } from './evaluate.ts';
 import { TemplateError } from './lex.ts';
 import { parseTemplate } from './parse.ts';
-import { printNodes } from './tree.ts';
-import { printValue, Struct, type GoValue } from './values.ts';
+import { printNodes } from './template-tree.ts';
+import { printValue, Struct, type GoValue } from './go-values.ts';
 
 const data = new Struct(
   'data',

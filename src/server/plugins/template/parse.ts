@@ -2,7 +2,7 @@
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
-import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './tree.ts';
+import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './template-tree.ts';
 
 /** Reads a template: a large part of Go's text/template. @throws TemplateError */
 export function parseTemplate(source: string): readonly TemplateNode[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { printFormatted } from './printf.ts';
-import type { GoValue } from './values.ts';
+import type { GoValue } from './go-values.ts';
 
 describe('printf', () => {
   /** Format, values, what Go's fmt.Sprintf gives. */

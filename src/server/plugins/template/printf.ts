@@ -7,7 +7,7 @@ import {
   twoDigits,
   typeOf,
   type GoValue,
-} from './values.ts';
+} from './go-values.ts';
 
 /** One `%…` of a format. */
 interface Spec {

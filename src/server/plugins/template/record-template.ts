@@ -1,15 +1,15 @@
 /** The template of one record: reading it, and making the record. */
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import type { Refuse } from '../../corefile/properties.ts';
-import type { Token } from '../../corefile/tree.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
 import type { DnsRecord } from '../../wire/message.ts';
 import { parseRecord } from '../../wire/zone-text.ts';
 import { dataFields } from './data.ts';
 import { evaluate } from './evaluate.ts';
 import { TemplateError } from './lex.ts';
 import { parseTemplate } from './parse.ts';
-import { printNodes, type TemplateNode, type Operand, type Pipe } from './tree.ts';
-import type { Struct } from './values.ts';
+import { printNodes, type TemplateNode, type Operand, type Pipe } from './template-tree.ts';
+import type { Struct } from './go-values.ts';
 
 /** The section of a record, as the Corefile names it. */
 export type SectionName = 'answer' | 'additional' | 'authority';

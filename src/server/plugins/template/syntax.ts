@@ -12,8 +12,8 @@ import {
   type Refuse,
 } from '../../corefile/properties.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';
-import type { Token } from '../../corefile/tree.ts';
-import { value, wrong } from '../../corefile/values.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
+import { value, wrong } from '../../corefile/word-values.ts';
 import {
   classNumber,
   className,

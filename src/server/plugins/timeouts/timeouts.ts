@@ -3,7 +3,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { integer, value, Wrong, wrong, wrongForm } from '../../corefile/values.ts';
+import { integer, value, Wrong, wrong, wrongForm } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const DAY_MS = 24 * 3600 * 1000;

@@ -6,7 +6,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { choice, word, worded } from '../../corefile/values.ts';
+import { choice, word, worded } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import {
   checkAuthority,

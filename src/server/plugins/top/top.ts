@@ -4,7 +4,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { integer } from '../../corefile/values.ts';
+import { integer } from '../../corefile/word-values.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import { ClientPrefix, clientPrefixSettings } from '../../engine/contract/client-prefix.ts';
 import {

@@ -9,7 +9,7 @@ import { rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Exporter } from './exporter.ts';
-import { syntax, type TraceOptions } from './options.ts';
+import { syntax, type TraceOptions } from './trace-options.ts';
 import { otlpBody } from './otlp.ts';
 import { SpanQueue } from './span-queue.ts';
 import { TraceRecorder } from './recorder.ts';

@@ -1,5 +1,5 @@
 /** The servers that may transfer a zone. */
-import { value, wrongForm, type Value } from '../../corefile/values.ts';
+import { value, wrongForm, type Value } from '../../corefile/word-values.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
 import { parseServer } from '../../zone/server-address.ts';
 

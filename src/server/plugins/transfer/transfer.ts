@@ -5,7 +5,7 @@ import { zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { ip } from '../../corefile/values.ts';
+import { ip } from '../../corefile/word-values.ts';
 import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { problemsIn } from '../../base/problem.ts';
-import { algorithmNamed, SignedExchange, type TsigSigningKey } from '../../transport/tsig.ts';
+import { algorithmNamed, SignedExchange, type TsigSigningKey } from '../../transport/tsig-keys.ts';
 import { OPCODE, RCODE, typeNumber } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeMessage, type Message } from '../../wire/message.ts';
 import { foldName, parseName } from '../../wire/name.ts';

@@ -10,7 +10,7 @@ import {
   worded,
   wrong,
   type Value,
-} from '../../corefile/values.ts';
+} from '../../corefile/word-values.ts';
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 

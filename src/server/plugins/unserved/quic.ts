@@ -1,6 +1,6 @@
 /** Directives of CoreDNS for transports over QUIC. */
 import { setting } from '../../corefile/properties.ts';
-import { integer, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
+import { integer, value, Wrong, wrong, type Value } from '../../corefile/word-values.ts';
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 

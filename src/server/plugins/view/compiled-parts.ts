@@ -13,8 +13,8 @@ import {
   typeOf,
   type CompiledPart,
   type ExpressionValue,
-} from './values.ts';
-import { ExpressionError } from './words.ts';
+} from './expression-values.ts';
+import { ExpressionError } from './expression-words.ts';
 
 /** A constant. */
 export function literal(value: ExpressionValue, at: number): CompiledPart {

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { makeQuery } from '../../wire/query.ts';
 import { parseName } from '../../wire/name.ts';
 import { compileExpression } from './expression.ts';
-import { ExpressionValueError } from './values.ts';
-import { ExpressionError } from './words.ts';
+import { ExpressionValueError } from './expression-values.ts';
+import { ExpressionError } from './expression-words.ts';
 
 const query = makeQuery(parseName('client.example.org.'), 1);
 const words = [

@@ -28,8 +28,8 @@ import {
   type CompiledPart,
   type Evaluate,
   type ExpressionValue,
-} from './values.ts';
-import { ExpressionError, readWords, type ExpressionWord } from './words.ts';
+} from './expression-values.ts';
+import { ExpressionError, readWords, type ExpressionWord } from './expression-words.ts';
 
 /** Compiles an expression. @throws ExpressionError */
 export function compileExpression(text: string): CompiledPart {

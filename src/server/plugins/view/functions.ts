@@ -17,7 +17,7 @@ import {
   ExpressionValueError,
   type Type,
   type ExpressionValue,
-} from './values.ts';
+} from './expression-values.ts';
 
 /** What can be asked of a query; CoreDNS's names. None takes an argument. */
 export const ofQuery: Readonly<

@@ -15,8 +15,8 @@ import {
   type Evaluate,
   type Type,
   type ExpressionValue,
-} from './values.ts';
-import { ExpressionError } from './words.ts';
+} from './expression-values.ts';
+import { ExpressionError } from './expression-words.ts';
 
 /** An operator between two operands. */
 export interface Operator {

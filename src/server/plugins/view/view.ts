@@ -3,14 +3,14 @@ import { required } from '../../corefile/positions.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import type { Token } from '../../corefile/tree.ts';
-import { word } from '../../corefile/values.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
+import { word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { metadataCollector, metadataProviders } from '../../engine/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import { compileExpression } from './expression.ts';
-import type { CompiledPart } from './values.ts';
-import { ExpressionError } from './words.ts';
+import type { CompiledPart } from './expression-values.ts';
+import { ExpressionError } from './expression-words.ts';
 
 interface Condition {
   readonly text: string;

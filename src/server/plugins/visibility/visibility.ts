@@ -4,7 +4,7 @@ import { zones } from '../../corefile/positions.ts';
 import { flag, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { choice, integer } from '../../corefile/values.ts';
+import { choice, integer } from '../../corefile/word-values.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 import {
@@ -20,8 +20,8 @@ import { renamed, type Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { withQuestion } from '../../wire/requestion.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { NamespaceNames } from './names.ts';
-import { ClientRules, readRule, UNKNOWN } from './rules.ts';
+import { NamespaceNames } from './namespace-names.ts';
+import { ClientRules, readRule, UNKNOWN } from './visibility-rules.ts';
 
 const syntax = directive({
   name: 'visibility',

@@ -20,7 +20,7 @@ import {
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,
-} from '../network.ts';
+} from '../upstream-address.ts';
 import type { StreamListener } from '../stream/stream-listener.ts';
 import { systemNetwork } from '../system-network.ts';
 import { ExchangeError } from '../upstream/upstream-exchange.ts';

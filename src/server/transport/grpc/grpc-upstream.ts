@@ -8,7 +8,7 @@ import { DialTime } from '../upstream/dial-time.ts';
 import { Dialling } from '../upstream/dialling.ts';
 import { endError, exchangeError, failLater } from '../upstream/exchange-failure.ts';
 import { matchReply } from '../upstream/match-reply.ts';
-import type { Upstream, UpstreamParts } from '../network.ts';
+import type { Upstream, UpstreamParts } from '../upstream-address.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import {
   ExchangeError,

@@ -10,7 +10,7 @@ import {
 import { GatheredMessage } from '../stream/gathered-message.ts';
 import { matchReply } from '../upstream/match-reply.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
-import type { UpstreamParts } from '../network.ts';
+import type { UpstreamParts } from '../upstream-address.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import { clientGreeting, wordsFrame } from './client-frames.ts';
 import { ClientInput, type ClientInputHost } from './client-input.ts';

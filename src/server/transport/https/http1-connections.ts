@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { builtins } from '../../base/builtins.ts';
 import type { Query } from '../../wire/query.ts';
 import { MEDIA_TYPE, type DnsOverHttps } from '../http2/dns-over-https.ts';
-import { ConnectionEnds } from '../ends.ts';
+import { ConnectionEnds } from '../connection-ends.ts';
 import { GatheredMessage } from '../stream/gathered-message.ts';
 import { OutletPending, type Outlet } from '../outlet.ts';
 import type { StreamConnection, StreamHost } from '../stream/stream-listener.ts';

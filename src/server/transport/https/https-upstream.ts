@@ -13,7 +13,7 @@ import {
 } from '../upstream/upstream-exchange.ts';
 import { Http1Requests } from './http1-requests.ts';
 import { Http2Link, type Http2Host } from '../http2/http2-link.ts';
-import type { Upstream, UpstreamParts } from '../network.ts';
+import type { Upstream, UpstreamParts } from '../upstream-address.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';
 

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';
-import { bareAddress, nameEnds } from '../ends.ts';
+import { bareAddress, nameEnds } from '../connection-ends.ts';
 import type { ListenerLimits } from '../limits/limits.ts';
 import type { ListenerCounters } from '../listener-counters.ts';
 import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';

@@ -13,7 +13,7 @@ import {
 } from '../upstream/upstream-exchange.ts';
 import { matchReply } from '../upstream/match-reply.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
-import { type UpstreamParts } from '../network.ts';
+import { type UpstreamParts } from '../upstream-address.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
 /** The most queries that one connection carries at a time. */

@@ -9,7 +9,7 @@ import { transports } from '../../wire/transports.ts';
 import { bindProblem } from '../bind-problem.ts';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';
 import { Handshakes } from './handshakes.ts';
-import { inheritEnds } from '../ends.ts';
+import { inheritEnds } from '../connection-ends.ts';
 import { HeldBytes, type Holder } from '../limits/held-bytes.ts';
 import { Intake } from '../intake.ts';
 import type { ListenerLimits } from '../limits/limits.ts';

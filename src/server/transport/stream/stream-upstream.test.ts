@@ -27,7 +27,7 @@ import {
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,
-} from '../network.ts';
+} from '../upstream-address.ts';
 import { UpstreamExchange } from '../upstream/upstream-exchange.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import { systemNetwork } from '../system-network.ts';

@@ -7,7 +7,7 @@ import type { Random } from '../../base/random.ts';
 import { DialTime } from '../upstream/dial-time.ts';
 import { endError, failLater } from '../upstream/exchange-failure.ts';
 import { type UpstreamExchange, ExchangeError } from '../upstream/upstream-exchange.ts';
-import { type Upstream, type UpstreamParts } from '../network.ts';
+import { type Upstream, type UpstreamParts } from '../upstream-address.ts';
 import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';

@@ -8,7 +8,7 @@ import {
   ExchangeError,
 } from '../upstream/upstream-exchange.ts';
 import { matchReply } from '../upstream/match-reply.ts';
-import { type UpstreamParts } from '../network.ts';
+import { type UpstreamParts } from '../upstream-address.ts';
 import type { PortAllowance } from './port-allowance.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';

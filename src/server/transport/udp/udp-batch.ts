@@ -13,7 +13,7 @@ import type { Listener, ListenerParts } from '../listener.ts';
 import type { Outlet } from '../outlet.ts';
 import type { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { UdpListener } from './udp-listener.ts';
-import { bareAddress } from '../ends.ts';
+import { bareAddress } from '../connection-ends.ts';
 
 /**
  * How many batches one socket may receive before the event loop goes on: about 3 ms of work, as

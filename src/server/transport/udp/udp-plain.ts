@@ -8,7 +8,7 @@ import { bindProblem } from '../bind-problem.ts';
 import type { Listener, ListenerParts } from '../listener.ts';
 import type { Outlet } from '../outlet.ts';
 import { UdpListener } from './udp-listener.ts';
-import { bareAddress } from '../ends.ts';
+import { bareAddress } from '../connection-ends.ts';
 import { canReusePort } from '../stream/stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { whyFailed } from '../../base/why-failed.ts';

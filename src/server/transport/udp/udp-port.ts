@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { ConnectedSocket } from '../../runtime/connected-socket.ts';
 import type { Query } from '../../wire/query.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
-import type { UpstreamParts } from '../network.ts';
+import type { UpstreamParts } from '../upstream-address.ts';
 
 /** A UDP socket connected to one upstream, with a port that the system chose at random. */
 export interface UdpPort {

@@ -19,7 +19,7 @@ import {
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,
-} from '../network.ts';
+} from '../upstream-address.ts';
 import { systemNetwork } from '../system-network.ts';
 
 type Script = (query: Buffer, from: RemoteInfo, socket: Socket) => void;

@@ -7,7 +7,7 @@ import {
   type UpstreamExchange,
   ExchangeError,
 } from '../upstream/upstream-exchange.ts';
-import type { Upstream, UpstreamParts } from '../network.ts';
+import type { Upstream, UpstreamParts } from '../upstream-address.ts';
 import { Pacing } from '../pacing.ts';
 import type { PortAllowance } from './port-allowance.ts';
 import { SourcePorts } from './source-ports.ts';

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 
-import type { UpstreamParts } from '../network.ts';
+import type { UpstreamParts } from '../upstream-address.ts';
 
 /**
  * TLS options for an upstream. Without a server name the certificate must contain the IP address.

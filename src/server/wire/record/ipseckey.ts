@@ -1,6 +1,6 @@
 import { TYPE } from '../iana.ts';
 import type { Reader } from '../reader.ts';
-import type { Words } from '../words.ts';
+import type { Words } from '../record-words.ts';
 import type { MessageWriter } from '../writer.ts';
 import { restBase64, typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';

@@ -1,5 +1,5 @@
 import type { Reader } from '../reader.ts';
-import type { Words } from '../words.ts';
+import type { Words } from '../record-words.ts';
 import type { MessageWriter } from '../writer.ts';
 
 /**

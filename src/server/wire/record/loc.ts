@@ -1,5 +1,5 @@
 import { TYPE } from '../iana.ts';
-import type { Words } from '../words.ts';
+import type { Words } from '../record-words.ts';
 import { u32, u8 } from './field.ts';
 import type { Field, RecordKind } from './kind.ts';
 

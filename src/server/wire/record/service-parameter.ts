@@ -1,7 +1,7 @@
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { parseBase64, parseString, printBase64, printString } from '../encoding.ts';
 import { u16Bytes, u16sIn } from '../numbers.ts';
-import type { Words } from '../words.ts';
+import type { Words } from '../record-words.ts';
 import type { Field } from './kind.ts';
 
 /** One parameter of an SVCB or HTTPS record; its value as bytes. */

@@ -9,7 +9,7 @@ import {
   question,
   serverText,
   uniqueServers,
-} from '../../probe/asking.ts';
+} from '../../probe/probe-queries.ts';
 import { planChecks } from '../../probe/check-file.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { askBelow, type SuffixReplies } from '../../probe/checks/suffix-hazards.ts';

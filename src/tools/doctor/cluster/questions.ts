@@ -3,7 +3,7 @@
  */
 import { parseHostPort } from '../../../server/base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
-import { uniqueServers } from '../../probe/asking.ts';
+import { uniqueServers } from '../../probe/probe-queries.ts';
 import { noObjects } from '../../probe/cluster-objects.ts';
 import { askUpstream, differingViews } from '../../lint/live/upstreams.ts';
 import type { UpstreamGroup } from '../../lint/live/cluster-configuration.ts';

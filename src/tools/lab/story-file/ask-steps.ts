@@ -7,7 +7,7 @@ import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
 import { load, longestOutageMs, type LoadResult } from '../load.ts';
 import { look } from '../lookups.ts';
-import { DNS_SERVICE } from '../plan.ts';
+import { DNS_SERVICE } from '../cluster-plan.ts';
 import type { LabCluster } from '../cluster.ts';
 import { addressesOf, UdpClient, type QueryResult } from '../udp-client.ts';
 import type { Results } from './expression.ts';

@@ -10,7 +10,7 @@ import { usualNodeCorefile } from '../defaults.ts';
 import { withEndpoints } from '../endpoints.ts';
 import { objectsOf } from '../objects.ts';
 import type { NodeCachePlan } from '../node-caches.ts';
-import { DNS_SERVICE } from '../plan.ts';
+import { DNS_SERVICE } from '../cluster-plan.ts';
 import { deleteDnsPod, rollDns } from '../roll.ts';
 import { corefile } from './corefile-shape.ts';
 import {

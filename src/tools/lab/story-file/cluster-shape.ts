@@ -20,7 +20,7 @@ import {
   usualObjects,
 } from '../defaults.ts';
 import { yamlOf } from '../objects.ts';
-import type { RuleMode } from '../plan.ts';
+import type { RuleMode } from '../cluster-plan.ts';
 import type { StoryPlan } from '../story.ts';
 import { answers, objects } from './change-steps.ts';
 import { corefile, fileBeside } from './corefile-shape.ts';

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
-import { judges, words, type ValueJudge } from './judges.ts';
+import { judges, words, type ValueJudge } from './conditions.ts';
 import type { Fact } from '../story.ts';
 import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';
 import {

@@ -1,7 +1,7 @@
 /** Rules about client pods: dnsPolicy, dnsConfig, names of StatefulSets. */
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import { child, children, text, texts } from '../../../server/base/json-object.ts';
-import { objectRule, type LintRule } from '../rule.ts';
+import { objectRule, type LintRule } from '../lint-rule.ts';
 import { containersOf, podSpecOf, workloadKinds } from '../workload.ts';
 
 /** The value as text: YAML parses as numbers what Kubernetes wants as text. */

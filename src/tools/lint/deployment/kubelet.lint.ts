@@ -1,7 +1,7 @@
 /** Rules about the settings of kubelet and the resolv.conf that it gives to pods. */
 import { child, text, texts } from '../../../server/base/json-object.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
-import { corefileRule, objectRule, type LintRule } from '../rule.ts';
+import { corefileRule, objectRule, type LintRule } from '../lint-rule.ts';
 import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 import { ownCorefiles } from './own-corefiles.ts';

@@ -1,9 +1,9 @@
 /** Rules about a node cache beside the cluster's DNS. */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { absoluteName, expandZone } from '../../../server/corefile/zones.ts';
-import type { Directive } from '../../../server/corefile/tree.ts';
+import type { Directive } from '../../../server/corefile/corefile-tree.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
-import type { Aim, LintRule } from '../rule.ts';
+import type { Aim, LintRule } from '../lint-rule.ts';
 import type { LintedBlock, LintedCorefile, Subject } from '../subject.ts';
 import { targetsOf } from '../upstreams.ts';
 

@@ -8,7 +8,7 @@ import {
   type JsonObject,
 } from '../../../server/base/json-object.ts';
 import { allowsDns, namesDns } from '../network-policy.ts';
-import { objectRule, type LintRule } from '../rule.ts';
+import { objectRule, type LintRule } from '../lint-rule.ts';
 
 const blocked: LintRule = objectRule({
   code: 'CF41',

@@ -11,7 +11,7 @@ import {
   unreadySeconds,
   type ReadinessTimes,
 } from '../readiness.ts';
-import { corefileRule, type LintRule, type Tell } from '../rule.ts';
+import { corefileRule, type LintRule, type Tell } from '../lint-rule.ts';
 import { lineOf, type LintObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 import { ownCorefiles } from './own-corefiles.ts';

@@ -3,7 +3,7 @@
  */
 import { asObject, child, children, text, textMap } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
-import { corefileRule, objectRule, type LintRule } from '../rule.ts';
+import { corefileRule, objectRule, type LintRule } from '../lint-rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 
 /** The keys that the CoreDNS chart (1.46) reads from its values. */

@@ -1,7 +1,7 @@
 /** A rule of the linter that has to ask the network: nothing of it runs without `--live`. */
-import type { LintRule, Tell, Told } from '../rule.ts';
+import type { LintRule, Tell, Told } from '../lint-rule.ts';
 import type { Subject } from '../subject.ts';
-import type { AskingContext } from '../../probe/asking.ts';
+import type { AskingContext } from '../../probe/probe-queries.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 

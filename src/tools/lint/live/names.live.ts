@@ -4,12 +4,12 @@
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { texts, child } from '../../../server/base/json-object.ts';
-import type { Token } from '../../../server/corefile/tree.ts';
+import type { Token } from '../../../server/corefile/corefile-tree.ts';
 import { splitScheme } from '../../../server/corefile/zones.ts';
 import { lineOf, type LintedBlock, type Subject } from '../subject.ts';
 import { addressOf, isResolvConf, targetsOf } from '../upstreams.ts';
 import { podSpecOf } from '../workload.ts';
-import type { Told } from '../rule.ts';
+import type { Told } from '../lint-rule.ts';
 import { askBelow } from '../../probe/checks/suffix-hazards.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';

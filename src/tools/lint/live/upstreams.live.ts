@@ -2,10 +2,10 @@
  * Rules about upstreams that only they themselves can tell: whether they answer, how, and whether
  * they are the server itself.
  */
-import type { Token } from '../../../server/corefile/tree.ts';
+import type { Token } from '../../../server/corefile/corefile-tree.ts';
 import { type Subject } from '../subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
-import { askOne, isThere, question, serverText } from '../../probe/asking.ts';
+import { askOne, isThere, question, serverText } from '../../probe/probe-queries.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
 import { TYPE } from '../../../server/wire/iana.ts';

@@ -9,7 +9,7 @@ import {
   question,
   serverText,
   type AskingContext,
-} from '../../probe/asking.ts';
+} from '../../probe/probe-queries.ts';
 import type { ProbeResult, ProbeServer } from '../../probe/network.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 

@@ -1,7 +1,7 @@
 /** Rules about `acl`. */
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../version.ts';
+import { isBefore } from '../release-version.ts';
 
 const bypassed: LintRule = blockRule({
   code: 'CF27',

@@ -1,7 +1,7 @@
 /** Rules about `autopath`. */
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf } from '../subject.ts';
-import type { syntax } from '../../../server/plugins/autopath/options.ts';
+import type { syntax } from '../../../server/plugins/autopath/autopath-options.ts';
 
 const wrongNamespace: LintRule = blockRule({
   code: 'CF11',

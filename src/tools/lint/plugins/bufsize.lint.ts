@@ -1,5 +1,5 @@
 /** Rules about `bufsize`. */
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 
 const fragments: LintRule = blockRule({
   code: 'CF32',

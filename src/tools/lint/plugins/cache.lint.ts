@@ -1,10 +1,10 @@
 /** Rules about `cache`. */
 import type { Syntax } from '../../../server/corefile/syntax.ts';
-import { blockRule, corefileRule, type LintRule } from '../rule.ts';
+import { blockRule, corefileRule, type LintRule } from '../lint-rule.ts';
 import { lineOf, type LintedBlock } from '../subject.ts';
 import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../version.ts';
-import { readOptions, type syntax } from '../../../server/plugins/cache/options.ts';
+import { isBefore } from '../release-version.ts';
+import { readOptions, type syntax } from '../../../server/plugins/cache/cache-options.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 
 type CacheSyntax = typeof syntax;

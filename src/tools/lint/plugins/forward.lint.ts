@@ -1,13 +1,13 @@
 /** Rules about `forward`. */
 import { isLoopback, parseAddress } from '../../../server/base/ip.ts';
 import { child, text, texts } from '../../../server/base/json-object.ts';
-import type { Directive, Token } from '../../../server/corefile/tree.ts';
+import type { Directive, Token } from '../../../server/corefile/corefile-tree.ts';
 import { expandZone } from '../../../server/corefile/zones.ts';
-import { blockRule, corefileRule, type LintRule, type Tell, type Told } from '../rule.ts';
+import { blockRule, corefileRule, type LintRule, type Tell, type Told } from '../lint-rule.ts';
 import { lineOf, type LintedBlock, type Subject } from '../subject.ts';
 import { coreVersionOf } from '../target.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
-import { isBefore } from '../version.ts';
+import { isBefore } from '../release-version.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 

@@ -3,10 +3,10 @@
  * there for the zones whose files it finds, and hands on the rest.
  */
 import { expandZone } from '../../../server/corefile/zones.ts';
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf } from '../subject.ts';
 import { coreVersionOf } from '../target.ts';
-import { isBefore } from '../version.ts';
+import { isBefore } from '../release-version.ts';
 
 /** Plugins further down the chain that would answer. */
 const behind: Readonly<Record<string, readonly string[]>> = {

@@ -1,15 +1,15 @@
 /** Rules about `kubernetes`. */
 import { child, list } from '../../../server/base/json-object.ts';
-import { blockRule, corefileRule, type LintRule } from '../rule.ts';
+import { blockRule, corefileRule, type LintRule } from '../lint-rule.ts';
 import { lineOf, type LintedBlock } from '../subject.ts';
 import { dnsServerIn } from '../workload.ts';
 import {
   isReverseZone,
   primaryZone,
   type syntax,
-} from '../../../server/plugins/kubernetes/contract/options.ts';
+} from '../../../server/plugins/kubernetes/contract/kubernetes-options.ts';
 import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
-import type { Key } from '../../../server/corefile/tree.ts';
+import type { Key } from '../../../server/corefile/corefile-tree.ts';
 
 type Kubernetes = typeof syntax;
 

@@ -2,11 +2,11 @@
  * All rules of the linter: those that stand beside their plugins, and those about what runs the
  * server.
  */
-import { deploymentRules } from '../deployment/rules.ts';
+import { deploymentRules } from '../deployment/deployment-rules.ts';
 import { inputRules } from '../input.lint.ts';
 import { readingRules } from '../reading.lint.ts';
 import { releaseRule } from '../releases.lint.ts';
-import type { LintRule } from '../rule.ts';
+import type { LintRule } from '../lint-rule.ts';
 import { aclRules } from './acl.lint.ts';
 import { autopathRules } from './autopath.lint.ts';
 import { bufsizeRules } from './bufsize.lint.ts';

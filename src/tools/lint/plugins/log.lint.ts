@@ -1,5 +1,5 @@
 /** Rules about the observability of a server: `log`, `errors`, `prometheus`. */
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf } from '../subject.ts';
 
 const tellsTooMuch: LintRule = blockRule({

@@ -1,6 +1,6 @@
 /** Rules about `reload`. */
 import { parseDuration } from '../../../server/base/duration.ts';
-import { corefileRule, type LintRule } from '../rule.ts';
+import { corefileRule, type LintRule } from '../lint-rule.ts';
 import { lineOf, type LintedCorefile } from '../subject.ts';
 
 const together: LintRule = corefileRule({

@@ -1,6 +1,6 @@
 /** Rules about `rewrite`. */
-import type { Directive, Token } from '../../../server/corefile/tree.ts';
-import { blockRule, type LintRule } from '../rule.ts';
+import type { Directive, Token } from '../../../server/corefile/corefile-tree.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { TYPE, typeName, typeNumber } from '../../../server/wire/iana.ts';
 
 /**

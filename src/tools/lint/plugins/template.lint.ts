@@ -1,7 +1,7 @@
 /** Rules about `template`. */
-import type { Directive } from '../../../server/corefile/tree.ts';
+import type { Directive } from '../../../server/corefile/corefile-tree.ts';
 import { expandZone } from '../../../server/corefile/zones.ts';
-import { blockRule, type LintRule } from '../rule.ts';
+import { blockRule, type LintRule } from '../lint-rule.ts';
 import { lineOf, type LintedBlock } from '../subject.ts';
 
 /** `template CLASS TYPE [ZONES…]` */

@@ -12,7 +12,7 @@ import {
   outcome,
   question,
   serverText,
-} from '../asking.ts';
+} from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';

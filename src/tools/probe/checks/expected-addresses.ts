@@ -9,7 +9,7 @@ import {
   outcome,
   question,
   serverText,
-} from '../asking.ts';
+} from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { address, optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';

@@ -6,7 +6,7 @@
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import { allServers, askOne, dataOfAnswer, question, serverText } from '../asking.ts';
+import { allServers, askOne, dataOfAnswer, question, serverText } from '../probe-queries.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
 import type { ProbeServer } from '../network.ts';
 import { text, optional, required, time } from '../../../server/kube/manifests/yaml-shape.ts';

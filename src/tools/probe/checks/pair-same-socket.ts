@@ -3,7 +3,7 @@
  * if two processors create the same connection tracking entry at once.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { ask, isThere, observe, outcome, question, serverText } from '../asking.ts';
+import { ask, isThere, observe, outcome, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';

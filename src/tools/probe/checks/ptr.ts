@@ -15,7 +15,7 @@ import {
   question,
   serverText,
   type ProbeVerdict,
-} from '../asking.ts';
+} from '../probe-queries.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
 import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';

@@ -3,7 +3,7 @@
  * hard to see.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';

@@ -5,7 +5,7 @@
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
 import type { Client } from '../../resolver/client.ts';
-import { brief, serverText } from '../asking.ts';
+import { brief, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import {
   described,

@@ -12,7 +12,7 @@ import {
   observe,
   question,
   type AskingContext,
-} from '../asking.ts';
+} from '../probe-queries.ts';
 import { checkKind, type CheckKind, type ProbeContext } from '../check.ts';
 import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';

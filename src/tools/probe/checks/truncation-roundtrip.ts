@@ -12,7 +12,7 @@ import {
   outcome,
   question,
   serverText,
-} from '../asking.ts';
+} from '../probe-queries.ts';
 import { checkKind, type ProbeContext, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeServer } from '../network.ts';
 import { optional, required } from '../../../server/kube/manifests/yaml-shape.ts';

@@ -4,7 +4,7 @@
  * entries made while the service had no endpoints.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';

@@ -3,7 +3,7 @@
  * entry.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';

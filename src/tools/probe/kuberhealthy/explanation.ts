@@ -6,7 +6,7 @@ import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
 import type { Settings } from '../../resolver/client.ts';
 import { findClient } from '../../resolver/clients.ts';
-import { planLookup } from '../../resolver/run.ts';
+import { planLookup } from '../../resolver/run-lookup.ts';
 
 /** The clients that matter for checker pods, with the names that people know them by. */
 const asked = [

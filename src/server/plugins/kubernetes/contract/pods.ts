@@ -3,7 +3,7 @@ import { hashBytes } from '../../../base/hash.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
 import { addressKey } from './address-key.ts';
-import type { AddressFact } from './facts.ts';
+import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
 

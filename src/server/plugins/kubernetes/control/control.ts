@@ -2,7 +2,7 @@
  * The control part of `kubernetes`: follows the cluster, and delays the start until it is known.
  */
 import type { ControlContext } from '../../../engine/contract/control-context.ts';
-import type { KubernetesOptions } from '../contract/options.ts';
+import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 import { ClusterPublisher } from './publisher.ts';
 import { planSource, sourceKey } from './source-plan.ts';
 import { loadSource } from './source.ts';

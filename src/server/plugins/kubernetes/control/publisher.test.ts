@@ -7,7 +7,7 @@ import { SharedRegistry } from '../../../metrics/shared-registry.ts';
 import type { DataSetParts } from '../../../engine/contract/data-set.ts';
 import { StaticSource } from '../../../../../test/kit/replicated-cluster.ts';
 import { namespace, service, slice } from '../../../../../test/kit/kube-objects.ts';
-import type { ClusterFact, TriggerTimes } from '../contract/facts.ts';
+import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
 /**

@@ -12,7 +12,7 @@ import { programmingBuckets } from '../../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../../engine/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../../engine/contract/data-set.ts';
-import type { ClusterFact, ServiceForm, TriggerTimes } from '../contract/facts.ts';
+import type { ClusterFact, ServiceForm, TriggerTimes } from '../contract/cluster-facts.ts';
 import { encodeAddresses, encodeEndpoints, printPorts } from '../contract/endpoint-encoding.ts';
 import { PodTable } from '../contract/pods.ts';
 

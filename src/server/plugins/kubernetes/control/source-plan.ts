@@ -1,6 +1,6 @@
 /** Which source of objects a directive asks for. */
 import type { WantedObjects } from '../../../kube/store/source.ts';
-import type { KubernetesOptions } from '../contract/options.ts';
+import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 
 /** What a context of either plane says that matters to the source. */
 export interface Surroundings {

@@ -1,6 +1,6 @@
 /** Maps addresses to the pods that send from them. */
 import { addressKey } from '../contract/address-key.ts';
-import type { AddressFact } from '../contract/facts.ts';
+import type { AddressFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
 import { Multimap } from '../contract/multimap.ts';
 

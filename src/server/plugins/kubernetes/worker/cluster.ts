@@ -8,7 +8,7 @@ import type {
   ImportFact,
   ServiceFact,
   SliceFact,
-} from '../contract/facts.ts';
+} from '../contract/cluster-facts.ts';
 import { NameTable, type Named } from './name-table.ts';
 import {
   EndpointReader,

@@ -1,5 +1,5 @@
 /** Finds the objects that a name refers to. */
-import type { PodMode } from '../contract/options.ts';
+import type { PodMode } from '../contract/kubernetes-options.ts';
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../../base/ip.ts';
 import type { WireName } from '../../../wire/name.ts';

@@ -1,7 +1,7 @@
 /** A worker's end of the data set. */
 import type { Replica } from '../../../engine/contract/data-set.ts';
 import { Cluster } from './cluster.ts';
-import type { ClusterFact, TriggerTimes } from '../contract/facts.ts';
+import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 
 /** A worker's copy of what the control part knows of the cluster. */
 export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {

@@ -10,7 +10,7 @@ import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import { EndpointReader, type EndpointPort } from '../contract/endpoint-encoding.ts';
 import type { ClusterZone } from './lookup.ts';
 import { nameServers } from './name-server.ts';
-import { isReverseZone } from '../contract/options.ts';
+import { isReverseZone } from '../contract/kubernetes-options.ts';
 import { nameBelow, writeSoa } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 

@@ -4,7 +4,7 @@ import { searchDomainFails } from '../../findings/search-domain-fails.ts';
 import { searchStops } from '../../findings/search-stops.ts';
 import { wildcardDomain } from '../../findings/wildcard-domain.ts';
 import type { SuffixReplies } from '../../../probe/checks/suffix-hazards.ts';
-import { outcome } from '../../../probe/asking.ts';
+import { outcome } from '../../../probe/probe-queries.ts';
 import { TYPE } from '../../../../server/wire/iana.ts';
 import type { Answers } from '../asking.ts';
 import { askingRule, finding, type ClusterRule } from './rule.ts';

@@ -1,0 +1,52 @@
+/** The directive `autopath`: what may be written, and what it means. */
+import type { Problem } from '../../base/problem.ts';
+import { last, zones, type Position } from '../../corefile/positions.ts';
+import { list, type PropertySchema } from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
+import { domainName, word, worded } from '../../corefile/word-values.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+
+/** Stands for the form that reads the search path off the name. */
+export const BY_NAME = '@name';
+
+/** The directive `autopath`. */
+export const syntax: Syntax<
+  {
+    zones: Position<readonly string[]>;
+    from: Position<string>;
+  },
+  {
+    search: PropertySchema<readonly string[]>;
+  },
+  'last'
+> = directive({
+  name: 'autopath',
+  summary: "completes names along the client's search path, in one exchange instead of four",
+  repeat: 'last',
+  args: {
+    zones: zones({ help: 'only names in these zones are completed' }),
+    from: last(word('@name|@kubernetes|RESOLV_CONF'), {
+      missing: 'no resolv-conf specified',
+      help:
+        'where the search path is taken from: `@name`, from the name asked for; `@kubernetes`, from the namespace of the pod ' +
+        'that asks; or a file in the form of resolv.conf, whose search path then is everybody’s',
+    }),
+  },
+  properties: {
+    search: list(
+      'search',
+      worded(domainName('DOMAIN'), (text) => `not a search domain: ${text}`),
+      {
+        help: "search domains that follow the cluster's own three; without this line, those of this server's own /etc/resolv.conf",
+      },
+    ),
+  },
+  warn(options, at): readonly Problem[] {
+    if (options.search.length === 0 || options.from.startsWith('@')) return [];
+    const text = `search is ignored: ${options.from} names the whole search path`;
+    return [pluginRemark('autopath', at, text, { code: 'directive-warning' })];
+  },
+});
+
+/** What an `autopath` directive says. */
+export type AutopathOptions = Options<typeof syntax>;

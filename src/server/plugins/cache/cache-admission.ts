@@ -1,0 +1,239 @@
+/** Whether a reply is stored, for how long, and as what. */
+import type { Clock } from '../../base/clock.ts';
+import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { readTtl, Records } from '../../wire/records.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, Reply } from '../../wire/reply.ts';
+import { answersQuery } from '../../wire/upstream.ts';
+import type { CacheOptions } from './cache-options.ts';
+import { DENIAL, SUCCESS, type Half } from './entries.ts';
+import { Store, type StoredAs } from './store.ts';
+import type { ZoneChanges } from './zone-changes.ts';
+import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
+
+/**
+ * Seconds for which CoreDNS caches replies without a useful TTL: referrals, other result codes,
+ * replies without records.
+ */
+const PLAIN_SECONDS = 5;
+/**
+ * How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`.
+ */
+const HOLD_MS = 5000;
+
+/** What deciding about a reply takes. */
+export interface FillingParts {
+  readonly options: CacheOptions;
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Zones for which nothing of a half is stored. */
+  readonly exempt: readonly [ZoneMatch, ZoneMatch];
+  /** null: denials hold as long as their TTL. */
+  readonly changes: ZoneChanges | null;
+}
+
+/** What became of a reply on its way through. */
+export interface Filled {
+  readonly reply: Reply;
+  /** The slot it was stored under; -1: it was not. */
+  readonly slot: number;
+  /** Its question was not the query's. */
+  readonly mismatch: boolean;
+}
+
+/**
+ * Decides what is stored, how long, and with which TTLs a reply leaves that was not in the cache
+ * (reference 5.3, 5.4).
+ */
+export class Filling {
+  readonly #parts: FillingParts;
+
+  constructor(parts: FillingParts) {
+    this.#parts = parts;
+  }
+
+  /** Stores the reply if it may be, and gives what to send. */
+  fill(query: Query, reply: Reply): Filled {
+    if (reply.bare) return { reply, slot: -1, mismatch: false };
+    if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
+      return { reply, slot: -1, mismatch: false };
+    if (!answersQuery(reply, query)) {
+      // A message with another question cannot be sent: its compression pointers lead into the old
+      // question.
+      return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
+    }
+    const claimed = classify(reply, query.type);
+    const ttlAt = this.#parts.store.offsets.of(reply);
+    const kind = this.#isExpired(query, reply) ? 'other' : claimed;
+    const half = halfOf(kind);
+    const { clock, changes } = this.#parts;
+    const now = clock.now();
+    const entry = {
+      ttlAt,
+      rcode: reply.rcode,
+      everyType: kind === 'nxdomain',
+      seconds: this.#seconds(claimed, reply, ttlAt),
+      born: now,
+    };
+    if (changes !== null && (kind === 'nxdomain' || kind === 'nodata'))
+      entry.seconds = Math.min(entry.seconds, changes.observe(reply));
+    if (Store.keeps(query)) {
+      if (reply.rcode === RCODE.NXDOMAIN) {
+        const until = this.#settle(query, reply, kind, now);
+        if (until > 0) {
+          entry.rcode = RCODE.NOERROR;
+          entry.everyType = false;
+          const left = Math.ceil((until - now) / 1000);
+          // Ends at the same moment as what it leans on, so that no two entries can hold each other
+          // up for ever.
+          if (left <= entry.seconds) {
+            entry.seconds = left;
+            entry.born = until - left * 1000;
+          }
+        }
+      } else if (reply.rcode === RCODE.NOERROR && kind !== 'other') {
+        this.#parts.store.admit(query);
+      }
+    }
+    const slot = this.#put(query, reply, kind, half, entry);
+    return { reply: levelled(reply, entry), slot, mismatch: false };
+  }
+
+  /**
+   * Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767
+   * section 4).
+   */
+  refreshes(query: Query, reply: Reply): boolean {
+    if (reply.bare || reply.truncated || this.#isExpired(query, reply)) return false;
+    return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
+  }
+
+  /** Whether a reply has the asked data, whole and with signatures that hold. */
+  answers(query: Query, reply: Reply): boolean {
+    return classify(reply, query.type) === 'answer' && !this.#isExpired(query, reply);
+  }
+
+  /** Whether a client that looks at signatures would find one that has run out. */
+  #isExpired(query: Query, reply: Reply): boolean {
+    if (!query.dnssecOk) return false;
+    return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
+  }
+
+  /** How long the reply is kept if it is, and the TTL that it goes out with in any case. */
+  #seconds(kind: ReplyKind, reply: Reply, ttlAt: Uint16Array): number {
+    const { success, denial, servfailMs } = this.#parts.options;
+    if (kind === 'failure') return Math.floor(servfailMs / 1000);
+    const denies = reply.rcode === RCODE.NXDOMAIN ? reply.answers === 0 : kind === 'nodata';
+    const { minSeconds, maxSeconds } = denies ? denial : success;
+    const plain = kind === 'referral' || (reply.rcode !== RCODE.NOERROR && !denies);
+    return within(plain ? PLAIN_SECONDS : lowest(reply, ttlAt), minSeconds, maxSeconds);
+  }
+
+  /**
+   * A name exists or it does not, for all its types at once. What to do when NXDOMAIN comes while
+   * entries of other types still say that the name exists:
+   *
+   * - There is data. Servers that answer NXDOMAIN for AAAA although there is an A are common (RFC
+   *   4074 section 4.2); it reads as "no data of this type" for as long as the data is kept.
+   * - There is only "no data" for other types. The name has probably gone: it goes on existing
+   *   without data for a few seconds, in which all of these entries end together, and is asked for
+   *   anew.
+   * - A signed denial cannot be changed: it is believed, and the entries go.
+   *
+   * @returns until when the name still exists, clock's ms; 0: it does not, and no entry says
+   * otherwise any more
+   */
+  #settle(query: Query, reply: Reply, kind: ReplyKind, now: number): number {
+    const { store } = this.#parts;
+    if (!(query.dnssecOk && isSigned(reply))) {
+      const data = store.vouchedUntil(query, SUCCESS, now);
+      if (data > 0) return data;
+      const until = Math.min(now + HOLD_MS, store.vouchedUntil(query, DENIAL, now));
+      if (until > 0) {
+        store.endBy(query, until);
+        return until;
+      }
+    }
+    if (kind === 'nxdomain') store.deny(query);
+    return 0;
+  }
+
+  #put(query: Query, reply: Reply, kind: ReplyKind, half: Half | null, entry: StoredAs): number {
+    const { store, exempt } = this.#parts;
+    if (half === null || entry.seconds <= 0 || !Store.keeps(query) || exempt[half].holds(query))
+      return -1;
+    store.look(query);
+    const { denial, success } = store;
+    // A failure must not push out a denial that may still be served stale.
+    if (kind === 'failure' && denial >= 0 && store.rcode(denial) !== reply.rcode) {
+      if (store.usable(denial, query)) return -1;
+    }
+    if (half === SUCCESS && denial >= 0) store.remove(denial);
+    else if (
+      half === DENIAL &&
+      success >= 0 &&
+      kind !== 'failure' &&
+      !store.shielded(success, query)
+    )
+      store.remove(success);
+    return store.put(query, reply, half, entry);
+  }
+}
+
+/** The reply with one TTL for all records, as hits will have it. */
+function levelled(reply: Reply, { ttlAt, rcode, seconds: ttl }: StoredAs): Reply {
+  if (rcode === reply.rcode) return reply.with({ ttlAt, ttl });
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
+  return reply.with({ bytes, start: 0, end: bytes.length, rcode, ttlAt, ttl });
+}
+
+const strange = new Error('the reply is to another question');
+
+function halfOf(kind: ReplyKind): Half | null {
+  switch (kind) {
+    case 'answer':
+    case 'referral':
+    case 'empty':
+      return SUCCESS;
+    case 'nodata':
+    case 'nxdomain':
+    case 'failure':
+      return DENIAL;
+    default:
+      return null;
+  }
+}
+
+function within(seconds: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, seconds));
+}
+
+const records = new Records();
+
+/**
+ * The lowest TTL that a record leaves with; a reply without records counts as 5 s. `ttlAt`: where
+ * they are written.
+ */
+function lowest(reply: Reply, ttlAt: Uint16Array): number {
+  let seconds = -1;
+  if (reply.ttlAt === null || reply.ttl < 0) {
+    const { bytes, start } = reply;
+    for (let i = 0; i < ttlAt.length; i++) {
+      const ttl = readTtl(bytes, start + ttlAt[i]!);
+      if (seconds < 0 || ttl < seconds) seconds = ttl;
+    }
+  } else {
+    for (records.of(reply); records.next();) {
+      const { ttl } = records;
+      if (seconds < 0 || ttl < seconds) seconds = ttl;
+    }
+  }
+  return seconds < 0 ? PLAIN_SECONDS : seconds;
+}
+
+function isSigned(reply: Reply): boolean {
+  for (records.of(reply); records.next();) if (records.type === TYPE.RRSIG) return true;
+  return false;
+}

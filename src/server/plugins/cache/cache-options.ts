@@ -1,0 +1,382 @@
+/** The directive `cache`: what may be written, and what it means. */
+import { limit } from '../../base/limits.ts';
+import type { Problem } from '../../base/problem.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import {
+  leading,
+  optional,
+  required,
+  zones,
+  type Position,
+  type BoundPositions,
+} from '../../corefile/positions.ts';
+import {
+  custom,
+  each,
+  fields,
+  flag,
+  lax,
+  setting,
+  type PropertySchema,
+} from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
+import {
+  byteSize,
+  choice,
+  duration,
+  integer,
+  percent,
+  value,
+  worded,
+  wrong,
+  Wrong,
+} from '../../corefile/word-values.ts';
+import type { Value } from '../../corefile/word-values.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { memoryLimit } from '../../runtime/memory-limit.ts';
+import { memoryShare, type MemoryTerms } from '../../runtime/memory-share.ts';
+
+/**
+ * Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from
+ * taking over.
+ */
+const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
+/**
+ * A quarter of what the container may take above what the server needs for itself, as other large
+ * things have.
+ */
+const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
+/** Queries that wait for the same question of somebody else: each holds about 1 KB. */
+const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
+const CAPACITY = 10_000;
+const CAPACITY_MIN = 1024;
+const SUCCESS_SECONDS = 3600;
+const DENIAL_SECONDS = 1800;
+const MIN_SECONDS = 5;
+const FIVE_MINUTES_MS = 300_000;
+
+const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
+
+/** A TTL of at least one second; a word that is no number may be left for the next position. */
+const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
+  isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
+);
+/**
+ * The longest TTL that resolvers believe, seconds: a set top bit counts as 0 (RFC 2181 section 8).
+ */
+const MIN_TTL_MAX = 0x7fff_ffff;
+const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {
+  if (!isNumber(text)) return reason;
+  return text.startsWith('-')
+    ? `cache min TTL can not be negative: ${text}`
+    : `cache min TTL can not exceed ${MIN_TTL_MAX}: ${text}`;
+});
+const capacity = integer('CAPACITY');
+const amount = worded(integer('AMOUNT', { min: 0 }), (text, reason) =>
+  isNumber(text) ? `prefetch amount should be positive: ${text}` : reason,
+);
+const percentage = worded(percent('PERCENTAGE%', { min: 10, max: 90 }), (text, reason) =>
+  /^\d+%$/.test(text) ? `percentage should fall in range [10, 90]: ${text.slice(0, -1)}` : reason,
+);
+const servfail = worded(
+  duration('DURATION', { minMs: 0, maxMs: FIVE_MINUTES_MS }),
+  (text, reason) => {
+    const ms = parseDuration(text);
+    if (ms === null) return reason;
+    return ms < 0
+      ? `invalid negative ttl for servfail '${text}'`
+      : `caching SERVFAIL responses over 5 minutes is not permitted: ${text}`;
+  },
+);
+
+/** How entries past their time are used. */
+export interface StaleOptions {
+  readonly forMs: number;
+  readonly mode: 'immediate' | 'verify';
+  /** `verify`: how long to wait for the fresh reply; 0: as long as it takes. */
+  readonly timeoutMs: number;
+  /** The TTL of stale replies, in seconds. */
+  readonly ttlSeconds: number;
+  /** Pause after a refresh that failed. */
+  readonly recheckMs: number;
+}
+
+const span = duration('DURATION');
+/** A TTL is 32 bits wide (RFC 1035 section 3.2.1). */
+const TTL_MAX_SECONDS = 0xffff_ffff;
+
+const serveStale = custom<StaleOptions>(
+  'serve_stale',
+  '[DURATION [immediate [RESP_TTL [RECHECK]] | verify [TIMEOUT [RESP_TTL [RECHECK]]]]]',
+  (words, refuse) => {
+    const left = [...words];
+    const time = (fallback: number, what: string, negative: string): number => {
+      const word = left.shift();
+      if (word === undefined) return fallback;
+      const ms = span.read(word);
+      if (ms instanceof Wrong)
+        return refuse(`${what}${ms.text}`, word.place, { hint: ms.hint ?? undefined });
+      if (ms < 0) return refuse(`invalid negative ${negative} '${word.text}'`, word.place);
+      return ms;
+    };
+    const forMs = time(3_600_000, '', 'duration for serve_stale');
+    const word = left.shift();
+    const mode = word?.text.toLowerCase() ?? 'immediate';
+    if (mode !== 'immediate' && mode !== 'verify') {
+      return refuse(`invalid value for serve_stale refresh mode: ${mode}`, word?.place, {
+        hint: 'The refresh mode is immediate or verify.',
+      });
+    }
+    const timeoutMs =
+      mode === 'verify'
+        ? time(0, 'invalid serve_stale verify timeout: ', 'timeout for serve_stale verify')
+        : 0;
+    const ttlAt = left[0]?.place;
+    const ttlSeconds =
+      time(0, 'invalid serve_stale response TTL: ', 'response TTL for serve_stale') / 1000;
+    if (!Number.isInteger(ttlSeconds))
+      return refuse('serve_stale response TTL must be a whole number of seconds', ttlAt);
+    if (ttlSeconds > TTL_MAX_SECONDS)
+      return refuse('serve_stale response TTL exceeds the DNS TTL range', ttlAt);
+    const recheckAt = left[0]?.place;
+    const recheckMs = time(
+      0,
+      'invalid serve_stale failure recheck: ',
+      'failure recheck for serve_stale',
+    );
+    if (recheckMs > FIVE_MINUTES_MS)
+      return refuse('serve_stale failure recheck cannot exceed 5 minutes', recheckAt);
+    if (left.length > 0)
+      return refuse(`Wrong argument count or unexpected line ending after '${left.at(-1)!.text}'`);
+    return { forMs, mode, timeoutMs, ttlSeconds, recheckMs };
+  },
+  {
+    help:
+      'answer from entries up to DURATION past their time while they are refreshed; `immediate`: at once, `verify`: only ' +
+      'if asking brings nothing (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK a pause after a failed refresh',
+    defaultText: 'off; 1h immediate 0s 0s',
+  },
+);
+
+const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
+  text.toLowerCase() === 'prefer_positive'
+    ? 'prefer_positive'
+    : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
+);
+
+/** The directive `cache`. */
+export const syntax: Syntax<
+  {
+    maxTtlSeconds: Position<number | null>;
+    zones: Position<readonly string[]>;
+  },
+  {
+    success: PropertySchema<BoundPositions<{
+      capacity: Position<number>;
+      ttlSeconds: Position<number | null>;
+      minTtlSeconds: Position<number | null>;
+    }> | null>;
+    denial: PropertySchema<BoundPositions<{
+      capacity: Position<number>;
+      ttlSeconds: Position<number | null>;
+      minTtlSeconds: Position<number | null>;
+    }> | null>;
+    prefetch: PropertySchema<BoundPositions<{
+      amount: Position<number>;
+      gapMs: Position<number>;
+      percentage: Position<number>;
+    }> | null>;
+    serveStale: PropertySchema<StaleOptions | null>;
+    stalePolicies: PropertySchema<
+      readonly BoundPositions<{
+        policy: Position<'prefer_positive'>;
+      }>[]
+    >;
+    servfailMs: PropertySchema<number>;
+    disable: PropertySchema<
+      readonly BoundPositions<{
+        half: Position<'success' | 'denial'>;
+        zones: Position<readonly string[]>;
+      }>[]
+    >;
+    keepttl: PropertySchema<boolean>;
+    maxBytes: PropertySchema<number | null>;
+    coalesce: PropertySchema<number>;
+    followSerial: PropertySchema<BoundPositions<{ everyMs: Position<number> }> | null>;
+  },
+  'once'
+> = directive({
+  name: 'cache',
+  summary: 'answers from memory what was answered before',
+  repeat: 'once',
+  args: {
+    maxTtlSeconds: leading(positiveTtl, {
+      help: 'longest time that replies are kept, seconds; 3600 and 1800 for denials if not said',
+    }),
+    zones: zones({ help: 'names that are cached' }),
+  },
+  properties: {
+    success: lax(
+      fields(
+        'success',
+        {
+          capacity: required(capacity),
+          ttlSeconds: optional(positiveTtl),
+          minTtlSeconds: optional(minTtl),
+        },
+        {
+          help: 'entries (10000), longest (3600) and shortest time (5) for positive replies, seconds',
+        },
+      ),
+    ),
+    denial: lax(
+      fields(
+        'denial',
+        {
+          capacity: required(capacity),
+          ttlSeconds: optional(positiveTtl),
+          minTtlSeconds: optional(minTtl),
+        },
+        { help: 'the same for "no such name" and "no such data" (10000 1800 5)' },
+      ),
+    ),
+    prefetch: fields(
+      'prefetch',
+      {
+        amount: required(amount),
+        gapMs: optional(duration('DURATION', { minMs: 0 }), { default: 60_000 }),
+        percentage: optional(percentage, { default: 10 }),
+      },
+      {
+        help: 'refresh entries that were hit AMOUNT times with no gap longer than DURATION when PERCENTAGE of their time is left',
+      },
+    ),
+    serveStale,
+    stalePolicies: each(
+      'serve_stale_policy',
+      { policy: required(policy) },
+      {
+        help: 'with serve_stale: data that may be served stale goes before fresh denials',
+      },
+    ),
+    servfailMs: setting('servfail', servfail, {
+      default: 5000,
+      help: 'how long SERVFAIL and NOTIMP are kept; 0: not at all',
+    }),
+    disable: each(
+      'disable',
+      { half: required(choice('success', 'denial')), zones: zones() },
+      { help: 'store nothing of this kind for ZONES' },
+    ),
+    keepttl: flag('keepttl', { help: 'replies from memory keep the TTL they were stored with' }),
+    maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
+      help: 'memory for stored messages; by default 32MiB, or a quarter of what the container may take above 95 MiB where that is less (18 MiB of 170)',
+    }),
+    coalesce: setting(
+      'coalesce',
+      integer('QUERIES', { min: waitingLimit.min, max: waitingLimit.max }),
+      {
+        default: waitingLimit.default,
+        help: 'how many queries may wait for the same question that another query has asked already; 0: each asks for itself',
+      },
+    ),
+    followSerial: fields(
+      'follow_serial',
+      { everyMs: optional(duration('DURATION', { minMs: 100, maxMs: 60_000 }), { default: 1000 }) },
+      {
+        help: 'denials hold until the SOA serial of the zones changes; it is looked at once in DURATION (1s) at least, while denials are asked for',
+      },
+    ),
+  },
+  check({ stalePolicies, serveStale: stale }, at) {
+    const refuse = (text: string, remedy: string): readonly Problem[] => [
+      pluginProblem('cache', at, text, { remedy }),
+    ];
+    if (stalePolicies.length > 1)
+      return refuse('serve_stale_policy can only be specified once', 'Take the second line away.');
+    if (stalePolicies.length > 0 && stale === null)
+      return refuse(
+        'serve_stale_policy requires serve_stale',
+        'Add serve_stale, or take the line away.',
+      );
+    return [];
+  },
+  warn(options, at) {
+    const remarks: Problem[] = [];
+    for (const kind of ['success', 'denial'] as const) {
+      const capacity = options[kind]?.capacity ?? CAPACITY;
+      if (capacity >= 1) continue;
+      remarks.push(
+        pluginRemark(
+          'cache',
+          at,
+          `${kind} ${capacity} keeps ${CAPACITY_MIN} entries, the smallest cache`,
+          {
+            remedy: `To keep none, write: disable ${kind}`,
+          },
+        ),
+      );
+    }
+    return remarks;
+  },
+});
+
+/** Bounds of one half of the cache: entries, and the seconds that they are kept. */
+export interface HalfOptions {
+  readonly capacity: number;
+  readonly maxSeconds: number;
+  readonly minSeconds: number;
+}
+
+/** What the directive says, with every default filled in. */
+export interface CacheOptions {
+  readonly zones: readonly string[];
+  readonly success: HalfOptions;
+  readonly denial: HalfOptions;
+  /** `amount` 0: off. */
+  readonly prefetch: {
+    readonly amount: number;
+    readonly gapMs: number;
+    readonly percentage: number;
+  };
+  readonly stale: StaleOptions | null;
+  readonly preferPositive: boolean;
+  readonly servfailMs: number;
+  readonly disable: Options<typeof syntax>['disable'];
+  readonly keepTtl: boolean;
+  readonly maxBytes: number;
+  readonly coalesce: number;
+  /** How often the serial of the zones is looked at, milliseconds; null: not at all. */
+  readonly followMs: number | null;
+}
+
+/**
+ * Fills in what the directive leaves open.
+ * @param memory bytes that the process may take; Infinity: no limit
+ */
+export function readOptions(
+  options: Options<typeof syntax>,
+  memory: number = memoryLimit(),
+): CacheOptions {
+  const half = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
+    capacity: own?.capacity ?? CAPACITY,
+    maxSeconds: own?.ttlSeconds ?? options.maxTtlSeconds ?? seconds,
+    minSeconds: own?.minTtlSeconds ?? MIN_SECONDS,
+  });
+  const stale =
+    options.serveStale !== null && options.serveStale.forMs > 0 ? options.serveStale : null;
+  return {
+    zones: options.zones,
+    success: half(options.success, SUCCESS_SECONDS),
+    denial: half(options.denial, DENIAL_SECONDS),
+    prefetch: options.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
+    stale,
+    preferPositive: stale !== null && options.stalePolicies.length > 0,
+    servfailMs: options.servfailMs,
+    disable: options.disable,
+    keepTtl: options.keepttl,
+    maxBytes: options.maxBytes ?? Math.min(bytesLimit.default, memoryShare(memory, MESSAGE_MEMORY)),
+    coalesce: options.coalesce,
+    followMs: options.followSerial?.everyMs ?? null,
+  };
+}

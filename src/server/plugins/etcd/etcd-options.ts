@@ -1,0 +1,185 @@
+/** The directive `etcd`. */
+import { tlsFiles } from '../../corefile/tls-files.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { limit } from '../../base/limits.ts';
+import { zones, type Position } from '../../corefile/positions.ts';
+import {
+  chained,
+  custom,
+  fallthrough,
+  flag,
+  setting,
+  type PropertySchema,
+} from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
+import { byteSize, duration, integer, value, word, wrong } from '../../corefile/word-values.ts';
+import { parseEndpoint, type EtcdEndpoint, type EtcdTlsFiles } from '../../etcd/endpoint.ts';
+
+const DEFAULT_ENDPOINT = 'http://localhost:2379';
+
+/** Records take some 150 bytes of memory, and as much in each worker. */
+const keysLimit = limit({ default: 1_000_000, min: 1, max: 100_000_000 });
+/** etcd itself takes no more than 1.5 MiB; a DNS message holds 64 KiB. */
+const valueLimit = limit({ default: 64 * 1024, min: 64, max: 4 * 1024 * 1024 });
+const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
+/** Looking at a key takes some 0.2 µs, so a query takes 2 ms at most. */
+const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
+/** A read that waits takes some 1 KB; etcd answers thousands a second. */
+const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
+/** CoreDNS's: 30 s and a day. */
+const MIN_LEASE_TTL = 30;
+const MAX_LEASE_TTL = 86_400;
+const SECONDS_MAX = 4_294_967_295;
+
+const endpoint = value<EtcdEndpoint>(
+  'ENDPOINT',
+  ({ text }) =>
+    parseEndpoint(text) ??
+    wrong(
+      `not an endpoint of etcd: ${JSON.stringify(text)}`,
+      'Endpoints are written like http://10.0.0.1:2379 or https://etcd-0:2379',
+    ),
+);
+
+/**
+ * Seconds, as a number or a duration of Go. Fractions are cut off; 0 stands for the default, as in
+ * CoreDNS.
+ */
+const leaseTtl = (name: string, byDefault: number) =>
+  value<number>(
+    'DURATION',
+    ({ text }) => {
+      const refuse = (why: string) => wrong(`invalid ${name} value: ${why}`);
+      const ms = parseDuration(/^\d+$/.test(text) ? `${text}s` : text);
+      if (ms === null || !Number.isFinite(ms))
+        return refuse("invalid TTL format, use format like '30', '30s', '5m', '1h', or '2h30m'");
+      if (ms < 0) return refuse('TTL must be non-negative');
+      const seconds = Math.trunc(ms / 1000);
+      return seconds > SECONDS_MAX
+        ? refuse(`TTL too large, maximum is ${SECONDS_MAX} seconds`)
+        : seconds || byDefault;
+    },
+    (seconds) => `${seconds}s`,
+  );
+
+const endpoints = custom<readonly EtcdEndpoint[]>(
+  'endpoint',
+  'ENDPOINT…',
+  (words, refuse) => {
+    if (words.length === 0)
+      return refuse("Wrong argument count or unexpected line ending after 'endpoint'");
+    return words.map((found) => {
+      const read = endpoint.read(found);
+      return 'host' in read ? read : refuse(read.text, found.place, { hint: read.hint });
+    });
+  },
+  {
+    default: [parseEndpoint(DEFAULT_ENDPOINT)!],
+    defaultText: DEFAULT_ENDPOINT,
+    help: 'where the members of the cluster take clients; the first one that answers is used until it fails',
+  },
+);
+
+const tls = tlsFiles(
+  "client certificate, and who signed etcd's; none: the system's authorities. Read anew for every connection",
+  (words) => `maximum of three arguments allowed for TLS config, found ${words.length}`,
+);
+
+const credentials = custom<{ readonly user: string; readonly password: string }>(
+  'credentials',
+  'USERNAME PASSWORD',
+  (words, refuse) => {
+    if (words.length === 0)
+      return refuse("Wrong argument count or unexpected line ending after 'credentials'");
+    if (words.length !== 2)
+      return refuse('credentials requires 2 arguments, username and password');
+    return { user: words[0]!.text, password: words[1]!.text };
+  },
+  { help: 'log in to etcd; the token is renewed when it has run out' },
+);
+
+/** The directive `etcd`. */
+export const syntax: Syntax<
+  { zones: Position<readonly string[]> },
+  {
+    path: PropertySchema<string>;
+    endpoints: PropertySchema<readonly EtcdEndpoint[]>;
+    credentials: PropertySchema<{ readonly user: string; readonly password: string } | null>;
+    tls: PropertySchema<EtcdTlsFiles | null>;
+    fallthrough: PropertySchema<readonly string[] | null>;
+    minLeaseTtl: PropertySchema<number>;
+    maxLeaseTtl: PropertySchema<number>;
+    perQuery: PropertySchema<boolean>;
+    startupTimeoutMs: PropertySchema<number>;
+    maxKeys: PropertySchema<number>;
+    maxValueBytes: PropertySchema<number>;
+    maxBytes: PropertySchema<number | null>;
+    maxSearch: PropertySchema<number>;
+    maxWaiting: PropertySchema<number>;
+  },
+  'each'
+> = directive({
+  name: 'etcd',
+  summary: 'SkyDNS: records of services that are kept in etcd',
+  repeat: 'each',
+  args: { zones: zones({ help: 'the zones to answer for' }) },
+  properties: {
+    path: chained(
+      setting('path', word('PATH'), {
+        default: '/skydns',
+        help: 'what all keys begin with',
+      }),
+    ),
+    endpoints,
+    credentials,
+    tls,
+    fallthrough: fallthrough(),
+    minLeaseTtl: chained(
+      setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
+        default: MIN_LEASE_TTL,
+        help: 'the least TTL of a record by what is left of its lease',
+      }),
+    ),
+    maxLeaseTtl: chained(
+      setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
+        default: MAX_LEASE_TTL,
+        help: 'the largest TTL of a record by what is left of its lease',
+      }),
+    ),
+    perQuery: flag('per_query', {
+      help: 'read from etcd for every query, as CoreDNS does, instead of following it',
+    }),
+    startupTimeoutMs: setting('startup_timeout', duration('DURATION', { minMs: 0 }), {
+      default: 5000,
+      help: 'how long the server waits for the first complete listing before it serves',
+    }),
+    maxKeys: setting('max_keys', integer('COUNT', keysLimit), {
+      default: keysLimit.default,
+      help: 'keys that are kept; further ones are left out',
+    }),
+    maxValueBytes: setting('max_value', byteSize('SIZE', valueLimit), {
+      default: valueLimit.default,
+      help: 'the largest value that is read; others are passed over',
+    }),
+    maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
+      help: 'memory for keys and what they hold; what does not fit is left out; by default a quarter of what the container may take above 95 MiB (18 MiB, some 180 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
+    }),
+    maxSearch: setting('max_search', integer('COUNT', searchLimit), {
+      default: searchLimit.default,
+      help: 'keys that one query may look at, which wildcards and names high up have many of; beyond it is SERVFAIL',
+    }),
+    maxWaiting: setting('max_waiting', integer('COUNT', waitingLimit), {
+      default: waitingLimit.default,
+      help: 'with `per_query`: reads that may wait for etcd at a time, in each worker; beyond it is SERVFAIL',
+    }),
+  },
+  retired: {
+    stubzones: 'zones are forwarded with `forward`; delete the line',
+    upstream:
+      'targets outside of the zone are always looked up through this server; delete the line',
+    debug: 'it does nothing; delete the line',
+  },
+});
+
+/** What an `etcd` directive says. */
+export type EtcdOptions = Options<typeof syntax>;

@@ -1,0 +1,394 @@
+/** SkyDNS's rules: which records answer a question. */
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../engine/contract/plugin.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { readMessage, type DnsRecord } from '../../wire/message.ts';
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { ReadError } from '../../wire/reader.ts';
+import { Records } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+import type { FoundService, SkydnsLookup } from './lookup.ts';
+import { nameOf, stripped } from './path.ts';
+import {
+  addressRecord,
+  foreignRecord,
+  mxRecord,
+  nameRecord,
+  srvRecord,
+  textRecord,
+  type AnswerRecord,
+} from './record.ts';
+import { HOST, type SkydnsService } from './skydns-service.ts';
+
+/**
+ * Names that were asked of the rest of the server, and what came: a promise while it has not come.
+ */
+export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
+
+/** What the work on one query is made of. */
+export interface WorkParts {
+  readonly query: Query;
+  /** In wire form, lower case. */
+  readonly zone: WireName;
+  readonly lookup: SkydnsLookup;
+  /** Carried from one try to the next. */
+  readonly asked: ForeignReplies;
+  readonly ask: Next;
+}
+
+/** What a query is answered with. `exists` false: there is no such name. */
+export interface Worked {
+  readonly exists: boolean;
+  readonly answer: readonly AnswerRecord[];
+  readonly additional: readonly AnswerRecord[];
+}
+
+/** CNAMEs that may lead on after the first one. */
+const CHAIN_MAX = 10;
+/** Names outside of the zone that one query may have looked up. */
+const ELSEWHERE_MAX = 128;
+const none: readonly AnswerRecord[] = [];
+const absent: Worked = { exists: false, answer: none, additional: none };
+const apexDns = parseName('apex.dns.');
+const nsDns = parseName('ns.dns.');
+
+/**
+ * Works out the answer to one query by SkyDNS's rules. It never waits: what has to be asked for
+ * elsewhere is noted in `pending`, and when that has come, the same work is done anew.
+ */
+export class Work {
+  readonly #parts: WorkParts;
+  readonly #name: Uint8Array;
+  /** Results from elsewhere that are still missing. */
+  readonly pending: Promise<void>[] = [];
+  /** Records of replies from elsewhere: many keys may lead to one name. */
+  readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
+  /** A reply from elsewhere was cut. */
+  truncated = false;
+
+  constructor(parts: WorkParts) {
+    this.#parts = parts;
+    this.#name = parts.query.folded.slice(0, parts.query.nameLength);
+  }
+
+  /** @throws TooMany */
+  run(): Worked {
+    const { type } = this.#parts.query;
+    switch (type) {
+      case TYPE.A:
+      case TYPE.AAAA:
+        return asked(this.#addresses(this.#name, null, type, []));
+      case TYPE.TXT:
+        return asked(this.#texts(this.#name, null, []));
+      case TYPE.CNAME:
+        return this.#alias();
+      case TYPE.PTR:
+        return this.#pointers();
+      case TYPE.SRV:
+        return this.#services();
+      case TYPE.MX:
+        return this.#mailers();
+      case TYPE.NS:
+        return this.#isApex(this.#name) ? this.#nameServers() : this.#nothing();
+      default:
+        return this.#nothing();
+    }
+  }
+
+  #isApex(name: Uint8Array): boolean {
+    return name.length === this.#parts.zone.length && suffixAt(name, this.#parts.zone) === 0;
+  }
+
+  #find(name: Uint8Array, type: number, exact = false): readonly FoundService[] | null {
+    return this.#parts.lookup.find(name, name.length, type, exact);
+  }
+
+  /** The zone's own addresses lie at `apex.dns`, if there are any. */
+  #findFromApex(name: Uint8Array, type: number): readonly FoundService[] | null {
+    if (this.#isApex(name)) {
+      const found = this.#find(this.#belowZone(apexDns), type);
+      if (found !== null) return found;
+    }
+    return this.#find(name, type);
+  }
+
+  #belowZone(labels: WireName): WireName {
+    return Buffer.concat([labels.subarray(0, -1), this.#parts.zone]);
+  }
+
+  /** No records of this type, whatever the name is: does it exist? */
+  #nothing(): Worked {
+    return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
+  }
+
+  #addresses(
+    name: Uint8Array,
+    owner: WireName | null,
+    type: number,
+    before: readonly WireName[],
+  ): AnswerRecord[] | null {
+    const found = this.#findFromApex(name, type);
+    if (found === null) return null;
+    const records: AnswerRecord[] = [];
+    const seen = new Set<string>();
+    const kind = type === TYPE.A ? HOST.v4 : HOST.v6;
+    for (const one of found) {
+      const { service, ttl } = one;
+      if (service.kind === HOST.name) {
+        const next = this.#follow(name, owner, one, type, before, (target, chain) =>
+          this.#addresses(foldName(target), target, type, chain),
+        );
+        records.push(...next);
+      } else if (service.kind === kind && isNew(seen, service.host))
+        records.push(addressRecord(owner, service.host, ttl));
+    }
+    return records;
+  }
+
+  #texts(
+    name: Uint8Array,
+    owner: WireName | null,
+    before: readonly WireName[],
+  ): AnswerRecord[] | null {
+    const found = this.#find(name, TYPE.TXT);
+    if (found === null) return null;
+    const records: AnswerRecord[] = [];
+    const seen = new Set<string>();
+    for (const one of found) {
+      const { service, ttl } = one;
+      if (isText(service)) {
+        if (isNew(seen, service.text)) records.push(textRecord(owner, service.text, ttl));
+      } else if (service.kind === HOST.name) {
+        const next = this.#follow(name, owner, one, TYPE.TXT, before, (target, chain) =>
+          this.#texts(foldName(target), target, chain),
+        );
+        records.push(...next);
+      }
+    }
+    return records;
+  }
+
+  /**
+   * A CNAME and what it leads to; nothing if that has nothing in this zone. A target at or below
+   * the name itself is a circle, since the name stands for everything below it.
+   */
+  #follow(
+    name: Uint8Array,
+    owner: WireName | null,
+    { service, ttl }: FoundService,
+    type: number,
+    before: readonly WireName[],
+    inZone: (target: WireName, chain: readonly WireName[]) => readonly AnswerRecord[] | null,
+  ): readonly AnswerRecord[] {
+    const target = service.host;
+    const folded = foldName(target);
+    if (suffixAt(folded, name) >= 0 || before.length > CHAIN_MAX) return none;
+    if (before.some((one) => Buffer.compare(one, target) === 0)) return none;
+    const alias = nameRecord(owner, TYPE.CNAME, target, ttl);
+    if (suffixAt(folded, this.#parts.zone) >= 0) {
+      const next = inZone(target, [...before, target]) ?? none;
+      return next.length === 0 ? none : [alias, ...next];
+    }
+    return [alias, ...this.#elsewhere(target, type)];
+  }
+
+  /**
+   * The answer that the whole server gives for a name outside of the zone; nothing as long as it
+   * has not come.
+   */
+  #elsewhere(target: WireName, type: number): readonly AnswerRecord[] {
+    const { asked: known, ask, query } = this.#parts;
+    const key = `${type} ${Buffer.from(target).toString('latin1')}`;
+    let reply = known.get(key);
+    if (reply === undefined) {
+      if (known.size >= ELSEWHERE_MAX) return none;
+      reply = settled(ask(query.asking(target, type)), known, key);
+      known.set(key, reply);
+    }
+    if (reply instanceof Promise) {
+      this.pending.push(reply);
+      return none;
+    }
+    if (reply === null || reply.bare) return none;
+    if (reply.truncated) this.truncated = true;
+    let records = this.#foreign.get(reply);
+    if (records === undefined) this.#foreign.set(reply, (records = answersOf(reply)));
+    return records;
+  }
+
+  /** The key of the name itself, if its host is a name. */
+  #alias(): Worked {
+    const found = this.#find(this.#name, TYPE.CNAME, true);
+    if (found === null) return absent;
+    const [first] = found;
+    const is = first !== undefined && first.service.kind === HOST.name;
+    const answer = is ? [nameRecord(null, TYPE.CNAME, first.service.host, first.ttl)] : none;
+    return { exists: true, answer, additional: none };
+  }
+
+  #pointers(): Worked {
+    const found = this.#find(this.#name, TYPE.PTR, true);
+    if (found === null) return absent;
+    const answer: AnswerRecord[] = [];
+    const seen = new Set<string>();
+    for (const { service, ttl } of found) {
+      if (service.kind === HOST.name && isNew(seen, service.host))
+        answer.push(nameRecord(null, TYPE.PTR, service.host, ttl));
+    }
+    return { exists: true, answer, additional: none };
+  }
+
+  #services(): Worked {
+    const found = this.#find(this.#name, TYPE.SRV);
+    if (found === null) return absent;
+    const sums = new Map<number, number>();
+    for (const { service } of found) {
+      const { priority, weight } = service;
+      sums.set(priority, (sums.get(priority) ?? 0) + (weight === 0 ? 100 : weight));
+    }
+    const targets = new Targets();
+    const answer: AnswerRecord[] = [];
+    const additional: AnswerRecord[] = [];
+    for (const { service, ttl } of found) {
+      if (!service.hasPort) continue;
+      const { priority, port } = service;
+      // Shares of 100, at least 1; the order of the operations decides how they are rounded.
+      const share = (100 / sums.get(priority)!) * (service.weight === 0 ? 100 : service.weight);
+      const weight = Math.max(1, Math.floor(share));
+      const target = targetOf(service);
+      if (target === null) continue;
+      if (service.kind === HOST.name) {
+        answer.push(srvRecord({ priority, weight, port }, target, ttl));
+        if (targets.isNew(target, '')) additional.push(...this.#addressesOf(target));
+        continue;
+      }
+      if (targets.isNew(target, `port ${port}`))
+        answer.push(srvRecord({ priority, weight, port }, target, ttl));
+      if (targets.isNew(target, service.host.toString('latin1')))
+        additional.push(addressRecord(target, service.host, ttl));
+    }
+    return { exists: true, answer, additional };
+  }
+
+  #mailers(): Worked {
+    const found = this.#find(this.#name, TYPE.MX);
+    if (found === null) return absent;
+    const targets = new Targets();
+    const answer: AnswerRecord[] = [];
+    const additional: AnswerRecord[] = [];
+    for (const { service, ttl } of found) {
+      if (!service.mail) continue;
+      const target = targetOf(service);
+      if (target === null) continue;
+      if (service.kind === HOST.name) {
+        answer.push(mxRecord(service.priority, target, ttl));
+        if (targets.isNew(target, '')) additional.push(...this.#addressesOf(target));
+        continue;
+      }
+      if (targets.isNew(target, `preference ${service.priority}`))
+        answer.push(mxRecord(service.priority, target, ttl));
+      if (targets.isNew(target, service.host.toString('latin1')))
+        additional.push(addressRecord(target, service.host, ttl));
+    }
+    return { exists: true, answer, additional };
+  }
+
+  /**
+   * Addresses of a target: A of one within the zone; A and AAAA of others, with the CNAMEs that
+   * lead there once.
+   */
+  #addressesOf(target: WireName): readonly AnswerRecord[] {
+    const folded = foldName(target);
+    if (suffixAt(folded, this.#parts.zone) >= 0)
+      return this.#addresses(folded, target, TYPE.A, []) ?? none;
+    const v4 = this.#elsewhere(target, TYPE.A);
+    const v6 = this.#elsewhere(target, TYPE.AAAA);
+    return [...v4, ...v6.filter(({ type }) => type !== TYPE.CNAME)];
+  }
+
+  /** The name servers: the names of keys below `ns.dns` of the zone whose host is an address. */
+  #nameServers(): Worked {
+    const found = this.#find(this.#belowZone(nsDns), TYPE.NS);
+    const targets = new Targets();
+    const answer: AnswerRecord[] = [];
+    const additional: AnswerRecord[] = [];
+    for (const { service, ttl } of found ?? []) {
+      const target = targetOf(service);
+      if (target === null) continue;
+      if (targets.isNew(target, '')) answer.push(nameRecord(null, TYPE.NS, target, ttl));
+      if (service.kind !== HOST.name) additional.push(addressRecord(target, service.host, ttl));
+    }
+    return { exists: true, answer, additional };
+  }
+}
+
+function asked(answer: readonly AnswerRecord[] | null): Worked {
+  return answer === null ? absent : { exists: true, answer, additional: none };
+}
+
+/**
+ * True where a TXT query gets the record's own text. As in CoreDNS, the text beside an address is
+ * not answered.
+ */
+function isText({ kind, text }: SkydnsService): boolean {
+  return text.length > 0 && (kind === HOST.none || kind === HOST.name);
+}
+
+/**
+ * The host, or the key's own name where the host is an address, without its first labels if it says
+ * so.
+ */
+function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | null {
+  const name = kind === HOST.name ? host : nameOf(key);
+  return name === null ? null : stripped(name, targetStrip);
+}
+
+function isNew(seen: Set<string>, bytes: Buffer): boolean {
+  const key = bytes.toString('latin1');
+  if (seen.has(key)) return false;
+  seen.add(key);
+  return true;
+}
+
+/** Targets that have been named, with what they were named with. */
+class Targets {
+  readonly #seen = new Set<string>();
+
+  isNew(target: WireName, what: string): boolean {
+    const key = `${Buffer.from(target).toString('latin1')} ${what}`;
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    return true;
+  }
+}
+
+/** The reply, or a promise of its being in `known`. A lookup that fails leaves nothing. */
+function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply | Promise<void> {
+  if (!isLater(reply)) return reply.own();
+  return reply.then(
+    (late) => void known.set(key, late.own()),
+    () => void known.set(key, null),
+  );
+}
+
+const walker = new Records();
+
+/** The answer section of a reply, with the TTLs that it goes out with. */
+function answersOf(reply: Reply): readonly AnswerRecord[] {
+  const records: AnswerRecord[] = [];
+  let answer: readonly DnsRecord[];
+  try {
+    ({ answer } = readMessage(reply.bytes, reply.start, reply.end));
+  } catch (error) {
+    if (error instanceof ReadError) return records;
+    throw error;
+  }
+  walker.of(reply);
+  for (const one of answer) {
+    if (!walker.next() || walker.section !== SECTION.answer) break;
+    records.push(foreignRecord(one, walker.ttl, walker.dataLength));
+  }
+  return records;
+}

@@ -1,0 +1,339 @@
+/**
+ * The syntax of `forward`: its arguments and properties, their defaults and limits, and how they go
+ * together.
+ */
+import { limit, type Limit } from '../../base/limits.ts';
+import type { Place, Problem } from '../../base/problem.ts';
+import { oneZone, rest, type Position } from '../../corefile/positions.ts';
+import {
+  chained,
+  flag,
+  list,
+  setting,
+  zoneList,
+  type PropertySchema,
+} from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
+import type { TlsFiles } from '../../corefile/tls-files.ts';
+import { choice, integer, ip, word } from '../../corefile/word-values.ts';
+import { printTo, type ForwardDestination } from './address.ts';
+import { isCertified } from './certified.ts';
+import {
+  count,
+  healthCheck,
+  patience,
+  protocol,
+  rcode,
+  resolver,
+  time,
+  tls,
+  to,
+  type HealthOptions,
+} from './option-values.ts';
+
+/**
+ * The most upstreams; CoreDNS's limit. With more, a query would be tried for longer than any client
+ * waits.
+ */
+export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
+
+/**
+ * The most queries under way per worker, unless `max_concurrent` says otherwise. Measured with
+ * `log`, `errors` and `cache`, each takes 3 to 4 KB.
+ */
+export const waitingLimit: Limit = limit({ default: 16_384, min: 1, max: 1_000_000 });
+/** The most UDP sockets per upstream and worker; a busy upstream uses all of them. */
+const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
+const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
+/**
+ * The most queries sent before a reply. A socket's receive buffer of the system's default size
+ * holds 160 to 270, and up to twice this limit may be in it.
+ */
+const burstLimit = limit({ default: 100, min: 1, max: 65_536 });
+
+const policies = ['random', 'round_robin', 'sequential', 'latency', 'least_conn', 'first'] as const;
+
+const args: {
+  from: Position<string>;
+  to: Position<readonly ForwardDestination[]>;
+} = {
+  from: oneZone('FROM', { help: 'names below it are forwarded' }),
+  to: rest(to, {
+    min: 1,
+    help: 'IP[:PORT], tls://IP[%SERVERNAME], https://HOST, a host name, or a file like /etc/resolv.conf, whose changes are followed',
+  }),
+};
+
+const properties: {
+  except: PropertySchema<readonly string[] | null>;
+  forceTcp: PropertySchema<boolean>;
+  preferUdp: PropertySchema<boolean>;
+  expireMs: PropertySchema<number>;
+  maxAgeMs: PropertySchema<number>;
+  maxIdle: PropertySchema<number>;
+  maxFails: PropertySchema<number>;
+  maxAttempts: PropertySchema<number | null>;
+  readTimeoutMs: PropertySchema<number>;
+  tls: PropertySchema<TlsFiles | null>;
+  tlsServerName: PropertySchema<string | null>;
+  policy: PropertySchema<
+    'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'
+  >;
+  health: PropertySchema<HealthOptions>;
+  maxConcurrent: PropertySchema<number>;
+  sourcePorts: PropertySchema<number>;
+  maxConnections: PropertySchema<number>;
+  burst: PropertySchema<number>;
+  next: PropertySchema<readonly number[]>;
+  nextOnNodata: PropertySchema<boolean>;
+  failover: PropertySchema<readonly number[]>;
+  failfast: PropertySchema<boolean>;
+  resolver: PropertySchema<readonly string[]>;
+  resolveIntervalMs: PropertySchema<number>;
+  resolveHoldMs: PropertySchema<number>;
+  source: PropertySchema<string | null>;
+  dohMethod: PropertySchema<'GET' | 'POST'>;
+  maxPps: PropertySchema<number | null>;
+  protocol: PropertySchema<readonly string[] | null>;
+} = {
+  except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
+  forceTcp: flag('force_tcp', { help: 'always TCP' }),
+  preferUdp: flag('prefer_udp', { help: 'UDP even for clients that came over TCP' }),
+  expireMs: chained(
+    setting('expire', time('expire'), {
+      default: 10_000,
+      help: 'idle connections are closed after this',
+    }),
+  ),
+  maxAgeMs: chained(
+    setting('max_age', time('max_age'), {
+      default: 0,
+      help: 'connections are not used longer; 0: no limit',
+    }),
+  ),
+  maxIdle: chained(
+    setting('max_idle_conns', count('max_idle_conns'), {
+      default: 0,
+      help: 'idle connections kept per upstream; 0: no limit',
+    }),
+  ),
+  maxFails: chained(
+    setting('max_fails', count('max_fails'), {
+      default: 2,
+      help: 'an upstream is down when more probes in a row than this have failed; 0: never',
+    }),
+  ),
+  maxAttempts: chained(
+    setting('max_connect_attempts', count('max_connect_attempts'), {
+      help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
+    }),
+  ),
+  readTimeoutMs: chained(
+    setting('read_timeout', patience, {
+      default: 2000,
+      help: 'time for one try',
+    }),
+  ),
+  tls,
+  tlsServerName: chained(
+    setting('tls_servername', word('NAME'), {
+      help: 'name that the certificates of tls:// upstreams must have',
+    }),
+  ),
+  policy: chained(
+    setting('policy', choice(...policies), {
+      default: 'random',
+      help: 'which upstream comes first; `latency`: the one that answered fastest of late. (least_conn and first are of the old `proxy`)',
+    }),
+  ),
+  health: healthCheck,
+  maxConcurrent: chained(
+    setting('max_concurrent', count('max_concurrent', 'MAX'), {
+      default: 0,
+      help: `queries under way at a time, in each worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
+    }),
+  ),
+  sourcePorts: setting('source_ports', integer('PORTS', sourcePortsLimit), {
+    default: sourcePortsLimit.default,
+    help: 'UDP ports per upstream and worker among which each query draws its own; they are replaced all the time',
+  }),
+  maxConnections: setting('max_connections', integer('N', connectionsLimit), {
+    default: connectionsLimit.default,
+    help: 'TCP and TLS connections per upstream and worker; each carries up to 16 queries at a time',
+  }),
+  burst: setting('max_burst', integer('QUERIES', burstLimit), {
+    default: burstLimit.default,
+    help: 'queries that leave for an upstream over UDP before it answers; further ones follow as it answers, so that no burst overruns its socket',
+  }),
+  next: list('next', rcode, {
+    help: 'with these result codes the next forward of the block is asked',
+  }),
+  nextOnNodata: flag('next_on_nodata', {
+    help: 'the next forward is asked when there is no data, too',
+  }),
+  failover: list('failover', rcode, {
+    help: 'with these result codes the next upstream is asked',
+  }),
+  failfast: flag('failfast_all_unhealthy_upstreams', {
+    help: 'SERVFAIL at once when all upstreams are down',
+  }),
+  resolver: list('resolver', resolver, {
+    lastLineCounts: true,
+    help: "servers that look up host names among TO; none: the system's resolver",
+  }),
+  resolveIntervalMs: setting('resolve_interval', time('resolve_interval'), {
+    default: 30_000,
+    help: 'the least time between two lookups of a host name among TO; 0: they are looked up once, when the configuration is loaded',
+  }),
+  resolveHoldMs: setting('resolve_hold', time('resolve_hold'), {
+    default: 300_000,
+    help: 'the longest time that the TTL of its records delays the next lookup of a host name',
+  }),
+  source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),
+  dohMethod: chained(
+    setting('doh_method', choice('GET', 'POST'), {
+      default: 'POST',
+      help: 'of https:// upstreams',
+    }),
+  ),
+  maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
+    help: 'packets per second to each upstream, over all workers; for resolvers that drop what exceeds a limit',
+  }),
+  protocol,
+};
+
+/** The options of one forward line. */
+export type ForwardSaid = Occurrence<typeof args, typeof properties>;
+
+/** The syntax of a forward line, with CoreDNS's words, limits and defaults. */
+export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
+  name: 'forward',
+  summary: 'sends queries to other DNS servers',
+  repeat: 'gather',
+  args,
+  properties,
+  retired: {
+    fail_timeout:
+      'an upstream that failed is probed until it answers; `health_check DURATION` says how often.',
+    spray: 'when all upstreams are down, one is tried at random anyway.',
+    health_check_port: 'upstreams are probed with a DNS query on their own port.',
+  },
+  formerly: {
+    proxy: 'the directive is called `forward` today.',
+  },
+  check: (all) => all.flatMap((options) => findProblems(options)),
+  warn: (all) => all.flatMap((options) => findWarnings(options)),
+});
+
+function findProblems({
+  to: places,
+  maxAgeMs,
+  expireMs,
+  failover,
+  tlsServerName,
+  at,
+}: ForwardSaid): readonly Problem[] {
+  const problems: Problem[] = [];
+  const complain = (text: string, remedy: string): void => {
+    problems.push(pluginProblem('forward', at, text, { remedy }));
+  };
+  if (places.length > upstreamsLimit.max) {
+    complain(
+      `more than ${upstreamsLimit.max} TOs configured: ${places.length}`,
+      'Put a load balancer in front of them, or split the zone.',
+    );
+  }
+  if (maxAgeMs > 0 && maxAgeMs < expireMs) {
+    complain(
+      `max_age (${maxAgeMs / 1000}s) must not be less than expire (${expireMs / 1000}s)`,
+      'Lower expire too.',
+    );
+  }
+  for (const place of places) {
+    if (place.kind === 'wrong' || tlsServerName === null) continue;
+    const { scheme, serverName } = place.kind === 'address' ? place.upstream : place;
+    if (scheme !== 'tls' || serverName === '') continue;
+    complain(
+      `both forward ('${tlsServerName}') and proxy level ('${serverName}') TLS servernames are set for upstream proxy '${printTo(place)}'`,
+      'Take one of the two away: tls_servername holds for all TOs, %NAME for its own.',
+    );
+  }
+  if (failover.includes(0))
+    complain('NoError cannot be used in failover', 'List codes that stand for failures.');
+  return problems;
+}
+
+function findWarnings(said: ForwardSaid): readonly Problem[] {
+  const {
+    policy,
+    health,
+    protocol: spoken,
+    at,
+    forceTcp,
+    preferUdp,
+    to: places,
+    tlsServerName,
+    tls: files,
+  } = said;
+  const warnings: Problem[] = [];
+  const old = (text: string, remedy: string): void => {
+    warnings.push(pluginRemark('forward', at, text, { code: 'property-retired', remedy }));
+  };
+  if (policy === 'least_conn')
+    old("'policy least_conn' is read as 'policy latency'", 'Write: policy latency');
+  if (policy === 'first')
+    old("'policy first' is read as 'policy sequential'", 'Write: policy sequential');
+  if (health.old !== null) {
+    old(
+      `'health_check ${health.old}' probes no web page today: upstreams are sent a DNS query`,
+      'Write: health_check 500ms',
+    );
+  }
+  if (spoken !== null) old(...protocolAdvice(spoken));
+  if (forceTcp && preferUdp) warnings.push(conflict(at));
+  const blind = places.some(
+    (place) =>
+      place.kind === 'address' &&
+      place.upstream.scheme === 'tls' &&
+      place.upstream.serverName === '' &&
+      !isCertified(place.upstream.host),
+  );
+  if (blind && tlsServerName === null) {
+    warnings.push(
+      pluginRemark(
+        'forward',
+        at,
+        'the certificates of tls:// upstreams are checked against their IP address',
+        {
+          code: (files?.authority ?? '') !== '' ? 'forward-tls-authority' : 'forward-tls-name',
+          remedy:
+            'Add tls_servername NAME, or write tls://IP%NAME, unless the certificates name the addresses.',
+        },
+      ),
+    );
+  }
+  return warnings;
+}
+
+function protocolAdvice([first = '', second = '']: readonly string[]): [string, string] {
+  if (first === 'force_tcp' || second === 'force_tcp')
+    return ["'protocol … force_tcp' is a property of its own today", 'Write: force_tcp'];
+  if (first === 'dns')
+    return ["'protocol dns' is what forward always speaks", 'Take the line away.'];
+  if (first === 'grpc')
+    return [
+      "'protocol grpc' is ignored: upstreams are asked by plain DNS",
+      'Write tls://IP or https://HOST as TO.',
+    ];
+  return [
+    "'protocol https_google' is ignored: upstreams are asked by plain DNS",
+    'Write https://HOST as TO.',
+  ];
+}
+
+function conflict(at: Place): Problem {
+  return pluginRemark('forward', at, 'prefer_udp does nothing beside force_tcp', {
+    remedy: 'Keep one of them.',
+  });
+}

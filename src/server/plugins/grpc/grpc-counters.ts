@@ -1,0 +1,89 @@
+/** Metrics of `grpc`. */
+import { timeBuckets } from '../../metrics/buckets.ts';
+import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';
+import type { UpstreamCounters } from '../../transport/upstream-address.ts';
+import { rcodeName } from '../../wire/iana.ts';
+
+/** The metrics of all upstreams of a worker. */
+export class GrpcMetrics {
+  /** Queries under way. */
+  readonly waiting: Gauge;
+  readonly #requests: Family<readonly ['to'], Counter>;
+  readonly #responses: Family<readonly ['rcode', 'to'], Counter>;
+  readonly #durations: Family<readonly ['to'], Histogram>;
+  readonly #timeouts: Family<readonly ['to'], Counter>;
+  readonly #failures: Family<readonly ['to'], Counter>;
+  readonly #rejects: Family<readonly ['to'], Counter>;
+  readonly #connections: Family<readonly ['to'], Gauge>;
+
+  constructor(metrics: Registry) {
+    this.#requests = metrics.counter(
+      'coredns_grpc_requests_total',
+      'Counter of requests made per upstream.',
+      ['to'],
+    );
+    this.#responses = metrics.counter(
+      'coredns_grpc_responses_total',
+      'Counter of requests made per upstream.',
+      ['rcode', 'to'],
+    );
+    this.#durations = metrics.histogram(
+      'coredns_grpc_request_duration_seconds',
+      'Histogram of the time each request took.',
+      ['to'],
+      timeBuckets,
+    );
+    this.#timeouts = metrics.counter(
+      'ndots_grpc_timeouts_total',
+      'Tries that ended without an answer within the time.',
+      ['to'],
+    );
+    this.#failures = metrics.counter(
+      'ndots_grpc_failures_total',
+      'Tries that brought no reply, those without an answer in time included.',
+      ['to'],
+    );
+    this.#rejects = metrics.counter(
+      'ndots_grpc_in_flight_rejects_total',
+      'Queries that were not sent because 4096 were under way to the upstream.',
+      ['to'],
+    );
+    this.#connections = metrics.gauge(
+      'ndots_grpc_connections',
+      'Connections open to the upstream.',
+      ['to'],
+    );
+    this.waiting = metrics
+      .gauge('ndots_grpc_waiting_queries', 'Queries under way to upstreams.', [])
+      .with();
+  }
+
+  /** What the connections to an upstream count. */
+  upstream(to: string): UpstreamCounters {
+    return {
+      timeouts: this.#timeouts.with(to),
+      // Nothing strays and nothing is paced on a connection.
+      strays: none,
+      paced: none,
+      rejects: this.#rejects.with(to),
+      sockets: this.#connections.with(to),
+    };
+  }
+
+  failed(to: string): void {
+    this.#failures.with(to).add(1);
+  }
+
+  /** @param rcode the four bits of the header */
+  replied(to: string, rcode: number, tookMs: number): void {
+    this.#requests.with(to).add(1);
+    this.#responses.with(rcodeName(rcode), to).add(1);
+    this.#durations.with(to).observe(tookMs / 1000);
+  }
+}
+
+const none: Counter = {
+  add() {
+    // It cannot happen.
+  },
+};

@@ -1,0 +1,147 @@
+/** One query of `grpc`, from its first try to its reply. */
+import { Later, type Maybe } from '../../base/maybe.ts';
+import type { Clock } from '../../base/clock.ts';
+import { passedThrough } from '../../runtime/settle-memory.ts';
+import { GrpcFailure, STATUS } from '../../transport/grpc/grpc-failure.ts';
+import {
+  UpstreamExchange,
+  type ExchangeError,
+} from '../../transport/upstream/upstream-exchange.ts';
+import type { Upstream } from '../../transport/upstream-address.ts';
+import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { ReadError } from '../../wire/reader.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import type { MessageWriter } from '../../wire/writer.ts';
+import { fromUpstream } from '../../wire/upstream.ts';
+import type { GrpcMetrics } from './grpc-counters.ts';
+
+/** A query is tried for so long. */
+const DEADLINE_MS = 5000;
+/** The time for one of several upstreams, in milliseconds, so that another one can be tried. */
+const TRY_MS = 2000;
+/** An upstream that was not reached is asked after all others for so long. */
+const SHUNNED_MS = 1000;
+
+/** One upstream and its state. */
+export interface GrpcTarget {
+  readonly to: string;
+  readonly upstream: Upstream;
+  /** Until when it is asked last, by the clock. */
+  shunnedUntil: number;
+}
+
+/** What all queries of a line have in common. */
+export interface AskingParts {
+  readonly clock: Clock;
+  readonly metrics: GrpcMetrics;
+  readonly writer: MessageWriter;
+  /**
+   * What becomes of a reply with this name, or of there being none: null if it goes to the client
+   * as it is.
+   */
+  through(query: Query): ((query: Query) => Maybe<Reply>) | null;
+}
+
+/**
+ * One query on its way from upstream to upstream: each is asked once, until one has a reply or the
+ * time is up.
+ */
+export class GrpcExchange extends UpstreamExchange {
+  readonly reply: Later<Reply> = new Later();
+  readonly #parts: AskingParts;
+  readonly #order: readonly GrpcTarget[];
+  readonly #deadline: number;
+  #index = 0;
+  #target!: GrpcTarget;
+  #error: Error = noHealthy;
+
+  /** @param query owns its bytes */
+  constructor(parts: AskingParts, query: Query, order: readonly GrpcTarget[], now: number) {
+    super();
+    this.#parts = parts;
+    this.query = query;
+    this.proto = 'grpc';
+    this.#deadline = now + DEADLINE_MS;
+    this.#order = order;
+    parts.metrics.waiting.add(1);
+    this.#proceed(now);
+  }
+
+  override replied(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    _truncated: boolean,
+    _reused: boolean,
+    now: number,
+  ): void {
+    const { metrics } = this.#parts;
+    const { to } = this.#target;
+    passedThrough(end - start);
+    const reply = fromUpstream(bytes, start, end, 'grpc');
+    if (reply instanceof ReadError) return this.#missed(reply, now);
+    metrics.replied(to, bytes[start + 3]! & FLAG.RCODE, now - this.startedAt);
+    this.#finish(reply);
+  }
+
+  override failed(error: ExchangeError, now: number): void {
+    const { cause } = error;
+    // CoreDNS's service name; other services have no method of this name.
+    if (cause instanceof GrpcFailure && cause.code === STATUS.NOT_FOUND) {
+      const { writer } = this.#parts;
+      writer.reply(this.query, FLAG.RA);
+      return this.#finish(writer.finish(RCODE.NXDOMAIN, 'grpc'));
+    }
+    if (error.failure !== 'http' && error.failure !== 'local')
+      this.#target.shunnedUntil = now + SHUNNED_MS;
+    this.#missed(error, now);
+  }
+
+  #missed(error: Error, now: number): void {
+    this.#parts.metrics.failed(this.#target.to);
+    this.#error = error;
+    this.#proceed(now);
+  }
+
+  #proceed(now: number): void {
+    const left = this.#deadline - now;
+    const target = left > 0 ? this.#order[this.#index++] : undefined;
+    if (target === undefined) return this.#giveUp();
+    this.#target = target;
+    this.startedAt = now;
+    const last = this.#index === this.#order.length;
+    target.upstream.start(this, last ? left : Math.min(left, TRY_MS), now);
+  }
+
+  #giveUp(): void {
+    const through = this.#parts.through(this.query);
+    this.#end(
+      through === null
+        ? failure(RCODE.SERVFAIL, 'grpc', this.#error, [
+            { code: EDE.NO_REACHABLE_AUTHORITY, text: 'no upstream replied' },
+          ])
+        : through(this.query),
+    );
+  }
+
+  #finish(reply: Reply): void {
+    this.query.notes?.set('grpc/upstream', this.#target.to);
+    const through = reply.rcode === RCODE.NXDOMAIN ? this.#parts.through(this.query) : null;
+    this.#end(through === null ? reply : through(this.query));
+  }
+
+  #end(reply: Maybe<Reply>): void {
+    this.#parts.metrics.waiting.add(-1);
+    this.reply.resolve(reply);
+  }
+}
+
+/** The upstreams as they are tried: those that were not reached just now come last. */
+export function reachableFirst(targets: readonly GrpcTarget[], now: number): readonly GrpcTarget[] {
+  if (!targets.some(({ shunnedUntil }) => shunnedUntil > now)) return targets;
+  const isShunned = ({ shunnedUntil }: GrpcTarget): boolean => shunnedUntil > now;
+  return [...targets.filter((target) => !isShunned(target)), ...targets.filter(isShunned)];
+}
+
+const noHealthy = new Error('no healthy gRPC proxies');

@@ -1,0 +1,314 @@
+/** The directive `kubernetes`: what may be written. */
+import { limit } from '../../../base/limits.ts';
+import type { Place, Problem } from '../../../base/problem.ts';
+import {
+  required,
+  optional,
+  zones,
+  type Position,
+  type BoundPositions,
+} from '../../../corefile/positions.ts';
+import {
+  custom,
+  fallthrough,
+  fields,
+  flag,
+  lax,
+  list,
+  setting,
+  zoneList,
+  type PropertySchema,
+} from '../../../corefile/properties.ts';
+import { meant, pluginProblem, pluginRemark } from '../../../corefile/problems.ts';
+import { directive, type Options, type Syntax } from '../../../corefile/syntax.ts';
+import {
+  byteSize,
+  decimal,
+  duration,
+  integer,
+  value,
+  word,
+  worded,
+  wrong,
+} from '../../../corefile/word-values.ts';
+import { parseSelector } from '../../../kube/manifests/selector.ts';
+
+/** Longer would make a change invisible for an hour; CoreDNS has the same bounds. */
+const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
+
+/** Twenty thousand services fit, in files of any size. */
+const manifestMemoryLimit = limit({
+  default: 64 * 1024 * 1024,
+  min: 1024 * 1024,
+  max: 16 * 1024 * 1024 * 1024,
+});
+
+const apiserverMemoryLimit = { min: 1024 * 1024, max: 16 * 1024 * 1024 * 1024 };
+
+/** The option `pods`: for which addresses names in `pod` exist. */
+export type PodMode = 'disabled' | 'insecure' | 'verified';
+
+const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
+
+const podMode = value<PodMode>('disabled|insecure|verified', ({ text }) => {
+  const found = podModes.find((mode) => mode === text);
+  const known = podModes.join(', ');
+  return (
+    found ??
+    wrong(`wrong value for pods: ${text},  must be one of: ${known}`, meant(text, podModes))
+  );
+});
+
+const isNumber = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text);
+
+const atLeastZero = (name: string, show: string, whole: boolean) =>
+  worded(whole ? integer(show, { min: 0 }) : decimal(show, { min: 0 }), (text, reason) =>
+    isNumber(text) && Number(text) < 0
+      ? `${name} must be >= 0`
+      : `invalid ${name} ${JSON.stringify(text)}: ${reason}`,
+  );
+
+const selector = (word: string, what: string, help: string) =>
+  custom<string>(
+    word,
+    'EXPRESSION…',
+    (words, refuse) => {
+      if (words.length === 0)
+        return refuse(`Wrong argument count or unexpected line ending after '${word}'`);
+      const text = words.map((part) => part.text).join(' ');
+      if (parseSelector(text) === null) {
+        return refuse(`unable to parse ${what} selector value: '${text}'`, words[0]!.place, {
+          hint: 'Selectors are written like app=web,tier!=cache or env in (staging, qa).',
+        });
+      }
+      return text;
+    },
+    { default: '', help },
+  );
+
+/** The directive `kubernetes`. */
+export const syntax: Syntax<
+  {
+    zones: Position<readonly string[]>;
+  },
+  {
+    manifests: PropertySchema<string | null>;
+    manifestMemoryBytes: PropertySchema<number>;
+    endpoints: PropertySchema<readonly string[]>;
+    tls: PropertySchema<BoundPositions<{
+      cert: Position<string>;
+      key: Position<string>;
+      ca: Position<string>;
+    }> | null>;
+    kubeconfig: PropertySchema<BoundPositions<{
+      file: Position<string>;
+      context: Position<string | null>;
+    }> | null>;
+    snapshot: PropertySchema<string | null>;
+    apiserverMemoryBytes: PropertySchema<number | null>;
+    apiserverQps: PropertySchema<number>;
+    apiserverBurst: PropertySchema<number>;
+    apiserverMaxInflight: PropertySchema<number>;
+    namespaces: PropertySchema<readonly string[]>;
+    namespaceLabels: PropertySchema<string>;
+    labels: PropertySchema<string>;
+    pods: PropertySchema<PodMode>;
+    endpointPodNames: PropertySchema<boolean>;
+    ttl: PropertySchema<number>;
+    noEndpoints: PropertySchema<boolean>;
+    fallthrough: PropertySchema<readonly string[] | null>;
+    ignoreEmpty: PropertySchema<boolean>;
+    multicluster: PropertySchema<readonly string[] | null>;
+    zonal: PropertySchema<boolean>;
+    startupTimeoutMs: PropertySchema<number>;
+  },
+  'once'
+> = directive({
+  name: 'kubernetes',
+  summary: 'cluster DNS from Kubernetes objects: an API server, or a folder of manifests',
+  repeat: 'once',
+  args: {
+    zones: zones({
+      help: 'the zones to answer for; the first one that is no reverse zone is where PTR answers point',
+    }),
+  },
+  properties: {
+    manifests: setting('manifests', word('DIR'), {
+      help: 'take the objects from the YAML and JSON files of a folder, which is watched, instead of an API server',
+    }),
+    manifestMemoryBytes: setting('manifest_memory', byteSize('SIZE', manifestMemoryLimit), {
+      default: manifestMemoryLimit.default,
+      help: 'memory that reading one object of the folder may take, and all of its objects together; what is more is left out, and a file that changes to more counts as it was',
+    }),
+    endpoints: list('endpoint', word('URL'), {
+      lastLineCounts: true,
+      help: 'an API server outside of this cluster; the first one is used',
+    }),
+    tls: fields(
+      'tls',
+      { cert: required(word('CERT')), key: required(word('KEY')), ca: required(word('CA')) },
+      { help: 'client certificate, key and CA for `endpoint`' },
+    ),
+    kubeconfig: fields(
+      'kubeconfig',
+      { file: required(word('FILE')), context: optional(word('CONTEXT')) },
+      { help: 'connect as a context of this file says, by default as its current one' },
+    ),
+    snapshot: setting('snapshot', word('FILE'), {
+      help: 'keep the last known state in a file, and answer from it after a restart while the API server is away',
+    }),
+    apiserverMemoryBytes: setting('apiserver_memory', byteSize('SIZE', apiserverMemoryLimit), {
+      help: 'memory that the objects of the API server may take on the control thread; what is more is left out; by default an eighth of what the container may take above 95 MiB (9 MiB, some 110 000 objects, of 170 MiB), or 64 MiB where nothing bounds it',
+    }),
+    apiserverQps: setting('apiserver_qps', atLeastZero('apiserver_qps', 'QPS', false), {
+      default: 0,
+      help: 'requests per second to the API server; 0: no limit',
+    }),
+    apiserverBurst: setting('apiserver_burst', atLeastZero('apiserver_burst', 'BURST', true), {
+      default: 0,
+      help: 'requests that may go at once after a pause',
+    }),
+    apiserverMaxInflight: setting(
+      'apiserver_max_inflight',
+      atLeastZero('apiserver_max_inflight', 'MAX', true),
+      {
+        default: 0,
+        help: 'lists under way at the same time; 0: no limit',
+      },
+    ),
+    namespaces: list('namespaces', word('NAMESPACE'), { help: 'only these namespaces are there' }),
+    namespaceLabels: selector(
+      'namespace_labels',
+      'namespace_label',
+      'only namespaces with these labels are there',
+    ),
+    labels: selector(
+      'labels',
+      'label',
+      'only services, endpoint slices and pods with these labels are there',
+    ),
+    pods: setting('pods', podMode, {
+      default: 'disabled',
+      help: 'names such as `10-0-0-1.NS.pod.ZONE`: never, for any address, or for addresses of pods in that namespace',
+    }),
+    endpointPodNames: flag('endpoint_pod_names', {
+      help: 'endpoints without a host name go by the name of their pod instead of their address',
+    }),
+    ttl: lax(
+      setting(
+        'ttl',
+        worded(integer('TTL', ttlLimit), (text, reason) =>
+          isNumber(text) ? `ttl must be in range [0, 3600]: ${text}` : reason,
+        ),
+        { default: ttlLimit.default, help: 'seconds that clients may keep an answer' },
+      ),
+    ),
+    noEndpoints: flag('noendpoints', {
+      help: 'do without endpoints: headless services and endpoint names are NXDOMAIN',
+    }),
+    fallthrough: fallthrough(),
+    ignoreEmpty: custom<boolean>(
+      'ignore',
+      'empty_service',
+      (words, refuse) => {
+        const [first] = words;
+        if (first === undefined) return false;
+        return first.text === 'empty_service'
+          ? true
+          : refuse(`unable to parse ignore value: '${first.text}'`, first.place);
+      },
+      {
+        default: false,
+        help: 'services with cluster address but without ready endpoints are NXDOMAIN',
+      },
+    ),
+    multicluster: zoneList('multicluster', {
+      min: 0,
+      lastLineCounts: true,
+      help: 'zones for imported services (multicluster.x-k8s.io); each must be among ZONES',
+    }),
+    zonal: flag('zonal', {
+      help: 'names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
+    }),
+    startupTimeoutMs: lax(
+      setting(
+        'startup_timeout',
+        worded(
+          duration('DURATION'),
+          (text, reason) => `failed to parse startup_timeout: ${text}, ${reason}`,
+        ),
+        {
+          default: 5000,
+          help: 'how long the server waits for the first complete listing before it serves',
+        },
+      ),
+    ),
+  },
+  retired: {
+    upstream:
+      'targets of ExternalName services are always looked up through this server; delete the line',
+    resyncperiod: 'objects are watched and never listed again without need; delete the line',
+    transfer: 'zone transfers are the business of the transfer plugin; delete the line',
+    federation: 'federations are gone from Kubernetes; delete the line',
+    cidrs:
+      'write reverse zones among the zones of the server block, e.g. 10.0.0.0/16; delete the line',
+  },
+  exclusive: [
+    ['namespaces', 'namespace_labels'],
+    ['manifests', 'endpoint'],
+    ['manifests', 'kubeconfig'],
+  ],
+  check: (options, at): readonly Problem[] => checkZones(options, at),
+  warn(options, at): readonly Problem[] {
+    const warnings: Problem[] = [];
+    if (options.endpoints.length > 1) {
+      const text = `Multiple endpoints have been deprecated, only the first specified endpoint '${options.endpoints[0]}' is used`;
+      warnings.push(pluginRemark('kubernetes', at, text, { code: 'directive-warning' }));
+    }
+    return warnings;
+  },
+});
+
+/** What a `kubernetes` directive says. */
+export type KubernetesOptions = Options<typeof syntax>;
+
+interface ZoneOptions {
+  readonly zones: readonly string[];
+  readonly multicluster: readonly string[] | null;
+  readonly zonal: boolean;
+  readonly noEndpoints: boolean;
+}
+
+function checkZones(options: ZoneOptions, at: Place): Problem[] {
+  const problems: Problem[] = [];
+  if (primaryZone(options.zones) === null) {
+    problems.push(
+      pluginRemark('kubernetes', at, 'non-reverse zone name must be used', {
+        hint: 'PTR answers have to point somewhere: name the cluster domain too, e.g. kubernetes cluster.local in-addr.arpa.',
+      }),
+    );
+  }
+  for (const zone of options.multicluster ?? []) {
+    if (options.zones.includes(zone)) continue;
+    const all = `[${options.zones.join(' ')}]`;
+    const text = `is not authoritative for the multicluster zone ${zone} (authoritative zones: ${all})`;
+    problems.push(
+      pluginProblem('kubernetes', at, text, { remedy: `Add ${zone} to the zones of kubernetes.` }),
+    );
+  }
+  if (options.zonal && options.noEndpoints) {
+    const text = 'zonal requires the endpoint cache; remove noendpoints';
+    problems.push(pluginProblem('kubernetes', at, text, { code: 'kubernetes-zonal' }));
+  }
+  return problems;
+}
+
+/** The first zone that is no reverse zone; null if all are. */
+export function primaryZone(zones: readonly string[]): string | null {
+  return zones.find((zone) => !isReverseZone(zone)) ?? null;
+}
+
+/** Whether it is a reverse zone. */
+export function isReverseZone(zone: string): boolean {
+  return /(^|\.)(in-addr|ip6)\.arpa\.$/.test(zone);
+}

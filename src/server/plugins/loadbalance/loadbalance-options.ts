@@ -1,0 +1,88 @@
+/** The directive `loadbalance`: what may be written. */
+import { parseDuration } from '../../base/duration.ts';
+import type { Problem } from '../../base/problem.ts';
+import { position, type Position } from '../../corefile/positions.ts';
+import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
+import { duration, net, worded } from '../../corefile/word-values.ts';
+import type { Net } from '../../base/ip.ts';
+
+/** How addresses are ordered: at random, or one drawn by weight first. */
+export type BalancePolicy =
+  | { readonly kind: 'round_robin' }
+  | { readonly kind: 'weighted'; readonly file: string };
+
+const args: {
+  policy: Position<BalancePolicy>;
+} = {
+  policy: position<BalancePolicy>(
+    '[round_robin | weighted FILE]',
+    'addresses and mail exchangers in random order (default), or one address first that is drawn by the weights of FILE',
+    (line) => {
+      if (line.left === 0) return { kind: 'round_robin' };
+      const word = line.take();
+      if (word.text === 'round_robin') return { kind: 'round_robin' };
+      if (word.text !== 'weighted') {
+        return line.refuse(`unknown policy: ${word.text}`, word.place, {
+          hint: 'The policies are round_robin and weighted FILE.',
+        });
+      }
+      if (line.left === 0) {
+        return line.refuse('missing weight file argument', word.place, {
+          remedy: 'Write: loadbalance weighted FILE',
+        });
+      }
+      return { kind: 'weighted', file: line.take().text };
+    },
+  ),
+};
+
+const properties: {
+  reloadMs: PropertySchema<number | null>;
+  prefer: PropertySchema<readonly Net[]>;
+} = {
+  reloadMs: setting(
+    'reload',
+    worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
+      parseDuration(text) === null ? `invalid reload duration '${text}'` : reason,
+    ),
+    { help: 'how often the weight file is looked at, 30s if not said; 0: never' },
+  ),
+  prefer: list('prefer', net('CIDR'), { min: 0, help: 'addresses of these nets come first' }),
+};
+
+/** What a `loadbalance` directive says. */
+export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
+
+/** The directive `loadbalance`. */
+export const syntax: Syntax<
+  {
+    policy: Position<BalancePolicy>;
+  },
+  {
+    reloadMs: PropertySchema<number | null>;
+    prefer: PropertySchema<readonly Net[]>;
+  },
+  'merge'
+> = directive({
+  name: 'loadbalance',
+  summary: 'changes the order of addresses in replies',
+  repeat: 'merge',
+  args,
+  properties,
+  check({ policy, reloadMs, prefer, at }): readonly Problem[] {
+    const other =
+      policy.kind === 'round_robin' ? reloadMs !== null && 'reload' : prefer.length > 0 && 'prefer';
+    if (other === false) return [];
+    return [
+      pluginProblem('loadbalance', at, `unknown property '${other}'`, {
+        code: 'property-unknown',
+        hint:
+          other === 'reload'
+            ? 'Only `loadbalance weighted FILE` has something to reload.'
+            : 'Weights say which address comes first already.',
+      }),
+    ];
+  },
+});

@@ -1,0 +1,127 @@
+/** The tree of a template, and its text as Go writes it. */
+import type { GoValue } from './go-values.ts';
+
+/**
+ * A template, read: texts to copy and actions to carry out. Positions count characters from the
+ * template's start.
+ */
+export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
+
+/** Text that is copied as it stands. */
+export interface TextNode {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+/** A pipeline whose value is printed, unless it sets a variable. */
+export interface ActionNode {
+  readonly kind: 'action';
+  readonly pipe: Pipe;
+}
+
+/** `{{if}}`, `{{with}}` or `{{range}}`, up to its `{{end}}`. */
+export interface BranchNode {
+  readonly kind: 'if' | 'with' | 'range';
+  readonly pipe: Pipe;
+  readonly body: readonly TemplateNode[];
+  /** The nodes after `else`; an `else if` is an `if` among them. */
+  readonly otherwise: readonly TemplateNode[];
+}
+
+/** `{{break}}` or `{{continue}}` of the innermost `{{range}}`. */
+export interface JumpNode {
+  readonly kind: 'break' | 'continue';
+}
+
+/** `$a := command | command`. */
+export interface Pipe {
+  readonly at: number;
+  /** Variables on the left, with their `$`. */
+  readonly variables: readonly string[];
+  /** `:=` makes them, `=` gives them other values. */
+  readonly declares: boolean;
+  readonly commands: readonly CommandNode[];
+}
+
+/** A first operand, which may be a function, and its arguments. */
+export interface CommandNode {
+  readonly at: number;
+  readonly operands: readonly Operand[];
+}
+
+/** One operand of a command. */
+export type Operand =
+  | { readonly kind: 'dot'; readonly at: number }
+  | { readonly kind: 'nil'; readonly at: number }
+  | {
+      readonly kind: 'literal';
+      readonly at: number;
+      readonly value: GoValue;
+      readonly text: string;
+    }
+  | { readonly kind: 'function'; readonly at: number; readonly name: string }
+  | { readonly kind: 'field'; readonly at: number; readonly path: readonly string[] }
+  | {
+      readonly kind: 'variable';
+      readonly at: number;
+      readonly name: string;
+      readonly path: readonly string[];
+    }
+  | {
+      readonly kind: 'pipe';
+      readonly at: number;
+      readonly pipe: Pipe;
+      readonly path: readonly string[];
+    };
+
+/** A tree as text, the way Go writes it: `{{.Name}} 60 IN A 192.0.2.1`. */
+export function printNodes(nodes: readonly TemplateNode[]): string {
+  return nodes.map(printNode).join('');
+}
+
+function printNode(node: TemplateNode): string {
+  switch (node.kind) {
+    case 'text':
+      return node.text;
+    case 'action':
+      return `{{${printPipe(node.pipe)}}}`;
+    case 'break':
+    case 'continue':
+      return `{{${node.kind}}}`;
+    case 'if':
+    case 'with':
+    case 'range': {
+      const otherwise = node.otherwise.length === 0 ? '' : `{{else}}${printNodes(node.otherwise)}`;
+      return `{{${node.kind} ${printPipe(node.pipe)}}}${printNodes(node.body)}${otherwise}{{end}}`;
+    }
+  }
+}
+
+function printPipe({ variables, declares, commands }: Pipe): string {
+  const left = variables.length === 0 ? '' : `${variables.join(', ')} ${declares ? ':=' : '='} `;
+  return left + commands.map((command) => command.operands.map(printOperand).join(' ')).join(' | ');
+}
+
+/** An operand as text, the way Go writes it. */
+export function printOperand(operand: Operand): string {
+  switch (operand.kind) {
+    case 'dot':
+      return '.';
+    case 'nil':
+      return 'nil';
+    case 'literal':
+      return operand.text;
+    case 'function':
+      return operand.name;
+    case 'field':
+      return fields(operand.path);
+    case 'variable':
+      return operand.name + fields(operand.path);
+    case 'pipe':
+      return `(${printPipe(operand.pipe)})${fields(operand.path)}`;
+  }
+}
+
+function fields(path: readonly string[]): string {
+  return path.map((name) => `.${name}`).join('');
+}

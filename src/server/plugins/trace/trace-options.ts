@@ -1,0 +1,150 @@
+/** What a `trace` line may say. */
+import { Problem, type Place } from '../../base/problem.ts';
+import { optional, position, type Position } from '../../corefile/positions.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { custom, fields, setting, type PropertySchema } from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
+import { decimal, duration, integer, word } from '../../corefile/word-values.ts';
+
+/** The form in which a collector takes spans. */
+export type CollectorKind = 'zipkin' | 'otlp';
+
+/** Where spans go. */
+export interface SpanCollector {
+  readonly kind: CollectorKind;
+  /** As a URL. */
+  readonly url: string;
+}
+
+const usual: Readonly<Record<CollectorKind, { readonly at: string; readonly path: string }>> = {
+  zipkin: { at: 'localhost:9411', path: '/api/v2/spans' },
+  otlp: { at: 'localhost:4318', path: '/v1/traces' },
+};
+
+const collector: Position<SpanCollector> = position(
+  '[ENDPOINT-TYPE] [ENDPOINT]',
+  'where spans go: `zipkin` (default), at HOST:PORT or a URL (default localhost:9411), or `otlp`: OTLP over HTTP (default localhost:4318)',
+  (line) => {
+    const words = line.takeAll();
+    if (words.length > 2) line.refuseCount();
+    const [type, where] = words.length === 2 ? words : [undefined, words[0]];
+    // A type alone is one, and no host of that name.
+    const alone = where !== undefined && type === undefined && isKind(where.text.toLowerCase());
+    const kind = alone ? where.text.toLowerCase() : (type?.text.toLowerCase() ?? 'zipkin');
+    if (kind === 'datadog') throw datadog((type ?? where)!.place);
+    if (!isKind(kind))
+      return line.refuse(`tracing endpoint type '${kind}' is not supported`, type?.place, {
+        hint: 'Known are zipkin and otlp.',
+      });
+    const { at, path } = usual[kind];
+    const text = alone || where === undefined ? at : where.text;
+    const url = urlOf(text, path);
+    return url === null
+      ? line.refuse(`not an endpoint: ${JSON.stringify(text)}`, where?.place, {
+          hint: 'Endpoints are written like localhost:9411 or http://collector:9411/api/v2/spans.',
+        })
+      : { kind, url };
+  },
+);
+
+function isKind(text: string): text is CollectorKind {
+  return text === 'zipkin' || text === 'otlp';
+}
+
+/** A URL as it stands; HOST:PORT with the usual path. */
+function urlOf(text: string, path: string): string | null {
+  const whole = /^https?:\/\//.test(text) ? text : `http://${text}${path}`;
+  if (!URL.canParse(whole)) return null;
+  const url = new URL(whole);
+  if (url.pathname === '/') url.pathname = path;
+  return url.hostname === '' ? null : url.href;
+}
+
+function datadog(place: Place): Problem {
+  return new Problem({
+    code: 'tracer-not-supported',
+    text: "plugin/trace: tracing endpoint type 'datadog' is not supported: the agent's own protocol is not spoken",
+    place,
+    remedy:
+      'Write `trace otlp AGENT:4318` and have the agent receive OTLP (DD_OTLP_CONFIG_RECEIVER_PROTOCOLS_HTTP_ENDPOINT=0.0.0.0:4318).',
+  });
+}
+
+const clientServer: PropertySchema<boolean | null> = custom(
+  'client_server',
+  '[true|false]',
+  (words, refuse) => {
+    const [said, ...more] = words;
+    if (more.length > 0)
+      return refuse("Wrong argument count or unexpected line ending after 'client_server'");
+    if (said === undefined || /^(?:1|t|T|true|TRUE|True)$/.test(said.text)) return true;
+    if (/^(?:0|f|F|false|FALSE|False)$/.test(said.text)) return false;
+    return refuse(
+      `strconv.ParseBool: parsing ${JSON.stringify(said.text)}: invalid syntax`,
+      said.place,
+    );
+  },
+  {
+    help: 'a span of ours has the id of the one that asked; has no effect, since no query over DNS names one',
+  },
+);
+
+/** The directive `trace`. */
+export const syntax: Syntax<
+  { collector: Position<SpanCollector> },
+  {
+    every: PropertySchema<number>;
+    service: PropertySchema<string>;
+    clientServer: PropertySchema<boolean | null>;
+    analyticsRate: PropertySchema<{ readonly rate: number | null } | null>;
+    backlog: PropertySchema<number>;
+    batch: PropertySchema<number>;
+    intervalMs: PropertySchema<number>;
+  },
+  'merge'
+> = directive({
+  name: 'trace',
+  summary: 'tells a tracing collector of queries and their way through the plugins',
+  repeat: 'merge',
+  args: { collector },
+  properties: {
+    every: setting('every', integer('AMOUNT', { min: 0 }), {
+      default: 1,
+      help: 'one of so many queries is traced; 0: none',
+    }),
+    service: setting('service', word('NAME'), {
+      default: 'coredns',
+      help: 'what the server is called',
+    }),
+    clientServer,
+    analyticsRate: fields(
+      'datadog_analytics_rate',
+      { rate: optional(decimal('RATE', { min: 0, max: 1 })) },
+      { help: 'of Datadog only, so without effect' },
+    ),
+    backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0 }), {
+      default: 1000,
+      help: 'spans that may wait, here and in each worker; then the oldest are dropped. 0: the default; at most 1000000',
+    }),
+    batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0 }), {
+      default: 100,
+      help: 'spans that are sent at once. 0: the default; at most 10000',
+    }),
+    intervalMs: setting('zipkin_max_batch_interval', duration('DURATION', { minMs: 0 }), {
+      default: 1000,
+      help: 'how long spans wait for others at most. 0: the default',
+    }),
+  },
+  warn: ({ analyticsRate, at }) =>
+    analyticsRate === null
+      ? []
+      : [
+          pluginRemark('trace', at, 'datadog_analytics_rate has no effect', {
+            code: 'property-retired',
+            remedy: 'Take the line away: the agent samples what it gets.',
+          }),
+        ],
+});
+
+/** One trace line. */
+export type TraceOptions = Options<typeof syntax>;

@@ -1,0 +1,112 @@
+/**
+ * Which namespaces may see which: the lines of `visibility`, and what they come to for one client.
+ */
+import type { Refuse } from '../../corefile/properties.ts';
+import type { Token } from '../../corefile/corefile-tree.ts';
+
+/** Stands for clients that are no pod's: nodes, host-network pods, the world outside. */
+export const UNKNOWN = '@unknown';
+
+/** A namespace, the beginnings of some (`team-*`), or all (`*`). */
+interface NamespacePattern {
+  readonly bytes: Uint8Array;
+  readonly open: boolean;
+  /** Only clients that are no pod's. */
+  readonly unknown: boolean;
+}
+
+/** One line: the first one that fits a client and a namespace decides. */
+export interface VisibilityRule {
+  readonly allows: boolean;
+  readonly from: readonly NamespacePattern[];
+  readonly to: readonly NamespacePattern[];
+}
+
+/** `allow|deny from NAMESPACE… to NAMESPACE…`. */
+export function readRule({ text }: Token, words: readonly Token[], refuse: Refuse): VisibilityRule {
+  const to = words.findIndex((word) => word.text === 'to');
+  if (words[0]?.text !== 'from' || to < 2 || to === words.length - 1) {
+    return refuse(`a line reads '${text} from NAMESPACE… to NAMESPACE…'`, undefined, {
+      hint: `Namespaces are names, beginnings like team-*, * for all, and after 'from' ${UNKNOWN} for clients that are no pods.`,
+    });
+  }
+  const patterns = (tokens: readonly Token[], client: boolean): NamespacePattern[] =>
+    tokens.map((token) => readPattern(token, client, refuse));
+  return {
+    allows: text === 'allow',
+    from: patterns(words.slice(1, to), true),
+    to: patterns(words.slice(to + 1), false),
+  };
+}
+
+/** RFC 1123 labels, as namespaces are, with an open end. */
+const NAMESPACE = /^(?:[a-z0-9][a-z0-9-]{0,62}\*?|\*)$/;
+
+function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): NamespacePattern {
+  const unknown = client && text === UNKNOWN;
+  if (!unknown && !NAMESPACE.test(text)) {
+    return refuse(`not a namespace: ${JSON.stringify(text)}`, place, {
+      hint: 'Namespaces are in lower case; only at the end may stand a *.',
+    });
+  }
+  const open = text.endsWith('*');
+  return { bytes: Buffer.from(unknown ? '' : open ? text.slice(0, -1) : text), open, unknown };
+}
+
+/** What one client may see. */
+export class ClientRules {
+  /** It sees everything. */
+  readonly all: boolean;
+  readonly #own: Uint8Array;
+  readonly #rules: readonly VisibilityRule[];
+
+  /**
+   * @param client its namespace; empty: it is not a pod's; null: the client that sees least, for
+   * replies that may be given to anybody
+   */
+  constructor(rules: readonly VisibilityRule[], client: string | null) {
+    this.#own = Buffer.from(client ?? '');
+    this.#rules = rules.filter(({ allows, from }) =>
+      client === null
+        ? !allows || from.some(isAnybody)
+        : from.some((pattern) =>
+            client === ''
+              ? pattern.unknown || isAnybody(pattern)
+              : !pattern.unknown && fits(pattern, this.#own, 0, this.#own.length),
+          ),
+    );
+    this.all = this.#rules.every(({ allows }) => allows);
+  }
+
+  /**
+   * Whether it sees the namespace `bytes[at, at + length)`: always its own, and what no line
+   * denies.
+   */
+  sees(bytes: Uint8Array, at: number, length: number): boolean {
+    if (this.#own.length > 0 && same(this.#own, bytes, at, length)) return true;
+    for (const { allows, to } of this.#rules)
+      for (const pattern of to) if (fits(pattern, bytes, at, length)) return allows;
+    return true;
+  }
+}
+
+function isAnybody({ bytes, open }: NamespacePattern): boolean {
+  return open && bytes.length === 0;
+}
+
+function fits(
+  { bytes, open }: NamespacePattern,
+  name: Uint8Array,
+  at: number,
+  length: number,
+): boolean {
+  return open
+    ? length >= bytes.length && same(bytes, name, at, bytes.length)
+    : same(bytes, name, at, length);
+}
+
+function same(one: Uint8Array, other: Uint8Array, at: number, length: number): boolean {
+  if (one.length !== length) return false;
+  for (let i = 0; i < length; i++) if (one[i] !== other[at + i]) return false;
+  return true;
+}

@@ -1,0 +1,235 @@
+/**
+ * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every
+ * field, and docs/trace.schema.json is its schema). Fields are added, never changed or removed.
+ */
+import type { LookupRun } from './run-lookup.ts';
+import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
+import { messageDocument, type MessageDocument } from '../../server/wire/exchange.ts';
+
+/** What a lookup returned to the application. */
+export interface ResultDocument {
+  readonly ok: boolean;
+  /** The message that the application prints; null on success. */
+  readonly error: string | null;
+  /** The error's symbol in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
+  readonly code: string | null;
+  readonly number: number | null;
+  readonly addresses: readonly string[];
+  readonly elapsedMs: number;
+}
+
+/** One query: when and where it was sent, why, and its outcome. Times are milliseconds. */
+export interface QueryDocument {
+  /** Since the first query of a live trace, or since the lookup began in a plan. */
+  readonly atMs: number;
+  /** Equal numbers: sent together. Counts up from 1. */
+  readonly batch: number;
+  readonly server: string;
+  readonly serverPort: number;
+  readonly protocol: 'udp' | 'tcp';
+  /** Number of the source port, in order of first use. */
+  readonly port: number;
+  /** The source port; null if nothing was really sent. */
+  readonly sourcePort: number | null;
+  /** Number of the query id, in order of first use. */
+  readonly id: number;
+  /** The query id on the wire. */
+  readonly wireId: number;
+  readonly name: string;
+  readonly type: string;
+  /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
+  readonly edns: string;
+  readonly ad: boolean;
+  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: nothing came back, `CLOSED`: the port is closed. */
+  readonly answer: string;
+  /** Addresses and CNAME targets of the answer. */
+  readonly data: readonly string[];
+  /** Milliseconds until the answer reached the client; null if it never did. */
+  readonly tookMs: number | null;
+  /**
+   * Milliseconds that the client waited in vain before it went on; null if an answer reached it.
+   */
+  readonly waitedMs: number | null;
+  /** The reply as received or planned; null if none reached the client. */
+  readonly reply: MessageDocument | null;
+  /** Why the client sent it. */
+  readonly why: string;
+  /** What the client did with the answer. */
+  readonly outcome: string;
+  /** Number of the lookup it belongs to, from 1. */
+  readonly lookup: number;
+}
+
+/** The cost of all lookups of a trace. */
+export interface TotalsDocument {
+  readonly queries: number;
+  /** The number of different source ports. */
+  readonly ports: number;
+  /** The number of different names asked for. */
+  readonly names: number;
+  readonly elapsedMs: number;
+}
+
+/** The same lookup with one change. */
+export interface CheaperDocument {
+  /** What to change. */
+  readonly change: string;
+  readonly name: string;
+  readonly queries: number;
+  readonly elapsedMs: number;
+  readonly ok: boolean;
+  /** Whether the same addresses are found. */
+  readonly same: boolean;
+  /** What the change costs or breaks; empty if nothing. */
+  readonly caution: string;
+}
+
+/** The document of one trace. */
+export interface TraceDocument {
+  readonly apiVersion: 'ndots.dev/v1';
+  readonly kind: 'Trace';
+  readonly client: { readonly name: string; readonly version: string; readonly summary: string };
+  readonly name: string;
+  readonly families: readonly number[];
+  readonly live: boolean;
+  /** When a live trace began (ISO 8601); null for a plan. */
+  readonly startedAt: string | null;
+  /**
+   * Whose settings these are, if not this machine's: `pod shop/web-0 (context prod)`; null: this
+   * machine's.
+   */
+  readonly from: string | null;
+  /** What is assumed of the pod's node, as its search domains; null: nothing. */
+  readonly assumed: string | null;
+  readonly conf: {
+    readonly servers: readonly string[];
+    readonly search: readonly string[];
+    readonly ndots: number;
+    readonly timeoutMs: number;
+    readonly attempts: number;
+  };
+  /** Lines of resolv.conf that this client ignores or reads differently from what they say. */
+  readonly remarks: readonly { readonly line: number; readonly text: string }[];
+  /** The first lookup's result. */
+  readonly result: ResultDocument;
+  /** One for each lookup (`--repeat`). */
+  readonly results: readonly ResultDocument[];
+  readonly queries: readonly QueryDocument[];
+  readonly steps: readonly {
+    readonly atMs: number;
+    readonly text: string;
+    readonly afterQuery: number;
+  }[];
+  readonly totals: TotalsDocument;
+  readonly cheaper: readonly CheaperDocument[];
+  /** Lines that the program itself would print (GODEBUG=netdns=2). */
+  readonly debug: readonly string[];
+  /** Whether the real client sends A and AAAA in an unpredictable order. */
+  readonly anyOrder: boolean;
+}
+
+/** Makes the document of a run. */
+export function makeReport(
+  run: LookupRun,
+  cheaper: readonly CheaperDocument[] = [],
+  about: Pick<TraceDocument, 'startedAt' | 'from' | 'assumed'> = {
+    startedAt: null,
+    from: null,
+    assumed: null,
+  },
+): TraceDocument {
+  const { plan, trace } = run;
+  const { client } = plan;
+  const conf = client.conf(plan.settings);
+  const results = run.results.map(({ found, elapsedMs }) => ({
+    ok: found.failure === null,
+    error: found.failure?.text ?? null,
+    code: found.failure?.code ?? null,
+    number: found.failure?.number ?? null,
+    addresses: found.addresses,
+    elapsedMs: round(elapsedMs),
+  }));
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'Trace',
+    client: { name: client.name, version: client.version, summary: client.summary },
+    name: plan.name,
+    families: plan.families,
+    live: run.live,
+    ...about,
+    conf: {
+      servers: conf.servers,
+      search: conf.search.map((domain) => domain.replace(/(.)\.$/, '$1')),
+      ndots: conf.ndots,
+      timeoutMs: conf.timeoutMs,
+      attempts: conf.attempts,
+    },
+    remarks: conf.remarks,
+    result: results[0] ?? {
+      ok: false,
+      error: 'no lookup',
+      code: null,
+      number: null,
+      addresses: [],
+      elapsedMs: 0,
+    },
+    results,
+    queries: lookupsOf(run).flatMap(({ exchanges }) => exchanges.map(queryDocument)),
+    steps: trace.steps.map((step) => ({
+      atMs: round(Math.max(0, step.atMs - originOf(run))),
+      text: step.text,
+      afterQuery: step.after,
+    })),
+    totals: totalsOf(run),
+    cheaper,
+    debug: trace.debugLines,
+    anyOrder: client.anyOrder,
+  };
+}
+
+/** Adds up what a run cost. */
+export function totalsOf(run: LookupRun): TotalsDocument {
+  const { exchanges } = run.trace;
+  return {
+    queries: exchanges.length,
+    ports: new Set(exchanges.map((exchange) => exchange.port)).size,
+    names: new Set(exchanges.map((exchange) => exchange.name.toLowerCase())).size,
+    elapsedMs: round(run.results.reduce((sum, result) => sum + result.elapsedMs, 0)),
+  };
+}
+
+function queryDocument({ sent, server, client, ...exchange }: TracedExchange): QueryDocument {
+  const { edns, reply } = sent;
+  return {
+    atMs: round(exchange.sentMs),
+    batch: exchange.batch,
+    server: server.address,
+    serverPort: server.port,
+    protocol: exchange.protocol,
+    port: sent.port,
+    sourcePort: client.port === 0 ? null : client.port,
+    id: sent.id,
+    wireId: sent.wireId,
+    name: sent.name,
+    type: sent.type,
+    edns: edns === null ? '' : `edns ${edns.size}${edns.cookie ? ' opt10' : ''}`,
+    ad: sent.ad,
+    answer: sent.answer,
+    data:
+      reply === null
+        ? []
+        : reply.answer.map((record) =>
+            record.type === 'CNAME' ? `CNAME ${record.data}` : record.data,
+          ),
+    tookMs: exchange.repliedMs === null ? null : round(exchange.repliedMs - exchange.sentMs),
+    waitedMs: exchange.waitedMs === null ? null : round(exchange.waitedMs),
+    reply: exchange.reply === null ? null : messageDocument(exchange.reply),
+    why: sent.why,
+    outcome: sent.outcome,
+    lookup: sent.lookup + 1,
+  };
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
