@@ -4,17 +4,11 @@
  */
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
-import { Observations } from '../../src/tools/doctor/observe/observations.ts';
+import type { Observations } from '../../src/tools/doctor/observe/observations.ts';
+import { Examination } from '../../src/tools/doctor/examination.ts';
 import type { Diagnosis } from '../../src/tools/doctor/diagnosis.ts';
-import { cutRemark } from '../../src/tools/capture/pair/pairing.ts';
-import { Reading } from '../../src/tools/capture/read/reading.ts';
-import {
-  diagnoseWithParts,
-  everything,
-  holds,
-  holdsTime,
-  type Part,
-} from '../../src/tools/doctor/part-diagnosis.ts';
+import { Reading, usualPorts } from '../../src/tools/capture/read/reading.ts';
+import { diagnoseWithParts, everything, type Part } from '../../src/tools/doctor/part-diagnosis.ts';
 import { ReceivingSocket } from '../../src/tools/resolver/receiving-socket.ts';
 import { findClient } from '../../src/tools/resolver/clients.ts';
 import type {
@@ -180,34 +174,15 @@ export function look(
   lines: readonly string[],
   parts: readonly Part[],
 ): readonly Observations[] {
-  let looks: readonly (readonly [Part, Observations])[] = [];
-  const reading = new Reading({
-    ended: (exchange) => {
-      for (const [part, seen] of looks)
-        if (holds(part, exchange.sentMs, exchange.client.address)) seen.exchange(exchange);
-    },
-    lookup: (lookup) => {
-      for (const [part, seen] of looks)
-        if (holds(part, lookup.startMs, lookup.client)) seen.lookup(lookup);
-    },
-    path: (event) => {
-      for (const [part, seen] of looks) if (holdsTime(part, event.timeMs)) seen.path(event);
-    },
-    neighbour: (timeMs, ...of) => {
-      for (const [part, seen] of looks) if (holdsTime(part, timeMs)) seen.neighbour(timeMs, ...of);
-    },
-  });
-  looks = parts.map((part) => [part, new Observations(reading.domains)] as const);
+  const examination = new Examination(undefined, parts);
+  const { domains, events, observed } = examination;
+  const reading = new Reading(events, usualPorts, { domains });
   for (const { timeMs, bytes, port = 0 } of packets)
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, port);
   reading.end();
-  return looks.map(([, seen]) => {
-    for (const line of lines) seen.counters.line(line);
-    seen.missingFragments = reading.remarks.count('fragments of a packet are missing');
-    seen.cut.messages = reading.remarks.count(cutRemark);
-    seen.cut.of = reading.totals.messages;
-    return seen;
-  });
+  for (const text of lines) events.line({ text, timeMs: null, pod: '' }, 0);
+  examination.noteUnread(reading);
+  return observed;
 }
 
 /** A socket’s packets, as the network of a story carries them. */

@@ -2,18 +2,17 @@
 import { printElapsed, printSpan } from '../../../server/base/elapsed.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { Diagnosis } from '../../../tools/doctor/diagnosis.ts';
-import { cutRemark } from '../../../tools/capture/pair/pairing.ts';
 import { isLost } from '../../../tools/capture/pair/seen-exchange.ts';
-import { Observations } from '../../../tools/doctor/observe/observations.ts';
+import type { Observations } from '../../../tools/doctor/observe/observations.ts';
 import type { SearchDomains } from '../../../tools/capture/pair/search-walk.ts';
 import { listed, sentence, share } from '../../../tools/doctor/findings/finding.ts';
 import { rules } from '../../../tools/doctor/findings/rules.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
-import { missingRemark } from '../../../tools/capture/read/packets/tcp-streams.ts';
 import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
 import { QuerySample, sameTraffic } from '../../../tools/capture/same-traffic.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
-import { everything, holds, holdsTime, type Part } from '../../../tools/doctor/part-diagnosis.ts';
+import { Examination } from '../../../tools/doctor/examination.ts';
+import { everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import { capturePackets } from '../capture/capture-live.ts';
 import { packetsFile } from '../capture/capture-output.ts';
@@ -37,65 +36,20 @@ const BESIDE_MS = 20_000;
 /**
  * Reads all that there is.
  * @param parts what is looked at, each by itself: what began in it
- * @param domains that were learned when all was looked at before; null: it was not
+ * @param domains that were learned when all was looked at before
  */
 export async function observe(
   options: DoctorOptions,
   io: Io,
   parts: readonly Part[] = [everything],
-  domains: SearchDomains | null = null,
+  domains?: SearchDomains,
 ): Promise<{ reading: Reading; observed: readonly Observations[]; failed: number }> {
-  let looks: readonly (readonly [Part, Observations])[] = [];
-  /** Changes with each exchange, counter and line of a log that is understood. */
-  const understood = (): string => {
-    const { counters, logged } = looks[0]![1];
-    return [reading.totals.exchanges, counters.lines, logged.lines].join();
-  };
-  let unknownLines = 0;
-  const reading = new Reading(
-    {
-      ended: (exchange) => {
-        for (const [part, observed] of looks)
-          if (holds(part, exchange.sentMs, exchange.client.address)) observed.exchange(exchange);
-      },
-      lookup: (lookup) => {
-        for (const [part, observed] of looks)
-          if (holds(part, lookup.startMs, lookup.client)) observed.lookup(lookup);
-      },
-      path: (event) => {
-        for (const [part, observed] of looks)
-          if (holdsTime(part, event.timeMs)) observed.path(event);
-      },
-      neighbour: (timeMs, ...of) => {
-        for (const [part, observed] of looks)
-          if (holdsTime(part, timeMs)) observed.neighbour(timeMs, ...of);
-      },
-      failure: (failure) => {
-        for (const [part, observed] of looks) {
-          observed.failure(failure);
-          if (part === everything) observed.logged.failure(failure);
-        }
-      },
-      line: ({ text, timeMs, pod }) => {
-        let isKnown = false;
-        for (const [part, { counters, logged }] of looks) {
-          if (counters.line(text)) isKnown = true;
-          // Findings of a log are about the whole log.
-          if (part === everything && logged.line(text, timeMs, pod)) isKnown = true;
-        }
-        if (!isKnown) unknownLines++;
-      },
-    },
-    options.ports ?? usualPorts,
-    domains === null
-      ? null
-      : {
-          fromMs: Math.min(...parts.map(({ fromMs }) => fromMs)) - BESIDE_MS,
-          toMs: Math.max(...parts.map(({ toMs }) => toMs)) + BESIDE_MS,
-          domains,
-        },
-  );
-  looks = parts.map((part) => [part, new Observations(reading.domains)] as const);
+  const examination = new Examination(domains, parts);
+  const reading = new Reading(examination.events, options.ports ?? usualPorts, {
+    fromMs: Math.min(...parts.map(({ fromMs }) => fromMs)) - BESIDE_MS,
+    toMs: Math.max(...parts.map(({ toMs }) => toMs)) + BESIDE_MS,
+    domains: examination.domains,
+  });
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();
   for (const signal of signals) process.once(signal, interrupt);
@@ -107,7 +61,7 @@ export async function observe(
     for (const path of options.files) {
       if (stop.signal.aborted) break;
       if (together.has(path)) continue;
-      const before = understood();
+      const before = examination.understood;
       try {
         const { remarks } = reading;
         const input = await openGiven(path, remarks, stop.signal);
@@ -122,7 +76,11 @@ export async function observe(
           input.close();
         }
         if (input.format === 'empty') failed += stop.signal.aborted ? 0 : 1;
-        else if (input.format === 'text' && before === understood() && unknownLines > 0) {
+        else if (
+          input.format === 'text' &&
+          before === examination.understood &&
+          examination.unknownLines > 0
+        ) {
           failed++;
           remarks.add(
             `${input.name} is no capture, no query log, and has no counter that is known`,
@@ -140,13 +98,8 @@ export async function observe(
     for (const signal of signals) process.removeListener(signal, interrupt);
   }
   reading.end();
-  const observed = looks.map(([, each]) => each);
-  for (const each of observed) {
-    each.missingFragments = reading.remarks.count('fragments of a packet are missing');
-    each.missingSegments = reading.remarks.count(missingRemark);
-    each.cut.messages = reading.remarks.count(cutRemark);
-    each.cut.of = reading.totals.messages;
-  }
+  examination.noteUnread(reading);
+  const { observed } = examination;
   for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
       `${what} than the ${most} that are looked at one by one: they are in the sums only`,

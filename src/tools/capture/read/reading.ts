@@ -59,13 +59,13 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
   lastMs: number;
 }
 
-/** What is read once more, when all of it has been read before. */
-export interface SecondReading {
-  /** What is not of this time is passed over, milliseconds since 1970. */
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** Those that the first reading has learned. */
-  readonly domains: SearchDomains;
+/** What a reading is bound to. */
+export interface ReadingBounds {
+  /** Packets before and after are skipped, milliseconds since 1970. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  /** Learned here, or by an earlier reading. */
+  readonly domains?: SearchDomains;
 }
 
 /** Reads inputs one after the other; `end` closes what is open. */
@@ -76,7 +76,8 @@ export class Reading {
   readonly #dissector: Dissector;
   readonly #pairing: Pairing;
   readonly #grouping: LookupGrouping;
-  readonly #second: SecondReading | null;
+  readonly #fromMs: number;
+  readonly #toMs: number;
   readonly #copies = new CopiedBytes();
   readonly #steadyFrames = new SteadyTime<Frame>(
     (frame) => this.#frame(frame),
@@ -108,11 +109,12 @@ export class Reading {
   constructor(
     events: ReadingEvents,
     ports: readonly number[] = usualPorts,
-    second: SecondReading | null = null,
+    { fromMs = -Infinity, toMs = Infinity, domains = new SearchDomains() }: ReadingBounds = {},
   ) {
     this.#events = events;
-    this.#second = second;
-    this.domains = second?.domains ?? new SearchDomains();
+    this.#fromMs = fromMs;
+    this.#toMs = toMs;
+    this.domains = domains;
     this.#grouping = new LookupGrouping((lookup) => {
       this.#lookups++;
       events.lookup?.(lookup);
@@ -286,7 +288,7 @@ export class Reading {
   }
 
   #isWanted(ms: number): boolean {
-    return this.#second === null || (ms >= this.#second.fromMs && ms <= this.#second.toMs);
+    return !(ms < this.#fromMs || ms > this.#toMs);
   }
 
   #passOver({ frame }: PassingMessage): void {

@@ -3,27 +3,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asked } from '../../../../test/kit/story-parts.ts';
 import type { Captured } from '../../../../test/kit/packets.ts';
-import { diagnose, type Diagnosis } from '../diagnosis.ts';
+import type { Diagnosis } from '../diagnosis.ts';
+import { Examination } from '../examination.ts';
 import { packetsOf } from '../../capture/written-packet.ts';
 import { Reading } from '../../capture/read/reading.ts';
-import { Observations } from './observations.ts';
+import type { Observations } from './observations.ts';
 
 /** What doctor makes of packets with servers at these ports. */
 function examined(
   packets: readonly Captured[],
   ports: readonly number[],
 ): Diagnosis & { readonly observed: Observations } {
-  let observed: Observations | null = null;
-  const reading: Reading = new Reading(
-    { ended: (each) => observed?.exchange(each), lookup: (each) => observed?.lookup(each) },
-    ports,
-  );
-  observed = new Observations(reading.domains);
+  const examination = new Examination();
+  const { domains, events } = examination;
+  const reading = new Reading(events, ports, { domains });
   for (const { timeMs, bytes } of packets.toSorted((one, other) => one.timeMs - other.timeMs))
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
   reading.end();
-  observed.cut.of = reading.totals.messages;
-  return { ...diagnose(observed), observed };
+  examination.noteUnread(reading);
+  return { ...examination.diagnosis(), observed: examination.observed[0]! };
 }
 
 const on = (fromPort: number, toPort: number, host = '127.0.0.1'): Parameters<typeof asked>[1] => ({
