@@ -219,6 +219,29 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
+  test('a finding imports no other finding, and what doctor observes knows no finding', () => {
+    const doctor = 'src/tools/doctor/';
+    const ofFindings =
+      /^src\/tools\/doctor\/(?:observe\/|cluster\/|texts\.ts|findings\/finding\.ts)/;
+    const ofAnalyses = /^src\/tools\/doctor\/(?:observe\/|texts\.ts)/;
+    const broken = running.flatMap((file) => {
+      const isTable = /\/findings\/(?:finding|table)\.ts$/.test(file);
+      const allowed = file.startsWith(`${doctor}findings/`)
+        ? ofFindings
+        : file.startsWith(`${doctor}observe/`)
+          ? ofAnalyses
+          : null;
+      if (allowed === null || isTable) return [];
+      return imports(file).flatMap((path) => {
+        const target = normalize(join(dirname(file), path));
+        return target.startsWith(doctor) && !allowed.test(target)
+          ? [`${file} imports ${target}`]
+          : [];
+      });
+    });
+    assert.deepEqual(broken, []);
+  });
+
   test('no wing is larger than its budget', () => {
     const { budgets } = JSON.parse(readFileSync('tools/budgets.json', 'utf8')) as {
       readonly budgets: Readonly<Record<string, number>>;

@@ -1,15 +1,9 @@
 /** From what was observed to findings, the gravest first, and to what it is not. */
 import type { Moment, Observations } from './observe/observations.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
-import {
-  Claims,
-  isFinding,
-  REMEMBERED_MS,
-  type Finding,
-  type Rule,
-  type Verdict,
-} from './findings/finding.ts';
-import { rules } from './findings/rules.ts';
+import { isFinding, type Finding, type Rule, type Verdict } from './findings/finding.ts';
+import { Claims, REMEMBERED_MS } from './observe/claims.ts';
+import { rules } from './findings/table.ts';
 
 /** What was looked for and not found. */
 export interface NotFound {

@@ -6,7 +6,8 @@
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './observe/densest-stretch.ts';
 import type { Moment, Observations } from './observe/observations.ts';
-import { clocks, listed, type Finding, type Rule } from './findings/finding.ts';
+import { type Finding, type Rule } from './findings/finding.ts';
+import { clocks, listed } from './texts.ts';
 import { sentSpan } from '../capture/pair/seen-exchange.ts';
 
 /** A stretch of time, milliseconds since 1970, of all clients or of some. */

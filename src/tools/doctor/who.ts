@@ -2,7 +2,7 @@
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import type { Observations } from './observe/observations.ts';
 import type { Finding } from './findings/finding.ts';
-import { isServer } from './findings/losses.ts';
+import { isServer } from './observe/roles.ts';
 
 /** Some clients that belong together. */
 export interface NamedClients {

@@ -1,5 +1,5 @@
 /** The command line of `ndots capture`. */
-import { CLIENTS_MAX } from '../../../tools/doctor/client-list.ts';
+import { CLIENTS_MAX } from '../../../tools/doctor/observe/client-list.ts';
 import {
   filterWords,
   ofOwners,

@@ -4,7 +4,7 @@
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../../../server/base/problem.ts';
-import type { ListedClients } from '../../../tools/doctor/client-list.ts';
+import type { ListedClients } from '../../../tools/doctor/observe/client-list.ts';
 import type { SeenExchange, SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import type { Frame } from '../../../tools/capture/read/packets/frame.ts';
 import { PcapngWriter } from '../../../tools/capture/read/packets/pcapng.ts';

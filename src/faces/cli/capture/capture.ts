@@ -2,7 +2,7 @@
  * `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams
  * and logs.
  */
-import { ClientList } from '../../../tools/doctor/client-list.ts';
+import { ClientList } from '../../../tools/doctor/observe/client-list.ts';
 import { isLost, type SeenExchange } from '../../../tools/capture/pair/seen-exchange.ts';
 import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/capture/filter.ts';
 import { emptyFrame, LINK, type Frame } from '../../../tools/capture/read/packets/frame.ts';

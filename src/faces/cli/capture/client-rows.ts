@@ -3,7 +3,7 @@ import type {
   ListedClient,
   ListedClients,
   OtherClients,
-} from '../../../tools/doctor/client-list.ts';
+} from '../../../tools/doctor/observe/client-list.ts';
 import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts';
 import type { NamedResolver } from '../../../tools/capture/fingerprint/named-resolver.ts';
 import type { AddressNaming, NamedAddress } from './capture-names.ts';

@@ -56,7 +56,7 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
 /** Each once: several rules may find the same. */
 const knownCodes = async (): Promise<readonly string[]> => {
   const rules = [
-    ...(await import('../../../tools/doctor/findings/rules.ts')).rules,
+    ...(await import('../../../tools/doctor/findings/table.ts')).rules,
     ...(await import('../../../tools/doctor/cluster/findings/rules.ts')).clusterRules,
   ];
   return [...new Set(rules.map(({ code }) => code))].toSorted();

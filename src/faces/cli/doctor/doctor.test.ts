@@ -12,7 +12,7 @@ import { writeNodeCapture } from '../../../../test/kit/node-captures.ts';
 import { everybody, pods } from '../../../../test/kit/story-parts.ts';
 import { healthy, play, type Passing } from '../../../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
-import { rules } from '../../../tools/doctor/findings/rules.ts';
+import { rules } from '../../../tools/doctor/findings/table.ts';
 import { clusterRules } from '../../../tools/doctor/cluster/findings/rules.ts';
 import { LINK } from '../../../tools/capture/read/packets/frame.ts';
 import { doctor } from './doctor.ts';

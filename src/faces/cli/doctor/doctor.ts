@@ -5,11 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../../../tools/doctor/diagnosis.ts';
-import { listClients, type ListedClients } from '../../../tools/doctor/client-list.ts';
+import { listClients, type ListedClients } from '../../../tools/doctor/observe/client-list.ts';
 import type { Observations } from '../../../tools/doctor/observe/observations.ts';
 import type { Finding, Rule } from '../../../tools/doctor/findings/finding.ts';
-import { isServer } from '../../../tools/doctor/findings/losses.ts';
-import { rules } from '../../../tools/doctor/findings/rules.ts';
+import { isServer } from '../../../tools/doctor/observe/roles.ts';
+import { rules } from '../../../tools/doctor/findings/table.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { diagnoseWithParts, type Part } from '../../../tools/doctor/part-diagnosis.ts';

@@ -3,6 +3,7 @@
  * the search path and all repeats. The wire does not say which exchanges belong together; names,
  * ports and times nearly always do.
  */
+import { goRepeatMs } from './go-repeat.ts';
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 import { limit, type Limit } from '../../../server/base/limits.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
@@ -246,8 +247,6 @@ export class LookupGrouping {
   }
 }
 
-/** Go takes a new id for its second attempt, milliseconds after the first. */
-const GO_MS = { from: 4950, to: 5100 };
 /** Questions that are remembered for a client's other address; with more, all are forgotten. */
 const QUESTIONS_MAX = 4096;
 
@@ -282,7 +281,10 @@ class OtherFamily {
     ];
     if (same !== undefined && isOfOther(same.exchange, exchange, 0, PAUSE_MS))
       return same.home.closed ? null : same.home;
-    if (named !== undefined && isOfOther(named.exchange, exchange, GO_MS.from, GO_MS.to))
+    if (
+      named !== undefined &&
+      isOfOther(named.exchange, exchange, goRepeatMs.ofLookup.from, goRepeatMs.ofLookup.to)
+    )
       return named.home.closed ? null : named.home;
     return null;
   }

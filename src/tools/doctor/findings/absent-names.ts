@@ -5,7 +5,8 @@
 import type { NameView } from '../observe/name-view.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, percent, share } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 
 /** Fewer are somebody's typing mistakes. */

@@ -1,17 +1,10 @@
 /** Queries that are asked again although they were answered: their replies do not arrive. */
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
-import { isServer } from './losses.ts';
-import {
-  excluded,
-  listed,
-  share,
-  tally,
-  took,
-  unknown,
-  type Claims,
-  type Rule,
-} from './finding.ts';
+import { isServer } from '../observe/roles.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share, tally, took } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
 /** Fewer are chance; so many are worth a word, and from so large a share on they are an outage. */
 const LEAST = 3;

@@ -1,7 +1,8 @@
 /**
  * Servers that do not send the question back as it was spelled, and resolvers that insist on it.
  */
-import { excluded, listed, share, took, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share, took } from '../texts.ts';
 
 /** So much later a client asks again because it waited in vain, milliseconds. */
 const WAITED_MS = 400;

@@ -5,8 +5,9 @@
 import { parseAddress } from '../../../server/base/ip.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { askedForCluster, isServer } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { askedForCluster, isServer } from '../observe/roles.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 
 /** Of the client that is cut off: queries, ports, and milliseconds. */

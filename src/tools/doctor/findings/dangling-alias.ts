@@ -1,7 +1,8 @@
 /** Names whose CNAME record leads to a name that does not exist. */
 import { addressTypes } from '../../../server/wire/iana.ts';
-import { excluded, listed, sentence, share, shownBy, unknown, type Rule } from './finding.ts';
-import { askersText, programs } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence, share, shownBy } from '../texts.ts';
+import { askersText, programs } from '../observe/roles.ts';
 
 /** Fewer failures are hardly noticed. */
 const LEAST = 3;

@@ -1,21 +1,15 @@
 /** DNS pods behind one address of which some do not answer. */
 import { lossRate } from '../observe/outcomes.ts';
-import { explainLate, explainWaiting, silencesOf } from './consequences.ts';
+import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  share,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { answeredBetween, answeredElsewhere, asksInTurn, hasItFirst } from './losses.ts';
-import { REUSED } from './stale-flow.ts';
+import { answeredBetween } from '../observe/losses.ts';
+import { answeredElsewhere, asksInTurn, hasItFirst } from '../observe/server-lists.ts';
+import { REUSED } from '../observe/sockets.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;

@@ -3,8 +3,9 @@ import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { clock, excluded, listed, sentence, took, unknown, type Rule } from './finding.ts';
-import { serveTheSame } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, listed, sentence, took } from '../texts.ts';
+import { serveTheSame } from '../observe/roles.ts';
 
 /** Fewer answers of a set are chance. */
 const LEAST = 2;

@@ -1,17 +1,12 @@
 /** Servers of which some say that a name exists, and others that it does not. */
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { serveTheSame } from './losses.ts';
-import { isRemembered } from './remembered-denial.ts';
-import {
-  excluded,
-  listed,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-  type Verdict,
-} from './finding.ts';
+import { mixedNames } from '../observe/mixed-names.ts';
+import { serveTheSame } from '../observe/roles.ts';
+import { isRemembered } from '../observe/remembered-denial.ts';
+import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
 /**
  * So many names of a zone that come, and so many that go, as one or the other of two servers is
@@ -43,7 +38,7 @@ interface ServerDifference {
 type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 
 /** What is said of DNS pods that disagree. */
-export const ofReplicas: Text = {
+const ofReplicas: Text = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
   why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
@@ -56,7 +51,7 @@ export const ofReplicas: Text = {
 };
 
 /** What is said of upstream servers that disagree. */
-export const ofUpstreams: Text = {
+const ofUpstreams: Text = {
   code: 'ND4005',
   title: 'Upstream servers that are used in turn do not know the same names',
   why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
@@ -223,4 +218,42 @@ function parentOf(name: string): string {
 
 function isOfCluster(name: string, { domains }: Observations): boolean {
   return domains.isOfCluster(name) || name.includes('.svc.');
+}
+
+/** Servers behind one address disagree, and the capture does not tell them apart. */
+export const hiddenServersDiffer: Rule = {
+  code: ofReplicas.code,
+  title: ofReplicas.title,
+  name: 'DNS pods that disagree',
+  check(observed, claims) {
+    const { both } = mixedNames(observed, claims);
+    return both.length === 0 ? [] : hiddenServers(observed, both);
+  },
+};
+
+/** Servers behind one address disagree whether names exist, and the capture does not tell them apart. */
+function hiddenServers(observed: Observations, names: readonly string[]): Finding {
+  const keys = new Set(names);
+  const views = observed.names.list.filter(({ name }) => keys.has(name));
+  const servers = [...new Set(views.flatMap(({ servers: each }) => [...each].map(([one]) => one)))];
+  const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
+    views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
+  const isOwn = names.some((name) => observed.domains.isOfCluster(name) || name.includes('.svc.'));
+  return {
+    ...(isOwn ? ofReplicas : ofUpstreams),
+    severity: 'critical',
+    confidence: 0.85,
+    seen: [
+      sentence(
+        `${listed(names)}: ${listed(servers)} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, alternating, also for one type`,
+      ),
+      `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${listed(servers)} gave which answer: capture on the node.`,
+    ],
+    prove: isOwn
+      ? `ndots query ${names[0]!} @POD for each DNS pod, several times`
+      : `ndots query ${names[0]!} @UPSTREAM for each upstream in the Corefile (forward)`,
+    exchanges: observed.affected.flatMap(({ exchanges }) =>
+      exchanges.filter(({ name }) => keys.has(name)),
+    ),
+  };
 }

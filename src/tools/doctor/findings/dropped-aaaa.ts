@@ -5,8 +5,9 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { waitingForThese } from './consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { waitingForThese } from '../observe/consequences.ts';
 
 /** So many times more names than chance explains have to be without an AAAA reply. */
 const SURPLUS = 4;

@@ -1,24 +1,12 @@
 /** Queries with EDNS that vanish, while those without it are answered. */
-import type { ClientView, Observations } from '../observe/observations.ts';
-import { isFailure, lossRate } from '../observe/outcomes.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isFailure } from '../observe/outcomes.ts';
 import type { QueryCounts, ServerView } from '../observe/server-view.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { deadNames, UNLIKELY } from './dead-names.ts';
-import {
-  excluded,
-  listed,
-  share,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
+import { asksBoth, EDNS_LEAST, EDNS_LOST, EDNS_SPARED, isDeaf } from '../observe/edns-losses.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
-/** Of fewer queries with EDNS, and without, nothing can be said. */
-const LEAST = 4;
-/** So much of the one kind is lost, and no more of the other. */
-const LOST = 0.9;
-const SPARED = 0.1;
 /**
  * So many errors of form, and nothing else, are about EDNS: no other part of a query of a program
  * has a form of its own.
@@ -32,7 +20,7 @@ export const droppedEdns: Rule = {
   name: 'queries with EDNS that are dropped',
   check(observed, claims) {
     const both = observed.servers.list.filter(
-      ({ edns, plain }) => edns.asked >= LEAST && plain.asked >= LEAST,
+      ({ edns, plain }) => edns.asked >= EDNS_LEAST && plain.asked >= EDNS_LEAST,
     );
     const alone = observed.servers.list.filter(isMisledAlone);
     if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
@@ -43,7 +31,7 @@ export const droppedEdns: Rule = {
     const losses = deaf.flatMap(({ address }) =>
       claims.openTo(address).filter(({ udpSize }) => udpSize > 0),
     );
-    if (deaf.length > 0 && losses.length < LEAST)
+    if (deaf.length > 0 && losses.length < EDNS_LEAST)
       return unknown(
         'those who use EDNS lose what they ask, and it is explained by who they are: have one of them ask without',
       );
@@ -84,7 +72,7 @@ export const droppedEdns: Rule = {
  * of (nearly) none without.
  */
 function isMisled({ edns, plain }: ServerView): boolean {
-  return edns.misread >= LOST * edns.asked && plain.misread <= SPARED * plain.asked;
+  return edns.misread >= EDNS_LOST * edns.asked && plain.misread <= EDNS_SPARED * plain.asked;
 }
 
 /** Whether it says so of all that it is asked, and nobody asks without EDNS. */
@@ -116,52 +104,6 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
     disproved: 'both are answered from the same host',
     exchanges,
   };
-}
-
-/**
- * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
- * it lose what they ask so.
- */
-function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
-  const { clients } = observed;
-  if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
-  if (edns.asked > edns.lost && goesByName(address, observed)) return false;
-  const theirs = clients.list.filter(({ servers }) => servers.has(address));
-  const users = theirs.filter(({ withEdns }) => withEdns > 0);
-  return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
-}
-
-/**
- * Whether what the server leaves without a reply is all that is asked for certain names, as where
- * their answers are large.
- */
-function goesByName(address: string, observed: Observations): boolean {
-  const losses = observed.losses.filter(
-    ({ server, udpSize }) => udpSize > 0 && server.address === address,
-  );
-  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY);
-}
-
-/** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
-export function goByEdns(observed: Observations, losses: readonly SeenExchange[]): boolean {
-  if (losses.some(({ udpSize }) => udpSize === 0)) return false;
-  const asked = new Set(losses.map(({ server }) => server.address));
-  return [...asked].every((address) => {
-    const server = observed.servers.get(address);
-    return server !== undefined && isDeaf(server, observed);
-  });
-}
-
-/** Whether some client is answered by the server without EDNS, and never with it. */
-export function isProvenDeaf(server: ServerView, observed: Observations): boolean {
-  return (
-    isDeaf(server, observed) &&
-    observed.clients.list.some((client) => client.servers.has(server.address) && asksBoth(client))
-  );
-}
-
-function asksBoth({ withEdns, outcomes }: ClientView): boolean {
-  return withEdns > 0 && withEdns < outcomes.asked;
 }
 
 function total(

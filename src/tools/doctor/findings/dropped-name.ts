@@ -1,9 +1,10 @@
 /** Names that nobody answers, told from sockets that nobody answers. */
 import type { Observations } from '../observe/observations.ts';
-import { deadNames, UNLIKELY, type DeadNames } from './dead-names.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { deadNames, UNLIKELY, type DeadNames } from '../observe/dead-names.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
-import { waitingForThese } from './consequences.ts';
+import { waitingForThese } from '../observe/consequences.ts';
 
 /** What fits into a packet on (nearly) every link, bytes. */
 const PACKET_BYTES = 1232;

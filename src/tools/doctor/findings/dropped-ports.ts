@@ -1,8 +1,9 @@
 /** Sockets that get nothing because of their port: a range of source ports does not pass. */
 import type { FlowView } from '../observe/flow-view.ts';
-import { choices } from './dead-names.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { isSilent, turnsOf, whileSilent } from './sockets.ts';
+import { choices } from '../observe/dead-names.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 
 /** So many silent sockets, and so many that are answered, of all over the range. */
 const LEAST = { silent: 6, fine: 12 };

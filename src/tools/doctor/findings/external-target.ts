@@ -3,17 +3,10 @@ import { addressTypes, RCODE } from '../../../server/wire/iana.ts';
 import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
-import { waitingForThese } from './consequences.ts';
-import {
-  excluded,
-  listed,
-  sentence,
-  share,
-  took,
-  unknown,
-  type Claims,
-  type Rule,
-} from './finding.ts';
+import { waitingForThese } from '../observe/consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence, share, took } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
 /** Fewer failures are chance. */
 const LEAST = 3;

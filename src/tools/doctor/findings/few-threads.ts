@@ -1,5 +1,6 @@
 /** Lookups that wait within a program, where no packet shows it. */
-import { excluded, listed, percent, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, percent } from '../texts.ts';
 
 /** A program whose lookups wait for its few threads (libuv has four). */
 export const fewThreads: Rule = {

@@ -1,8 +1,10 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../observe/observations.ts';
-import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { isServer } from './losses.ts';
+import { isServer } from '../observe/roles.ts';
 
 /** A question is asked of a server, and goes round, within this time, milliseconds. */
 const AROUND_MS = 100;

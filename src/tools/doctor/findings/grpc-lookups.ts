@@ -1,5 +1,6 @@
 /** What gRPC asks for besides addresses. */
-import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { percent, share } from '../texts.ts';
 
 /** As much of all queries as search paths have to cost to be worth a warning. */
 const COSTS = 0.3;

@@ -2,8 +2,9 @@
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
-import { isServer } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { isServer } from '../observe/roles.ts';
 
 /** Fewer lookups that fail are hardly noticed. */
 const LEAST = 3;

@@ -1,6 +1,7 @@
 /** Replies that come to the right socket with the wrong id, question or flag. */
 import type { Misfit } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, sentence, share, type Rule } from './finding.ts';
+import { excluded, type Rule } from './finding.ts';
+import { listed, sentence, share } from '../texts.ts';
 
 /** Fewer are chance: somebody may try to forge replies. */
 const LEAST = 3;

@@ -2,7 +2,8 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
 
 /** Fewer replies of a kind are chance. */
 const LEAST = 3;

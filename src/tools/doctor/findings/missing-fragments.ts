@@ -6,9 +6,11 @@ import {
   UDP_BYTES,
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
-import { deadNames, UNLIKELY } from './dead-names.ts';
-import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
-import { askedOf, longReplies } from './long-replies.ts';
+import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { askedOf, longReplies } from '../observe/long-replies.ts';
 
 /** So much of what is lost has to be of large replies. */
 const EXPLAINS = 0.3;

@@ -1,8 +1,9 @@
 /** Hosts that nobody on their link answers for. */
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { choices } from './dead-names.ts';
-import { excluded, listed, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import { choices } from '../observe/dead-names.ts';
+import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import { listed } from '../texts.ts';
 
 /** Fewer requests without an answer, errors and losses are no news. */
 const LEAST = 3;

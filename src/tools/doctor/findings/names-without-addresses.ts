@@ -2,8 +2,10 @@
 import type { EmptyName } from '../observe/failed-lookups.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
-import { programs } from './losses.ts';
-import { excluded, listed, sentence, unknown, type Claims, type Rule } from './finding.ts';
+import { programs } from '../observe/roles.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
 /** Fewer lookups are chance. */
 const LEAST = 3;

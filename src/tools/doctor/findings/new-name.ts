@@ -1,16 +1,10 @@
 /** Names that are asked for before they exist. */
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
-import { countdown, countsDown, isRemembered, isWithoutTtl } from './remembered-denial.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
 
 /**
  * So often, and for so long, was a name missing, and so often found afterwards; more names at once

@@ -1,9 +1,8 @@
 /** The cache of the node is gone, and its address and rules are still there. */
-import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
+import { isLinkLocal } from '../observe/roles.ts';
 import { answered } from '../observe/outcomes.ts';
-import { clock, excluded, share, unknown, type Rule } from './finding.ts';
-
-const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, share } from '../texts.ts';
 
 /** The cache on the node is gone, and its address and rules are still there. */
 export const nodeCacheDark: Rule = {
@@ -49,9 +48,3 @@ export const nodeCacheDark: Rule = {
     };
   },
 };
-
-/** Whether it is an address of the node alone, as its cache has. */
-export function isLinkLocal(address: string): boolean {
-  const bytes = parseAddress(address);
-  return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));
-}

@@ -1,6 +1,7 @@
 /** Whether other connections fare as queries do. */
 import { lossRate } from '../observe/outcomes.ts';
-import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { percent, share } from '../texts.ts';
 
 /**
  * No more of the other connections repeat their first packet where nothing is the matter with them.

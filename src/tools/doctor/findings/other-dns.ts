@@ -1,7 +1,8 @@
 /** Clients that ask a server of their own choice, which does not know the cluster. */
 import type { ClientView, Observations } from '../observe/observations.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { isServer, serveTheSame } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { isServer, serveTheSame } from '../observe/roles.ts';
 
 /** So many names of the cluster have to be missing there. */
 const LEAST = 3;

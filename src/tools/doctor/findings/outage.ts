@@ -1,42 +1,33 @@
 /** A server that stops answering everybody, and perhaps begins again. */
-import type { ServerView } from '../observe/server-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { takeSilence } from './consequences.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed, percent, took } from '../texts.ts';
+import { areSilentByChance } from '../observe/sockets.ts';
+import { howNewOnesSuffer } from '../observe/new-socket-losses.ts';
 import {
-  clock,
-  excluded,
-  listed,
-  percent,
-  took,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
-import { areSilentByChance } from './sockets.ts';
-import { howNewOnesSuffer } from './table-full.ts';
-import {
-  askersText,
   hitsAllAlike,
   isAnsweredElse,
   onlyAaaa,
-  upstreams,
   waitsForOthers,
   wentAstray,
-} from './losses.ts';
-import { outageAdvice } from './outage-advice.ts';
-import { repeatedOutage } from './repeated-outage.ts';
-import { standstill } from './standstill.ts';
-import { deadNames, UNLIKELY } from './dead-names.ts';
-import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+} from '../observe/losses.ts';
+import { askersText, upstreams } from '../observe/roles.ts';
+import { repeatedSilence, type RepeatedSilence } from '../observe/repeated-silence.ts';
+import { serverStandstill, waitedIn, type StoodStill } from '../observe/server-standstill.ts';
+import {
+  edgesOf,
+  removedFrom,
+  silenceOf,
+  silentForGood,
+  silentToo,
+  type SilentForGood,
+} from '../observe/server-silence.ts';
+import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
 /** So many losses before a silence are no chance. */
 const EARLIER = 4;
-/** So many new sockets that others answer show that a pod is no endpoint any more. */
-const REMOVED = 8;
-/** So many sockets that are answered among others that are not. */
-const AMID = 2;
-
 /**
  * So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6
  * type 1 code 4), are no chance.
@@ -50,19 +41,6 @@ const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
  */
 const REST = 0.5;
 
-interface Window {
-  readonly fromS: number;
-  readonly toS: number;
-  readonly lost: number;
-  readonly asked: number;
-}
-
-/**
- * So much was answered, and lost, before a server fell silent; so many queries, sockets and names,
- * and so long, show that it did.
- */
-const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
-
 /** All replies stop for a while, or for good, for everybody at once. */
 export const outage: Rule = {
   code: 'ND3007',
@@ -74,10 +52,10 @@ export const outage: Rule = {
     // Who has been answered goes on being answered: it is not the server.
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
     for (const view of views) {
-      const window = silence(view, observed);
+      const window = silenceOf(view, observed);
       if (window === null) continue;
       const { fromS, toS } = window;
-      if (hitsAllAlike(observed, fromS, toS)) continue;
+      if (hitsAllAlike(observed, [window])) continue;
       const isMeanwhile = ({ sentMs }: SeenExchange): boolean =>
         sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000;
       const theirs = claims.openTo(view.address);
@@ -136,65 +114,17 @@ export const outage: Rule = {
         exchanges: losses,
       };
     }
-    const repeated = repeatedOutage(observed, claims);
-    if (repeated !== null) return repeated;
+    const repeated = repeatedSilence(observed, claims);
+    if (repeated !== null) return silentAgain(repeated, observed);
     for (const view of observed.servers.list) {
-      const found = neverAgain(view, observed, claims);
-      if (found !== null) return found;
+      const found = silentForGood(view, observed, claims);
+      if (found !== null) return silentToTheEnd(found, observed);
     }
-    return (
-      standstill(observed, claims) ??
-      excluded('no server was silent to everybody for a time, and well before or after it')
-    );
+    const still = serverStandstill(observed, claims);
+    if (still !== null) return stoodStill(still);
+    return excluded('no server was silent to everybody for a time, and well before or after it');
   },
 };
-
-/**
- * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait
- * for it ask little meanwhile: a few queries from sockets and for names of their own tell as much
- * as many.
- */
-function neverAgain(view: ServerView, observed: Observations, claims: Claims): Finding | null {
-  const { address, outcomes, lastReplyMs, sinceReply } = view;
-  const sockets = new Set(sinceReply.map(({ client }) => `${client.address} ${client.port}`));
-  const names = new Set(sinceReply.map(({ name }) => name));
-  const endMs = Math.max(observed.endMs, observed.lastMs);
-  const { fromMs } = sentSpan(sinceReply);
-  const losses = claims
-    .openTo(address)
-    .filter(({ server, sentMs }) => server.address === address && sentMs >= fromMs);
-  if (outcomes.asked - outcomes.lost < NEVER.answered || outcomes.lost - losses.length > NEVER.lost)
-    return null;
-  if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
-    return null;
-  if (wentAstray(losses)) return null;
-  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the
-  // name.
-  const isOfName =
-    names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
-  if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
-  if (areSilentByChance(observed.flows.to(address), { fromMs, toMs: Infinity })) return null;
-  takeSilence(observed, claims, losses);
-  const clients = new Set(sinceReply.map(({ client }) => client.address));
-  return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
-    severity: 'critical',
-    confidence: 0.8,
-    seen: [
-      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
-      'It does not answer again up to the end of the capture.',
-    ],
-    why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
-    fix: [
-      'See whether others are answered at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and processor limits.',
-      'If others are: see what changed for these clients (kubectl get networkpolicy -A; the rules and the log of the node’s network plugin).',
-    ],
-    prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
-    disproved: 'a longer capture shows replies to these queries',
-    exchanges: [...losses],
-  };
-}
 
 /**
  * What the machine that has the address says of its port (ICMP): it is there, and no name server
@@ -208,115 +138,173 @@ function unreachableText(address: string, { unreachable }: Observations): readon
   ];
 }
 
-/** Other servers that were silent in the same time: what they lost is of the same cause. */
-function silentToo(
-  views: readonly ServerView[],
-  first: ServerView,
-  { fromS, toS }: Window,
+/** A server that answered (nearly) everything, and then nothing more. */
+function silentToTheEnd(
+  { view, losses, sockets, names, endMs }: SilentForGood,
   observed: Observations,
-  claims: Claims,
-): readonly string[] {
-  const others = views.filter((view) => {
-    const own = view === first ? null : silence(view, observed);
-    if (own === null || own.fromS > toS || own.toS < fromS) return false;
-    const losses = claims
-      .openTo(view.address)
-      .filter(({ sentMs }) => sentMs >= own.fromS * 1000 && sentMs < (own.toS + 1) * 1000);
-    claims.take(losses);
-    return losses.length > 0;
-  });
-  return others.map(({ address }) => address);
-}
-
-/** From when on sockets that ask the same service are taken to others; null: that is not seen. */
-function removedFrom({ address, lastAskedMs }: ServerView, observed: Observations): number | null {
-  const { flows, backends } = observed;
-  if (backends.get(address) === undefined) return null;
-  const later = flows.list.filter(({ firstMs }) => firstMs > lastAskedMs);
-  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastAskedMs).length >= REMOVED
-    ? lastAskedMs
-    : null;
-}
-
-/**
- * When the last reply before the silence came and the first one behind it, milliseconds, to the
- * second; null: none did. Who waits asks nothing: what was sent says little of how long it lasted.
- */
-function edgesOf(
-  { history }: ServerView,
-  { fromS, toS }: Window,
-): { readonly fromMs: number; readonly backMs: number | null } {
-  const replied = history.flatMap(([second, each]) => (each.replied > 0 ? second : []));
-  let [from, back] = [fromS, toS + 1];
-  for (const [at, second] of [...replied, Infinity].entries()) {
-    const before = at === 0 ? fromS : replied[at - 1]!;
-    if (before <= toS && second >= fromS && second - before > back - from)
-      [from, back] = [before, second];
-  }
-  const isOver = replied.some((second) => second >= back);
-  return { fromMs: from * 1000, backMs: isOver ? back * 1000 : null };
-}
-
-/**
- * The longest stretch of seconds in which a server that answers otherwise did not answer anybody.
- */
-function silence(
-  { address, history, outcomes }: ServerView,
-  observed: Observations,
-): Window | null {
-  if (outcomes.asked === outcomes.lost) return null;
-  let best: Window | null = null;
-  let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
-  const close = (): void => {
-    if (open !== null && open.lost >= 5 && (best === null || open.lost > best.lost)) best = open;
-    open = null;
+): Finding {
+  const { address, outcomes, lastReplyMs, sinceReply } = view;
+  const clients = new Set(sinceReply.map(({ client }) => client.address));
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: 0.8,
+    seen: [
+      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets} sockets of ${askersText(observed, clients)}, for ${names} ${names === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
+      'It does not answer again up to the end of the capture.',
+    ],
+    why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
+    fix: [
+      'See whether others are answered at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and processor limits.',
+      'If others are: see what changed for these clients (kubectl get networkpolicy -A; the rules and the log of the node’s network plugin).',
+    ],
+    prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
+    disproved: 'a longer capture shows replies to these queries',
+    exchanges: [...losses],
   };
-  for (const [second, { asked, lost }] of history) {
-    if (asked === 0) continue;
-    if (lost < 0.9 * asked) {
-      close();
-      continue;
-    }
-    open ??= { fromS: second, toS: second, lost: 0, asked: 0 };
-    open.toS = second;
-    open.lost += lost;
-    open.asked += asked;
-  }
-  close();
-  if (best === null) return null;
-  // It begins and ends within a second.
-  const seconds = history.filter(([, { asked }]) => asked > 0);
-  const { fromS, toS } = best as Window;
-  const before = seconds.findLast(([second]) => second < fromS);
-  const after = seconds.find(([second]) => second > toS);
-  const edges = [before, after].filter(
-    (each) => each !== undefined && each[1].lost > 0 && !answersAmid(each[0], address, observed),
-  );
-  const within = [fromS, toS, ...edges.map((each) => each![0])];
-  const whole = { fromS: Math.min(...within), toS: Math.max(...within) };
-  // Outside of it all is well, or it is no silence but a loss.
-  const outside = seconds.filter(([second]) => second < whole.fromS || second > whole.toS);
-  if (sumOf(outside, 'lost') > 0.05 * sumOf(outside, 'asked') + 2) return null;
-  const lost = outcomes.lost - sumOf(outside, 'lost');
-  return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
 }
 
-/**
- * Whether what is lost in that second, and what is answered, come one after the other by turns:
- * then it is not the time that decides.
- */
-function answersAmid(second: number, address: string, { flows, losses }: Observations): boolean {
-  const isIn = (ms: number): boolean => Math.floor(ms / 1000) === second;
-  const lost = losses.flatMap(({ server, sentMs }) =>
-    server.address === address && isIn(sentMs) ? sentMs : [],
+/** A server that was silent several times, and well in between. */
+function silentAgain(
+  { view: { address }, silent, losses }: RepeatedSilence,
+  observed: Observations,
+): Finding {
+  const clients = new Set(losses.map(({ client }) => client.address));
+  const times = silent.map(
+    ({ pause, losses: theirs }) =>
+      `from ${clock(pause.fromMs)} to ${clock(pause.toMs)} (${theirs.length} queries)`,
   );
-  const answered = flows
-    .to(address)
-    .flatMap(({ lastAnsweredMs }) => (isIn(lastAnsweredMs) ? lastAnsweredMs : []));
-  const [from, to] = [Math.min(...lost), Math.max(...lost)];
-  return answered.filter((ms) => ms > from && ms < to).length >= AMID;
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: 0.85,
+    seen: [
+      `${silent.length} times nothing came back from ${address}, whatever was asked: ${listed(times, 6)}.`,
+      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all is answered. Who waits for a reply asks nothing meanwhile: the server, or the way to it, may have been back sooner.`,
+    ],
+    why: 'What stops for everybody at once, comes back and stops again is a link or an interface that goes down and up, a route that is withdrawn, a node that hangs, or a server that is ended and started again and again (a liveness probe, memory).',
+    fix: [
+      'See what happened on the way at these times: the kernel’s log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
+      'See whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), and their memory limits and liveness probes.',
+    ],
+    prove: `journalctl -k --since around ${clock(silent[0]!.pause.fromMs)} UTC on both nodes; kubectl -n kube-system get events,pods`,
+    disproved:
+      'other connections between the same two hosts go on at these times, and no DNS pod restarted',
+    exchanges: losses,
+  };
 }
 
-function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
-  return history.reduce((sum, [, second]) => sum + second[what], 0);
+/** A server that gave no reply for seconds, and then all at once to those that had waited. */
+function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Finding {
+  const { address } = view;
+  const [first] = windows;
+  const { queries, own, sockets, names } = waitedIn(windows);
+  const few = windows.some(({ meanwhile }) => meanwhile > 0);
+  const some = few ? 'gave hardly a reply' : 'gave not one reply';
+  const what = proof === 'one of several' ? 'left some queries without a reply' : some;
+  const times = windows.map(
+    ({ fromMs, toMs, waited }) =>
+      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
+  );
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: proof === 'one of several' ? 0.75 : 0.88,
+    seen: [
+      windows.length === 1
+        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
+        : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
+      ...(own > 0
+        ? [
+            `${own} of these were for names of the cluster, which the DNS has in memory and asks nobody for.`,
+          ]
+        : []),
+      ...(proof === 'one of several'
+        ? ['Others are answered meanwhile: it is one of several servers behind this address.']
+        : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
+      ...(lost > 0 ? [`${lost} queries were given up before it went on.`] : []),
+    ],
+    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node or virtual machine was frozen, out of memory or paged, or it was replaced by another one.',
+    fix: [
+      proof === 'upstream'
+        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is asked.'
+        : 'See what happened to the server at these times: restarts, memory and CPU limits of its pod, and the load of its node.',
+      ...(proof === 'upstream' ? [] : ['More than one replica, spread over nodes.']),
+    ],
+    prove:
+      proof === 'upstream'
+        ? `ndots query example.com @${address} from the node of the DNS pods, again and again; the metrics and the log of that server around ${clock(first!.fromMs)} UTC`
+        : `kubectl -n kube-system get events,pods around ${clock(first!.fromMs)} UTC; container_cpu_cfs_throttled_periods_total`,
+    disproved: 'the server’s own metrics count replies in that time (coredns_dns_responses_total)',
+    exchanges,
+  };
+}
+
+/** How a server was silent. */
+interface Outage {
+  /** It answers again before the capture ends. */
+  readonly isBack: boolean;
+  /** A log says that a DNS pod ended. */
+  readonly isRollout: boolean;
+  /** DNS pods ask it, and no program does. */
+  readonly isUpstream: boolean;
+  /** `03:07:20`, UTC. */
+  readonly at: string;
+}
+
+const lameduck =
+  'Let a DNS pod that ends go on answering for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
+const replicas =
+  'More than one replica, spread over nodes, and a PodDisruptionBudget of at most one.';
+const look =
+  'See what happened to the server, or to the pods behind the address, at that time: restarts, a rollout, memory and processor limits, its node.';
+
+/** The parts of the finding that depend on it. */
+function outageAdvice({
+  isBack,
+  isRollout,
+  isUpstream,
+  at,
+}: Outage): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
+  const events = `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${at} UTC; kubectl -n kube-system get pods for restarts`;
+  const disproved =
+    'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too';
+  if (isUpstream)
+    return {
+      why: `The server that the DNS pods ask ${isBack ? 'was away, or hung, for a while' : 'is gone, hangs, or cannot be reached any more'}: what is not in their memory has no answer meanwhile.`,
+      fix: [
+        'See what happened to it, and to the way from the nodes to it (a firewall, a route), at that time.',
+        'More than one upstream, with health checks (forward does that).',
+        'Names that were answered before can bridge the time: cache { serve_stale }.',
+      ],
+      prove:
+        'from a node: ndots query example.com @SERVER; coredns_forward_healthcheck_broken_total',
+      disproved: 'it answers others at that time: then it is the way from these nodes to it',
+    };
+  if (!isBack && !isRollout)
+    return {
+      why: 'Everything stops at one moment, for all names: the server (or what stands behind the address) hangs or is gone, or something on the way lets nothing through from then on.',
+      fix: [
+        look,
+        'If it is well: see what changed on the way (network policies, the rules of the node, its routes).',
+        replicas,
+      ],
+      prove: events,
+      disproved,
+    };
+  return {
+    why: `${isBack ? 'Everything stops at once and comes back at once: the server behind the address was gone, or stood still' : 'The server behind the address went away, and others took its place'}. When a DNS pod ends, the service goes on sending packets to it until its endpoint is removed on every node: that takes as long as the readiness probe needs to fail, and the rules to be written.`,
+    fix: isRollout
+      ? [lameduck, replicas]
+      : [
+          look,
+          `If DNS pods were replaced then: ${lameduck[0]!.toLowerCase()}${lameduck.slice(1)}`,
+          replicas,
+        ],
+    prove: events,
+    disproved,
+  };
 }

@@ -3,19 +3,11 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { History, ServerView } from '../observe/server-view.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import {
-  clock,
-  excluded,
-  share,
-  took,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-  type Verdict,
-} from './finding.ts';
-import { lateFromMemory } from './late-from-memory.ts';
-import { upstreams } from './losses.ts';
+import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import { clock, share, took } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { lateFromMemory } from '../observe/late-from-memory.ts';
+import { upstreams } from '../observe/roles.ts';
 
 /**
  * Names in memory that take less on average, while nothing is lost, or only by one client of

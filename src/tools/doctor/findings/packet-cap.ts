@@ -8,12 +8,14 @@ import { unevenness } from '../observe/evenness.ts';
 import type { RateHistory } from '../observe/rates.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { deadNames, UNLIKELY } from './dead-names.ts';
-import { excluded, percent, share, unknown, type Claims, type Rule } from './finding.ts';
-import { askedOf } from './long-replies.ts';
-import { onlyAaaa } from './losses.ts';
-import { domainOf } from './search-domain-fails.ts';
-import { oneLosesAlone, sparesKnown } from './table-full.ts';
+import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { percent, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { askedOf } from '../observe/long-replies.ts';
+import { onlyAaaa } from '../observe/losses.ts';
+import { searchDomainOf } from '../observe/search-domains.ts';
+import { oneLosesAlone, sparesKnown } from '../observe/new-socket-losses.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 
 /**
@@ -96,7 +98,7 @@ export const packetCap: Rule = {
       if (losses.length < LOST) continue;
       // A limit reads no names.
       const dead = deadNames(observed, losses);
-      if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+      if (dead.some((each) => each.chance < UNLIKELY || searchDomainOf(each, observed) !== null))
         continue;
       if (isOfSearch(losses, observed)) continue;
       claims.take(losses);

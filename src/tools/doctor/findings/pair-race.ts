@@ -1,5 +1,6 @@
 /** Pairs of A and AAAA that leave together, and lose one. */
-import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { percent, share } from '../texts.ts';
 
 /** So much of what a race loses is the query that left second. */
 const SECOND = 0.75;

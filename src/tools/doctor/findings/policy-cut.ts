@@ -1,11 +1,12 @@
 /** Clients that are cut off from a server that answers others. */
 import type { Asked, Observations } from '../observe/observations.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
-import { explainWaiting, silencesOf } from './consequences.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { choices, UNLIKELY } from './dead-names.ts';
-import { isProvenDeaf } from './dropped-edns.ts';
-import { answeredBetween } from './losses.ts';
+import { explainWaiting, silencesOf } from '../observe/consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { choices, UNLIKELY } from '../observe/dead-names.ts';
+import { isProvenDeaf } from '../observe/edns-losses.ts';
+import { answeredBetween } from '../observe/losses.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 
 /** A rule is not of one moment, milliseconds. */

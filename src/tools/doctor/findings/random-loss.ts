@@ -1,17 +1,11 @@
 /** Loss that nothing explains. */
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  share,
-  took,
-  unknown,
-  type Claims,
-  type Rule,
-} from './finding.ts';
-import { askersText, firstTries } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, listed, share, took } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { firstTries } from '../observe/losses.ts';
+import { askersText } from '../observe/roles.ts';
 
 /** A smaller share of what is asked is no trouble. */
 const RARE = 0.002;

@@ -2,11 +2,12 @@
 import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
-import type { StatedReason } from '../observe/reply-faults.ts';
+import { isBarred, isOfBarred } from '../observe/barred.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
-import { programs, upstreams } from './losses.ts';
-import { excluded, keysOf, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { programs, upstreams } from '../observe/roles.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
 
 /** So much of the refusals comes from behind a server that passes them on. */
 const FROM_BEHIND = 0.3;
@@ -16,8 +17,6 @@ const FROM_BEHIND = 0.3;
  */
 const AT_TIMES = 0.3;
 
-/** Fewer names may all be on a list. */
-const NAMES_LEAST = 3;
 /** Reasons (EDE) of an acl. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
 
@@ -168,20 +167,6 @@ function slowNames({ affected }: Observations): readonly string[] {
   const names = keysOf(slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
   return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;
-}
-
-/** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */
-export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
-  return asked > lost && count >= 0.9 * (asked - lost);
-}
-
-/** Whether every reply with this reason (EDE) went to clients that are refused whatever they ask. */
-export function isOfBarred({ clients, names }: StatedReason, observed: Observations): boolean {
-  const views = clients.list.flatMap(({ key }) => observed.clients.get(key) ?? []);
-  const askers = new Set(programs(observed));
-  const theirs = views.filter((view) => askers.has(view));
-  const asked = new Set(names.list.map(({ name }) => name));
-  return asked.size >= NAMES_LEAST && theirs.length > 0 && theirs.every(isBarred);
 }
 
 function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {

@@ -1,5 +1,6 @@
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { percent, share } from '../texts.ts';
 
 /** Most of the traffic turns addresses into names. */
 export const reverseLookups: Rule = {

@@ -3,7 +3,8 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
 
 /** Where one of the names cannot exist, fewer names or zones with one address are chance. */
 const NAMES_LEAST = 3;

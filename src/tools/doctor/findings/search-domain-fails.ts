@@ -1,25 +1,17 @@
 /** Search domains that fail for whatever is below them. */
 import { rcodeName } from '../../../server/wire/iana.ts';
-import { explainLate } from './consequences.ts';
+import { explainLate } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
-import { deadNames, type DeadNames } from './dead-names.ts';
-import { goByEdns } from './dropped-edns.ts';
-import { failingWalks, isAllBelow } from './failing-walks.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  sentence,
-  share,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
-import { isBelow } from '../../../server/wire/within-zone.ts';
+import { deadNames } from '../observe/dead-names.ts';
+import { goByEdns } from '../observe/edns-losses.ts';
+import { failingWalks } from '../observe/failing-walks.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed, sentence, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
 
 /** Of a capture with very many losses only the first ones are known one by one. */
 const LOSSES_MAX = 5000;
@@ -89,15 +81,10 @@ export const searchDomainFails: Rule = {
   },
 };
 
-/** The domains of search paths, without those of namespaces: those end in that of the cluster. */
-function domainsOf({ domains }: Observations): readonly string[] {
-  return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
-}
-
 /** A search domain whose names are not answered from some moment on, while others are. */
 function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | null {
   for (const dead of deadNames(observed, claims.open)) {
-    const domain = domainOf(dead, observed);
+    const domain = searchDomainOf(dead, observed);
     if (domain === null) continue;
     const { server, losses, names, answered } = dead;
     claims.take(losses);
@@ -160,41 +147,6 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
     };
   }
   return null;
-}
-
-/**
- * The search domain below which names fail, and (nearly) no others, whatever becomes of them at
- * other times; null: there is none.
- */
-export function failingDomain(observed: Observations, claims: Claims): string | null {
-  return (
-    domainsOf(observed).find((domain) => isAllBelow(observed, claims, makes(domain, observed))) ??
-    null
-  );
-}
-
-/** Whether it is this search domain that made a name, and not a longer one. */
-function makes(domain: string, { domains }: Observations): (name: string) => boolean {
-  return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
-}
-
-/** So unlikely is it that chance picks what is below one of the search domains. */
-const CHANCE_MAX = 0.1;
-
-/**
- * The search domain that all of these names are below, and nothing that is answered; null: there is
- * none, or it may be chance.
- */
-export function domainOf(
-  { names, answered, chanceOfThese }: DeadNames,
-  observed: Observations,
-): string | null {
-  const domains = domainsOf(observed);
-  if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
-  const below = (domain: string) => (name: string) => isBelow(name, domain);
-  return (
-    domains.find((domain) => names.every(below(domain)) && !answered.some(below(domain))) ?? null
-  );
 }
 
 function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchanges'> {

@@ -3,8 +3,9 @@ import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { isBarred } from './refused.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { isBarred } from '../observe/barred.ts';
 
 const SURE = 0.75;
 /** Of so many lookups one may be put together of two. */

@@ -1,6 +1,7 @@
 /** What search paths cost: queries for names that nobody has. */
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
-import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, percent, share } from '../texts.ts';
 
 /** Fewer are chance, and a smaller share of all queries costs little. */
 const LEAST = 10;

@@ -13,10 +13,12 @@ import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
-import { failedInSilence } from './consequences.ts';
-import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
-import { programs, upstreams } from './losses.ts';
-import { failingDomain } from './search-domain-fails.ts';
+import { failedInSilence } from '../observe/consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { programs, upstreams } from '../observe/roles.ts';
+import { failingDomain } from '../observe/search-domains.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 
 /** So many queries for A tell whether it is AAAA alone that fails. */

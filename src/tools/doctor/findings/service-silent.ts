@@ -4,8 +4,10 @@
  */
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere, askedForCluster, askersText } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, listed } from '../texts.ts';
+import { answeredElsewhere } from '../observe/server-lists.ts';
+import { askedForCluster, askersText } from '../observe/roles.ts';
 
 /**
  * So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of

@@ -1,8 +1,9 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, keysOf, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
-import { isServer } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { keysOf, listed, sentence, share, took } from '../texts.ts';
+import { isServer } from '../observe/roles.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;

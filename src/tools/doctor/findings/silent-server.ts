@@ -1,9 +1,11 @@
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { takeSilence } from './consequences.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere, askersText, hasItFirst, isServer, serveTheSame } from './losses.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
+import { askersText, isServer, serveTheSame } from '../observe/roles.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {

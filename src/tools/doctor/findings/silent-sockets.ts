@@ -3,11 +3,12 @@
  * is drawn once for each socket.
  */
 import type { FlowView } from '../observe/flow-view.ts';
-import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
-import { deadNames, UNLIKELY } from './dead-names.ts';
-import { onlyAaaa } from './losses.ts';
-import { domainOf } from './search-domain-fails.ts';
-import { isSilent, turnsOf, whileSilent } from './sockets.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { listed, percent, share } from '../texts.ts';
+import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { onlyAaaa } from '../observe/losses.ts';
+import { searchDomainOf } from '../observe/search-domains.ts';
+import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 
 /**
  * Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and
@@ -53,7 +54,7 @@ export const silentSockets: Rule = {
     if (silent.length < 3 || fine.length < 3)
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
-    if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+    if (dead.some((each) => each.chance < UNLIKELY || searchDomainOf(each, observed) !== null))
       return excluded('it goes by the name, and not by the socket');
     if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
     if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');

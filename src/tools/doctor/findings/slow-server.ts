@@ -9,19 +9,11 @@ import {
 } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { FELT_MS, type ServerView } from '../observe/server-view.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  sentence,
-  share,
-  took,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
-import { serveTheSame, upstreams, waitsForOthers } from './losses.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed, sentence, share, took } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { waitsForOthers } from '../observe/losses.ts';
+import { serveTheSame, upstreams } from '../observe/roles.ts';
 
 /**
  * Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the

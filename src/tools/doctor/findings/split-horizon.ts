@@ -2,16 +2,10 @@
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import {
-  excluded,
-  listed,
-  sentence,
-  unknown,
-  type Claims,
-  type Finding,
-  type Rule,
-} from './finding.ts';
-import { serveTheSame, upstreams } from './losses.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { serveTheSame, upstreams } from '../observe/roles.ts';
 
 /** Fewer lookups that fail are hardly noticed. */
 const LOOKUPS_LEAST = 4;

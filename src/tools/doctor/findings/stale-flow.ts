@@ -2,8 +2,12 @@
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
-import { answeredBetween, hitsAllAlike, serveTheSame } from './losses.ts';
+import { REUSED } from '../observe/sockets.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
+import { serveTheSame } from '../observe/roles.ts';
 
 /** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
 const LEAST = { queries: 3, ms: 1500 };
@@ -12,12 +16,6 @@ const LEAST = { queries: 3, ms: 1500 };
  * to it any more.
  */
 const ELSEWHERE = 8;
-/**
- * A socket that has the port of an earlier one, be it of before the capture, finds the old entry:
- * one of so many new ones, and hardly more.
- */
-export const REUSED = 0.02;
-
 /** One port of a client got replies, and from some moment on gets none, while others do. */
 export const staleFlow: Rule = {
   code: 'ND3002',
@@ -96,7 +94,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
     (flow) =>
       flow.unanswered >= LEAST.queries &&
       flow.silentMs >= LEAST.ms &&
-      !hitsAllAlike(observed, flow.silentSinceMs / 1000, flow.lastMs / 1000) &&
+      !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
       // taken elsewhere.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||

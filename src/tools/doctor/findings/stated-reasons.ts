@@ -3,18 +3,11 @@ import { addressTypes, EDE, errorName } from '../../../server/wire/iana.ts';
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
-import { isOfBarred } from './refused.ts';
-import { failedInSilence } from './consequences.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  sentence,
-  shownBy,
-  unknown,
-  type Claims,
-  type Rule,
-} from './finding.ts';
+import { isOfBarred } from '../observe/barred.ts';
+import { failedInSilence } from '../observe/consequences.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, listed, sentence, shownBy } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
 
 /** From this share of all queries on, programs notice. */
 const FELT = 0.02;

@@ -1,8 +1,9 @@
 /** Replies from an address that was not asked. */
 import type { Observations } from '../observe/observations.ts';
 import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, share, type Rule } from './finding.ts';
-import { wasAnswered } from './losses.ts';
+import { excluded, type Rule } from './finding.ts';
+import { listed, share } from '../texts.ts';
+import { wasAnswered } from '../observe/losses.ts';
 
 /**
  * Fewer, and of so many queries, are those that were under way while the pods behind a service

@@ -1,6 +1,7 @@
 /** Zones that are empty all at once. */
 import type { NameView } from '../observe/name-view.ts';
-import { clock, excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { clock, listed, sentence } from '../texts.ts';
 
 /** So many names, each of a type, are a zone and not one name. */
 const LEAST = 4;

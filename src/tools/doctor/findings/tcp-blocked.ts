@@ -6,17 +6,9 @@ import type { ClientView, Observations } from '../observe/observations.ts';
 import type { ConnectionPair } from '../observe/server-connections.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { answeredBetween } from './losses.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  sentence,
-  share,
-  unknown,
-  type Rule,
-  type Verdict,
-} from './finding.ts';
+import { answeredBetween } from '../observe/losses.ts';
+import { excluded, unknown, type Rule, type Verdict } from './finding.ts';
+import { clock, listed, sentence, share } from '../texts.ts';
 
 /**
  * A pair of client and server fails if so large a part of its connections does, and all of them

@@ -6,17 +6,8 @@ import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
-import {
-  clock,
-  excluded,
-  listed,
-  sentence,
-  share,
-  shownBy,
-  unknown,
-  type Finding,
-  type Rule,
-} from './finding.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { clock, listed, sentence, share, shownBy } from '../texts.ts';
 
 /** Fewer replies of a kind are chance. */
 const LEAST = 3;

@@ -1,5 +1,6 @@
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 
 /** Below a search domain every name exists, with the same address. */

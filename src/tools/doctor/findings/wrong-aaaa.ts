@@ -2,8 +2,10 @@
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
-import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
-import { pairsText } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { pairsText } from '../observe/mixed-names.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 
 /** So many of the errors of a name come in one row, and no fewer, where it is not always so. */

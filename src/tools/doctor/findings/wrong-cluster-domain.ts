@@ -3,8 +3,9 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
-import { isServer } from './losses.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { isServer } from '../observe/roles.ts';
 
 const SERVICES = 'svc.';
 /** The default of kubelet and CoreDNS. */

@@ -5,6 +5,7 @@
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
+import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
 /** Repeats of which the exchanges are stored, and clients and questions that are followed. */
@@ -17,8 +18,6 @@ const QUESTIONS_MAX = 20_000;
  */
 const PATIENCE_MS = 250;
 const LONGEST_MS = 12_000;
-/** Go takes a new id when its 5 s are over; programs that ask every 5 s are not so exact. */
-const GO_MS = { from: 4999.8, to: 5020 };
 /** Both queries of a pair leave within this time, milliseconds. */
 const TOGETHER_MS = 50;
 /** A client that sends one id for several names, or all the time, draws none by chance. */
@@ -98,7 +97,10 @@ export class AskedAgain {
         run = last.run + 1;
         asker.longestRun = Math.max(asker.longestRun, run);
         this.#keep(last.exchange, exchange);
-      } else if (!isSameId && isAfter(last.exchange, exchange, GO_MS.from, GO_MS.to)) {
+      } else if (
+        !isSameId &&
+        isAfter(last.exchange, exchange, goRepeatMs.certain.from, goRepeatMs.certain.to)
+      ) {
         if (isStopped(last.exchange, exchange, asker, this.#domains))
           this.#keep(last.exchange, exchange);
         else if (this.#wasPair(last.exchange))

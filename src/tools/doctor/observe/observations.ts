@@ -5,7 +5,7 @@
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
-import { CLIENTS_MAX, recognise } from '../client-list.ts';
+import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';

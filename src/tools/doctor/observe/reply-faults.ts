@@ -4,6 +4,7 @@
  */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
+import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
@@ -17,8 +18,6 @@ const REASONS_MAX = 200;
 const WAITING_MAX = 5000;
 /** A client that sends the same query again within this time has not used the reply, milliseconds. */
 const AGAIN_MS = 12_000;
-/** Go takes a new id when it asks again, after its time-out, milliseconds. */
-const GO_MS = { from: 4700, to: 5600 };
 
 /** Replies of one kind. */
 export interface FaultyReplies {
@@ -124,7 +123,8 @@ export class ReplyFaults {
     }
     const before = this.#waiting.get(nameOf(exchange));
     const afterMs = exchange.sentMs - (before?.sentMs ?? -Infinity);
-    if (before === undefined || afterMs < GO_MS.from || afterMs > GO_MS.to) return;
+    if (before === undefined || afterMs < goRepeatMs.likely.from || afterMs > goRepeatMs.likely.to)
+      return;
     before.of.again++;
     this.#waiting.delete(nameOf(exchange));
   }

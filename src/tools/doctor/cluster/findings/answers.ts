@@ -2,7 +2,8 @@
 import { replicasDiffer } from '../../findings/differing-servers.ts';
 import { droppedAaaa } from '../../findings/dropped-aaaa.ts';
 import { familiesDiffer } from '../../findings/families-differ.ts';
-import { excluded, listed, unknown, type Verdict } from '../../findings/finding.ts';
+import { excluded, unknown, type Verdict } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { wrongAaaa } from '../../findings/wrong-aaaa.ts';
 import type { Answers, FamilyReplies, ServerReply } from '../asking.ts';
 import { podAt, type ClusterFacts } from '../facts.ts';

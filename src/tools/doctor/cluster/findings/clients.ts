@@ -1,5 +1,6 @@
 /** Pods that cannot reach DNS, or that use another server. */
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { policyCut } from '../../findings/policy-cut.ts';
 import type { ClientGroup } from '../pods.ts';
 import { clusterRule, finding, type ClusterRule } from './rule.ts';

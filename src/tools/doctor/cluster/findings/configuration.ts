@@ -2,7 +2,8 @@
  * What the linter says of the configuration that runs and of what must be there before it starts,
  * and whether it is what runs.
  */
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import type { LintFinding } from '../../../lint/finding.ts';
 import { nameOf } from '../facts.ts';
 import { START_WITHOUT_WEBHOOK } from '../wanted.ts';

@@ -1,5 +1,6 @@
 /** What the DNS pods count: failures, refusals, waste, slowness. */
-import { excluded, listed, percent, share, took, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed, percent, share, took } from '../../texts.ts';
 import { overload } from '../../findings/overload.ts';
 import { searchWaste } from '../../findings/search-waste.ts';
 import { serverFails } from '../../findings/servfail.ts';

@@ -1,5 +1,6 @@
 /** DNS pods that are not there, end, or stand all in one place. */
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { nameOf, serversOf, type ClusterFacts } from '../facts.ts';
 import type { DnsPod } from '../pods.ts';
 import type { MissingRight } from '../rights.ts';

@@ -1,5 +1,6 @@
 /** The service in front of the DNS pods: its endpoints, and whether its address answers. */
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { podAt, serversOf } from '../facts.ts';
 import { askingRule, clusterRule, finding, type ClusterRule } from './rule.ts';
 

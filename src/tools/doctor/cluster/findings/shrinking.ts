@@ -1,5 +1,6 @@
 /** An autoscaler that takes DNS pods away because DNS fails. */
-import { excluded, percent, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { percent } from '../../texts.ts';
 import { trafficOf } from './counters.ts';
 import { clusterRule, finding, type ClusterRule } from './rule.ts';
 

@@ -1,6 +1,7 @@
 /** DNS pods that do not answer, or answer SERVFAIL for the cluster. */
 import { deadBackend } from '../../findings/dead-backend.ts';
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { clusterServfail } from '../../findings/servfail.ts';
 import { silentServer } from '../../findings/silent-server.ts';
 import type { ServerReply } from '../asking.ts';

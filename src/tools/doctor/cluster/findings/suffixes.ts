@@ -1,5 +1,6 @@
 /** Search domains that break names, and clients that give up at them. */
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { searchDomainFails } from '../../findings/search-domain-fails.ts';
 import { searchStops } from '../../findings/search-stops.ts';
 import { wildcardDomain } from '../../findings/wildcard-domain.ts';

@@ -1,6 +1,7 @@
 /** Upstreams that do not answer, do not answer all, or do not know the same. */
 import { viewsDiffer } from '../../findings/differing-servers.ts';
-import { excluded, listed, unknown } from '../../findings/finding.ts';
+import { excluded, unknown } from '../../findings/finding.ts';
+import { listed } from '../../texts.ts';
 import { serverText } from '../../../probe/probe-queries.ts';
 import { shortcomingOf } from '../../../lint/live/upstreams.ts';
 import type { ClusterFacts } from '../facts.ts';

@@ -3,8 +3,8 @@
  * it fails, the name as it is, asked of the same server a moment later, does not.
  */
 import { isCut } from '../../capture/pair/message-head.ts';
-import type { Observations } from '../observe/observations.ts';
-import { isFailure } from '../observe/outcomes.ts';
+import type { Observations } from './observations.ts';
+import { isFailure } from './outcomes.ts';
 import {
   isLost,
   sentSpan,
@@ -12,7 +12,7 @@ import {
   type SeenLookup,
 } from '../../capture/pair/seen-exchange.ts';
 import { failedInSilence } from './consequences.ts';
-import type { Claims } from './finding.ts';
+import type { Claims } from './claims.ts';
 
 /** So much of all that fails is below the domain: otherwise it is not the domain. */
 const NEARLY_ALL = 0.9;

@@ -3,8 +3,8 @@
  * for them: a healthy one answers within a few milliseconds, and one that takes much longer has no
  * time, whatever it waits for with other names.
  */
-import type { Observations } from '../observe/observations.ts';
-import type { ServerView } from '../observe/server-view.ts';
+import type { Observations } from './observations.ts';
+import type { ServerView } from './server-view.ts';
 
 /**
  * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy

@@ -2,7 +2,13 @@
  * Questions about sockets that several rules ask: which of them are silent, and whether that goes
  * by turns or by moments.
  */
-import type { FlowView } from '../observe/flow-view.ts';
+import type { FlowView } from './flow-view.ts';
+
+/**
+ * A socket that has the port of an earlier one, be it of before the capture, finds the old entry:
+ * one of so many new ones, and hardly more.
+ */
+export const REUSED = 0.02;
 
 /** Whether the socket never got a reply. */
 export function isSilent({ lost, asked }: FlowView): boolean {

@@ -2,13 +2,15 @@
  * Servers that stood still and went on: nothing for seconds, and then at once the replies to all
  * that had waited.
  */
-import type { Observations } from '../observe/observations.ts';
-import type { ServerView } from '../observe/server-view.ts';
-import type { Standstill } from '../observe/standstills.ts';
+import type { Observations } from './observations.ts';
+import type { ServerView } from './server-view.ts';
+import type { Standstill } from './standstills.ts';
 import { explainWaiting } from './consequences.ts';
-import { clock, listed, took, type Claims, type Finding } from './finding.ts';
-import { isLinkLocal } from './node-cache-dark.ts';
-import { upstreams, waitsForOthers } from './losses.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type Claims } from './claims.ts';
+import { isLinkLocal } from './roles.ts';
+import { waitsForOthers } from './losses.ts';
+import { upstreams } from './roles.ts';
 
 /** Shorter ones are not felt much, milliseconds. */
 const LEAST_MS = 1500;
@@ -36,14 +38,22 @@ const AROUND_MS = 100;
 /** What shows that it is the server that stands still, and not somebody it asks. */
 type Proof = 'memory' | 'upstream' | 'everybody' | 'one of several';
 
-interface Still {
+/** A server that stood still, and the times. */
+export interface Still {
   readonly view: ServerView;
   readonly windows: readonly Standstill[];
   readonly proof: Proof;
 }
 
+/** The same, with what it explains. */
+export interface StoodStill extends Still {
+  /** Queries that were given up before it went on. */
+  readonly lost: number;
+  readonly exchanges: readonly SeenExchange[];
+}
+
 /** The server that stood still, be it several times; null: none did. */
-export function standstill(observed: Observations, claims: Claims): Finding | null {
+export function serverStandstill(observed: Observations, claims: Claims): StoodStill | null {
   const behind = upstreams(observed);
   const views = [...observed.backends.list, ...observed.servers.list];
   const all = views.flatMap((view) => {
@@ -70,59 +80,10 @@ export function standstill(observed: Observations, claims: Claims): Finding | nu
   const affected = observed.affected.flatMap(({ exchanges }) =>
     exchanges.filter((each) => each.server.address === view.address && isIn(each)),
   );
-  return findingOf(cause, losses.length, [
-    ...losses,
-    ...affected.filter((each) => !losses.includes(each)),
-  ]);
-}
-
-function findingOf(
-  { view, windows, proof }: Still,
-  lost: number,
-  exchanges: Finding['exchanges'],
-): Finding {
-  const { address } = view;
-  const [first] = windows;
-  const { queries, own, sockets, names } = sumOf(windows);
-  const few = windows.some(({ meanwhile }) => meanwhile > 0);
-  const some = few ? 'gave hardly a reply' : 'gave not one reply';
-  const what = proof === 'one of several' ? 'left some queries without a reply' : some;
-  const times = windows.map(
-    ({ fromMs, toMs, waited }) =>
-      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
-  );
   return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
-    severity: 'critical',
-    confidence: proof === 'one of several' ? 0.75 : 0.88,
-    seen: [
-      windows.length === 1
-        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
-        : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
-      ...(own > 0
-        ? [
-            `${own} of these were for names of the cluster, which the DNS has in memory and asks nobody for.`,
-          ]
-        : []),
-      ...(proof === 'one of several'
-        ? ['Others are answered meanwhile: it is one of several servers behind this address.']
-        : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
-      ...(lost > 0 ? [`${lost} queries were given up before it went on.`] : []),
-    ],
-    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node or virtual machine was frozen, out of memory or paged, or it was replaced by another one.',
-    fix: [
-      proof === 'upstream'
-        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is asked.'
-        : 'See what happened to the server at these times: restarts, memory and CPU limits of its pod, and the load of its node.',
-      ...(proof === 'upstream' ? [] : ['More than one replica, spread over nodes.']),
-    ],
-    prove:
-      proof === 'upstream'
-        ? `ndots query example.com @${address} from the node of the DNS pods, again and again; the metrics and the log of that server around ${clock(first!.fromMs)} UTC`
-        : `kubectl -n kube-system get events,pods around ${clock(first!.fromMs)} UTC; container_cpu_cfs_throttled_periods_total`,
-    disproved: 'the server’s own metrics count replies in that time (coredns_dns_responses_total)',
-    exchanges,
+    ...cause,
+    lost: losses.length,
+    exchanges: [...losses, ...affected.filter((each) => !losses.includes(each))],
   };
 }
 
@@ -169,7 +130,7 @@ function proofOf(
 ): Proof | null {
   if (!hasWaited(windows)) return null;
   if (isOfMemory(windows)) return 'memory';
-  const { queries, names, sockets } = sumOf(windows);
+  const { queries, names, sockets } = waitedIn(windows);
   if (names < ALL.names) return null;
   if (behind.has(address)) return 'upstream';
   const clients = new Set([...sockets].map((socket) => socket.slice(0, socket.indexOf(' '))));
@@ -177,15 +138,16 @@ function proofOf(
 }
 
 function hasWaited(windows: readonly Standstill[]): boolean {
-  const { queries, sockets, names } = sumOf(windows);
+  const { queries, sockets, names } = waitedIn(windows);
   return queries >= WAITED.queries && sockets.size >= WAITED.sockets && names >= WAITED.names;
 }
 
 function isOfMemory(windows: readonly Standstill[]): boolean {
-  return sumOf(windows).own >= WAITED.own;
+  return waitedIn(windows).own >= WAITED.own;
 }
 
-function sumOf(windows: readonly Standstill[]): {
+/** What waited in all of these. */
+export function waitedIn(windows: readonly Standstill[]): {
   readonly queries: number;
   /** Of these, those for names of the cluster. */
   readonly own: number;

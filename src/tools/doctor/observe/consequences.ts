@@ -2,9 +2,9 @@
  * What follows from a server that is silent: those who ask it are late themselves, fail, or leave
  * their own clients without a reply.
  */
-import type { Observations } from '../observe/observations.ts';
+import type { Observations } from './observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { REMEMBERED_MS, type Claims } from './finding.ts';
+import { REMEMBERED_MS, type Claims } from './claims.ts';
 
 /** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
 const WAITS_MS = 6000;

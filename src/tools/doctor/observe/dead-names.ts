@@ -3,7 +3,7 @@
  * table or a link take sockets and packets as they come: that these are just the ones of some
  * names, and no other, is a coincidence whose chance can be counted.
  */
-import type { Observations } from '../observe/observations.ts';
+import type { Observations } from './observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 

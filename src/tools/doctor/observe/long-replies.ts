@@ -3,10 +3,11 @@
  * fragments.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import type { NameView } from '../observe/name-view.ts';
-import type { Observations } from '../observe/observations.ts';
+import type { NameView } from './name-view.ts';
+import type { Observations } from './observations.ts';
 import { sentSpan, UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { listed, type Claims } from './finding.ts';
+import { listed } from '../texts.ts';
+import { type Claims } from './claims.ts';
 
 /** So many are lost, and so much of what can be compared is longer than all that comes. */
 const LEAST = 3;

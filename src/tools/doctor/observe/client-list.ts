@@ -6,13 +6,13 @@ import {
   forwarder,
   resolverOf,
   type NamedResolver,
-} from '../capture/fingerprint/named-resolver.ts';
-import { Recognition } from '../capture/fingerprint/recognition.ts';
-import { BoundedMap } from './observe/bounded-map.ts';
-import { isReverseLookup } from './observe/reverse-lookup.ts';
-import { isServiceConfig } from './observe/service-config.ts';
-import { isCut } from '../capture/pair/message-head.ts';
-import { isLost, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';
+} from '../../capture/fingerprint/named-resolver.ts';
+import { Recognition } from '../../capture/fingerprint/recognition.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { isReverseLookup } from './reverse-lookup.ts';
+import { isServiceConfig } from './service-config.ts';
+import { isCut } from '../../capture/pair/message-head.ts';
+import { isLost, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
 
 /** Clients that are looked at one by one: the first ones. */
 export const CLIENTS_MAX = 10_000;

@@ -2,8 +2,8 @@
  * Whether a name that is denied by some, or at times, is new, and caches remember that it was
  * missing.
  */
-import type { NameView, NegativeTtl } from '../observe/name-view.ts';
-import type { Observations } from '../observe/observations.ts';
+import type { NameView, NegativeTtl } from './name-view.ts';
+import type { Observations } from './observations.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
 
 /** TTLs are whole seconds: so far they may be off, milliseconds. */

@@ -1,11 +1,11 @@
 /** Servers that are silent for a while, several times. */
-import type { Observations } from '../observe/observations.ts';
-import type { Pause, ServerView } from '../observe/server-view.ts';
+import type { Observations } from './observations.ts';
+import type { Pause, ServerView } from './server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from './consequences.ts';
 import { choices, deadNames, UNLIKELY } from './dead-names.ts';
-import { clock, listed, type Claims, type Finding } from './finding.ts';
-import { askersText, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
+import { type Claims } from './claims.ts';
+import { hitsAllAlike, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
 
 /**
  * So many pauses, and in each so many queries that got no reply, from so many sockets and for so
@@ -16,16 +16,19 @@ const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
 const EXPLAINS = 0.9;
 /** What is likelier may be chance. */
 const CHANCE_MAX = 0.0001;
-/**
- * So many other connections were opened meanwhile, and so large a part had to repeat the first
- * packet.
- */
-const OTHERS = { opened: 5, repeated: 0.5 };
 /** The first one may have been sent just before the last reply came, milliseconds. */
 const UNDER_WAY_MS = 20;
 
-interface Silent {
+/** One of the times, and what was lost in it. */
+export interface Silent {
   readonly pause: Pause;
+  readonly losses: readonly SeenExchange[];
+}
+
+/** A server that was silent several times. */
+export interface RepeatedSilence {
+  readonly view: ServerView;
+  readonly silent: readonly Silent[];
   readonly losses: readonly SeenExchange[];
 }
 
@@ -33,7 +36,7 @@ interface Silent {
  * Several times nothing comes back, whatever is asked, and all is well in between; null: it is
  * once, or not at all.
  */
-export function repeatedOutage(observed: Observations, claims: Claims): Finding | null {
+export function repeatedSilence(observed: Observations, claims: Claims): RepeatedSilence | null {
   for (const view of [...observed.backends.list, ...observed.servers.list]) {
     const open = claims.openTo(view.address);
     const silent = silentTimes(view, open, observed);
@@ -48,24 +51,15 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
       silent.some(({ pause }) => waitsForOthers(observed, view.address, pause.fromMs, pause.toMs))
     )
       continue;
-    if (hitsOthers(observed, silent)) continue;
+    const seconds = silent.map(({ pause }) => ({
+      fromS: Math.ceil(pause.fromMs / 1000),
+      toS: Math.floor(pause.toMs / 1000) - 1,
+    }));
+    if (hitsAllAlike(observed, seconds)) continue;
     takeSilence(observed, claims, losses);
-    return findingOf(view, silent, losses, observed);
+    return { view, silent, losses };
   }
   return null;
-}
-
-/**
- * Whether connections that have nothing to do with DNS get nowhere at these times either: then it
- * is not the server.
- */
-function hitsOthers({ others }: Observations, silent: readonly Silent[]): boolean {
-  const meanwhile = silent.map(({ pause }) =>
-    others.between(Math.ceil(pause.fromMs / 1000), Math.floor(pause.toMs / 1000) - 1),
-  );
-  const opened = meanwhile.reduce((sum, each) => sum + each.opened, 0);
-  const repeated = meanwhile.reduce((sum, each) => sum + each.repeated, 0);
-  return opened >= OTHERS.opened && repeated >= OTHERS.repeated * opened;
 }
 
 /** Whether most of these are for names of outside that the server never answers. */
@@ -118,36 +112,4 @@ function silentTimes(
       ? { pause: { fromMs: pause.fromMs, toMs }, losses }
       : [];
   });
-}
-
-function findingOf(
-  { address }: ServerView,
-  silent: readonly Silent[],
-  losses: readonly SeenExchange[],
-  observed: Observations,
-): Finding {
-  const clients = new Set(losses.map(({ client }) => client.address));
-  const times = silent.map(
-    ({ pause, losses: theirs }) =>
-      `from ${clock(pause.fromMs)} to ${clock(pause.toMs)} (${theirs.length} queries)`,
-  );
-  return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
-    severity: 'critical',
-    confidence: 0.85,
-    seen: [
-      `${silent.length} times nothing came back from ${address}, whatever was asked: ${listed(times, 6)}.`,
-      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all is answered. Who waits for a reply asks nothing meanwhile: the server, or the way to it, may have been back sooner.`,
-    ],
-    why: 'What stops for everybody at once, comes back and stops again is a link or an interface that goes down and up, a route that is withdrawn, a node that hangs, or a server that is ended and started again and again (a liveness probe, memory).',
-    fix: [
-      'See what happened on the way at these times: the kernel’s log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
-      'See whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), and their memory limits and liveness probes.',
-    ],
-    prove: `journalctl -k --since around ${clock(silent[0]!.pause.fromMs)} UTC on both nodes; kubectl -n kube-system get events,pods`,
-    disproved:
-      'other connections between the same two hosts go on at these times, and no DNS pod restarted',
-    exchanges: losses,
-  };
 }

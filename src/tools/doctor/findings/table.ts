@@ -38,7 +38,7 @@ import { pairRace } from './pair-race.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
-import { replicasDiffer, viewsDiffer } from './differing-servers.ts';
+import { hiddenServersDiffer, replicasDiffer, viewsDiffer } from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
@@ -110,6 +110,7 @@ export const rules: readonly Rule[] = [
   addressesDiffer,
   wrongAaaa,
   missingA,
+  hiddenServersDiffer,
   familiesDiffer,
   newName,
   clusterServfail,

@@ -1,0 +1,91 @@
+/** What findings have explained, so that a later, more general one explains only the rest. */
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Observations } from './observations.ts';
+
+/**
+ * Failures are remembered for five seconds (CoreDNS’s cache), and asked for again by then,
+ * milliseconds.
+ */
+export const REMEMBERED_MS = 6000;
+/** What is sent at the same moment, milliseconds. */
+const AROUND_MS = 100;
+
+/**
+ * Which lost queries have been explained, so that a general rule does not explain them once more.
+ */
+export class Claims {
+  readonly #explained = new Set<SeenExchange>();
+  readonly #observed: Observations;
+  #open: readonly SeenExchange[] | null = null;
+  #byServer: ReadonlyMap<string, readonly SeenExchange[]> | null = null;
+
+  constructor(observed: Observations) {
+    this.#observed = observed;
+  }
+
+  /** Lost queries that no rule has explained yet. */
+  get open(): readonly SeenExchange[] {
+    this.#open ??= this.#observed.losses.filter((loss) => !this.#explained.has(loss));
+    return this.#open;
+  }
+
+  /** Of these, those to this server, or to one behind it. */
+  openTo(server: string): readonly SeenExchange[] {
+    this.#byServer ??= byServer(this.open);
+    return this.#byServer.get(server) ?? [];
+  }
+
+  /** Lost queries that a rule has explained. */
+  get explained(): readonly SeenExchange[] {
+    return this.#observed.losses.filter((loss) => this.#explained.has(loss));
+  }
+
+  /** Of these, those to this server, or to one behind it. */
+  explainedTo(server: string): readonly SeenExchange[] {
+    return this.explained.filter((loss) => serversOf(loss).includes(server));
+  }
+
+  /** Names below a domain that is known to fail: that they fail is no news. */
+  readonly names: Set<string> = new Set();
+
+  /** Servers of which it is known why they are late. */
+  readonly late: Set<string> = new Set();
+
+  /**
+   * When a server is known to have been silent, milliseconds since 1970: that replies are late
+   * then, or that it fails, is no news.
+   */
+  readonly silences: { readonly fromMs: number; readonly toMs: number }[] = [];
+
+  /**
+   * Whether a server was silent when this was sent, or so shortly before that its failures are
+   * still in memory.
+   */
+  isOfSilence({ sentMs }: { readonly sentMs: number }, afterMs = 0): boolean {
+    return this.silences.some(
+      ({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs <= toMs + afterMs,
+    );
+  }
+
+  take(exchanges: readonly SeenExchange[]): void {
+    for (const exchange of exchanges) this.#explained.add(exchange);
+    this.#open = null;
+    this.#byServer = null;
+  }
+}
+
+/** The server that was asked, and those behind it. */
+function serversOf({ server, hops }: SeenExchange): readonly string[] {
+  return [server.address, ...hops.map((hop) => hop.server.address)];
+}
+
+function byServer(losses: readonly SeenExchange[]): ReadonlyMap<string, readonly SeenExchange[]> {
+  const all = new Map<string, SeenExchange[]>();
+  for (const loss of losses)
+    for (const address of serversOf(loss)) {
+      const theirs = all.get(address);
+      if (theirs === undefined) all.set(address, [loss]);
+      else if (theirs.at(-1) !== loss) theirs.push(loss);
+    }
+  return all;
+}

@@ -1,0 +1,60 @@
+/** Servers that leave queries with EDNS without a reply, and answer those without it. */
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { ClientView, Observations } from './observations.ts';
+import { lossRate } from './outcomes.ts';
+import type { ServerView } from './server-view.ts';
+
+/** Of fewer queries with EDNS, and without, nothing can be said. */
+export const EDNS_LEAST = 4;
+/** The share of queries with EDNS that a server that drops EDNS loses at least. */
+export const EDNS_LOST = 0.9;
+/** The share of queries without EDNS that it loses at most. */
+export const EDNS_SPARED = 0.1;
+
+/**
+ * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
+ * it lose what they ask so.
+ */
+export function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
+  const { clients } = observed;
+  if (lossRate(edns) < EDNS_LOST || lossRate(plain) > EDNS_SPARED) return false;
+  if (edns.asked > edns.lost && goesByName(address, observed)) return false;
+  const theirs = clients.list.filter(({ servers }) => servers.has(address));
+  const users = theirs.filter(({ withEdns }) => withEdns > 0);
+  return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
+}
+
+/**
+ * Whether what the server leaves without a reply is all that is asked for certain names, as where
+ * their answers are large.
+ */
+function goesByName(address: string, observed: Observations): boolean {
+  const losses = observed.losses.filter(
+    ({ server, udpSize }) => udpSize > 0 && server.address === address,
+  );
+  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY);
+}
+
+/** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
+export function goByEdns(observed: Observations, losses: readonly SeenExchange[]): boolean {
+  if (losses.some(({ udpSize }) => udpSize === 0)) return false;
+  const asked = new Set(losses.map(({ server }) => server.address));
+  return [...asked].every((address) => {
+    const server = observed.servers.get(address);
+    return server !== undefined && isDeaf(server, observed);
+  });
+}
+
+/** Whether some client is answered by the server without EDNS, and never with it. */
+export function isProvenDeaf(server: ServerView, observed: Observations): boolean {
+  return (
+    isDeaf(server, observed) &&
+    observed.clients.list.some((client) => client.servers.has(server.address) && asksBoth(client))
+  );
+}
+
+/** Whether the client asks both with EDNS and without it. */
+export function asksBoth({ withEdns, outcomes }: ClientView): boolean {
+  return withEdns > 0 && withEdns < outcomes.asked;
+}

@@ -1,0 +1,110 @@
+/** Questions about lost queries that several findings ask. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Observations } from './observations.ts';
+
+/** Whether the server answered anybody between these times. */
+export function answeredBetween(
+  observed: Observations,
+  server: string,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  const view = observed.servers.get(server) ?? observed.backends.get(server);
+  if (view === undefined) return false;
+  return view.history.some(
+    ([second, { asked, lost }]) =>
+      asked > lost && second * 1000 + 1000 > fromMs && second * 1000 < toMs,
+  );
+}
+
+/** So many other connections, and so large a part of them, have to repeat their first packet. */
+const OTHERS = { opened: 5, repeated: 0.5 };
+
+/**
+ * Whether connections that have nothing to do with DNS fare alike in these seconds: then it is not
+ * the server, nor a socket of it.
+ */
+export function hitsAllAlike(
+  { others }: Observations,
+  spans: readonly { readonly fromS: number; readonly toS: number }[],
+): boolean {
+  const meanwhile = spans.map(({ fromS, toS }) => others.between(fromS, toS));
+  const opened = meanwhile.reduce((sum, each) => sum + each.opened, 0);
+  const repeated = meanwhile.reduce((sum, each) => sum + each.repeated, 0);
+  return opened >= OTHERS.opened && repeated >= OTHERS.repeated * opened;
+}
+
+/** So many queries are hardly of one type by chance: programs ask for A as often. */
+const OF_ONE_TYPE = 5;
+
+/**
+ * Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply
+ * as well.
+ */
+export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
+  return losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
+}
+
+/**
+ * Whether the capture has a reply of the server to this lost query, which went astray on its way
+ * back.
+ */
+export function wasAnswered({ stray, hops }: SeenExchange): boolean {
+  return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
+}
+
+/** Whether replies to most of these are in the capture: then no server was silent. */
+export function wentAstray(losses: readonly SeenExchange[]): boolean {
+  return losses.filter(wasAnswered).length >= losses.length / 2;
+}
+
+/** Lost queries that were sent while the clients’ own repeats are left out: each question once. */
+export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
+  return losses.filter(({ attempt }) => attempt === 1);
+}
+
+/** So many late replies to a server, while it gives none itself, show that it waits for them. */
+const WAITED_LEAST = 3;
+
+/**
+ * Whether a server is silent because it waits: it, or one behind its address, goes on asking
+ * somebody whose replies are late, and no name of the cluster is lost that it would have in memory.
+ * A process that stands still asks nobody.
+ */
+export function waitsForOthers(
+  observed: Observations,
+  server: string,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  const { backends, servers, slow, losses, domains } = observed;
+  const clients = servers.get(server)?.clients ?? new Set();
+  const own = new Set([
+    server,
+    ...backends.list.flatMap((view) =>
+      [...view.clients].some((client) => clients.has(client)) ? view.address : [],
+    ),
+  ]);
+  const isMeanwhile = ({ sentMs }: Pick<SeenExchange, 'sentMs'>): boolean =>
+    sentMs >= fromMs && sentMs < toMs;
+  const waited = slow.filter((each) => isMeanwhile(each) && own.has(each.client.address));
+  return (
+    waited.length >= WAITED_LEAST &&
+    !losses.some(
+      (loss) => isMeanwhile(loss) && own.has(loss.server.address) && domains.isOfCluster(loss.name),
+    )
+  );
+}
+
+/**
+ * Whether the client is answered other queries by the server: who never is, is cut off, and may be
+ * the only one that asks for a while.
+ */
+export function isAnsweredElse(
+  { clients }: Observations,
+  { client, server }: SeenExchange,
+): boolean {
+  const counts = clients.get(client.address)?.servers.get(server.address);
+  return counts !== undefined && counts.lost < counts.asked;
+}

@@ -1,0 +1,243 @@
+/**
+ * Whether new sockets lose their queries while known ones are answered, as with a full connection
+ * tracking table.
+ */
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { share } from '../texts.ts';
+import type { Flows } from './flows.ts';
+import type { Observations } from './observations.ts';
+import { lossRate } from './outcomes.ts';
+import { isSilent, turnsOf, whileSilent } from './sockets.ts';
+
+/** Nothing that is new gets through, and all that is known does: of so many queries. */
+const NEW_MIN = 8;
+const KNOWN_MIN = 20;
+const KNOWN_LOST = 0.02;
+/**
+ * So many of the sockets that were opened meanwhile get nothing: a dead server would take its
+ * share.
+ */
+const ALL_SILENT = 0.9;
+/**
+ * Of known sockets so many queries would be lost if they were lost as those of new ones are: of
+ * fewer, chance could spare all.
+ */
+const EXPECTED_MIN = 5;
+const EXPECTED_SURE = 8;
+/**
+ * The same, of known sockets between the first and the last moment: clients that wait leave few
+ * moments.
+ */
+const EXPECTED_THROUGHOUT = 20;
+/**
+ * Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of
+ * these, while so many other connections repeat their first packet and so many sockets get in amid
+ * others.
+ */
+const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
+/**
+ * So many queries of new sockets are lost without one that is answered among them, and so many
+ * other connections repeat their first packet.
+ */
+const ALL_NEW = { lost: 20, others: 10 };
+/**
+ * So much of what is lost is lost amid silence: then so many queries of known sockets show that
+ * these are spared.
+ */
+const AMID = { share: 0.3, known: 3 };
+/** What is opened so shortly after another one is of the same moment, milliseconds. */
+const MOMENT_MS = 150;
+/** Replies that are under way when it begins, milliseconds. */
+const AMID_MS = 100;
+/**
+ * So many sockets of other clients, opened meanwhile and answered, show that one client alone
+ * loses.
+ */
+const OTHERS_MIN = 10;
+/** No larger a share of these is lost. */
+const SPARED_SHARE = 0.08;
+
+/**
+ * A full table and a dead pod behind the service both hit sockets from their first packet on. The
+ * table does so while it is full, to all protocols, and to a packet and not to a socket: what asks
+ * again gets in when there is room.
+ */
+export function howNewOnesSuffer(observed: Observations): string | null {
+  if (goesByClient(observed)) return null;
+  const amid = howAmidOthers(observed) ?? howWithOthers(observed);
+  if (amid !== null) return amid;
+  if (!askTheSame(observed)) return null;
+  const all = observed.newSockets.throughout;
+  if (
+    all.fresh.asked >= NEW_MIN &&
+    lossRate(all.fresh) >= ALL_SILENT &&
+    all.known.asked >= KNOWN_MIN &&
+    lossRate(all.known) <= KNOWN_LOST
+  )
+    return `From the first to the last of these moments ${share(all.fresh.lost, all.fresh.asked)} queries of new sockets were lost, and ${share(all.known.lost, all.known.asked)} of known ones: a dead server behind the address would take a part of the new ones.`;
+  const { others, flows, pairs, newSockets } = observed;
+  const { fresh } = newSockets.meanwhile;
+  const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
+  const { oneLost, bothLost } = pairs.one;
+  if (!sparesKnown(observed)) return null;
+  if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
+    return `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too.`;
+  const { list } = flows;
+  const late = list.filter(
+    ({ lost, firstReplyMs, firstMs }) =>
+      lost > 0 && firstReplyMs < Infinity && firstMs < firstReplyMs,
+  );
+  const silent = list.filter(isSilent);
+  const meanwhile = whileSilent(list);
+  const inCrowds =
+    silent.length >= ALL_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
+  if (silent.length >= 5 && inCrowds)
+    return `${silent.length} sockets that got nothing at all were opened in the same moments; those opened before went on.`;
+  const entered = list.filter(({ lost, asked }) => lost > 0 && lost < asked);
+  if (silent.length >= 2 && entered.length >= 2 && bothLost >= 2 && lossRate(fresh) >= 0.5)
+    return `Of new sockets ${silent.length} got nothing at all, and ${entered.length} got in with one of their queries; a dead server would take all of a socket or none.`;
+  if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
+    return `${late.length} sockets were answered when they asked again; of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times.`;
+  return null;
+}
+
+/** Whether sockets that have been answered lose nothing while new ones do, and not by chance. */
+export function sparesKnown(observed: Observations): boolean {
+  return sparesAny(observed) && askTheSame(observed);
+}
+
+/**
+ * Whether one client alone loses what its new sockets ask, and those of others are answered in the
+ * same time.
+ */
+export function oneLosesAlone({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const clients = new Set(fresh.map(({ client }) => client.address));
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  const spared = [...servers].flatMap((server) =>
+    flows
+      .to(server)
+      .filter(
+        ({ client, firstMs, lost }) =>
+          !clients.has(client) && firstMs >= fromMs && firstMs <= toMs && lost === 0,
+      ),
+  );
+  return clients.size === 1 && spared.length >= OTHERS_MIN;
+}
+
+/**
+ * Whether those who lose what their new sockets ask have no socket either that goes on, while the
+ * new sockets of others are answered: then who asks decides, and not from which socket.
+ */
+function goesByClient({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const clients = new Set(fresh.map(({ client }) => client.address));
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  let [hit, goOn, spared, lost] = [0, 0, 0, 0];
+  for (const server of servers)
+    for (const { client, firstMs, firstReplyMs, lastAnsweredMs, lost: missing } of flows.to(
+      server,
+    )) {
+      const isNew = firstMs >= fromMs && firstMs <= toMs;
+      if (!clients.has(client)) {
+        if (isNew) spared++;
+        if (isNew && missing > 0) lost++;
+      } else if (isNew && missing > 0) hit++;
+      else if (isNew || (firstReplyMs < fromMs && lastAnsweredMs > fromMs + AMID_MS)) goOn++;
+    }
+  return spared >= OTHERS_MIN && lost === 0 && goOn <= SPARED_SHARE * hit;
+}
+
+/**
+ * Where no socket is used on after its first reply: whether new ones of all protocols are hit,
+ * whole, and some get in amid those that do not.
+ */
+function howAmidOthers(observed: Observations): string | null {
+  const { others, pairs, newSockets, total } = observed;
+  const { fresh, known } = newSockets.meanwhile;
+  const { oneLost, bothLost } = pairs.one;
+  if (bothLost < WHOLE.pairs || oneLost > WHOLE.halves * bothLost) return null;
+  if (known.asked >= NEW_MIN && lossRate(known) > WHOLE.halves * lossRate(fresh)) return null;
+  if (others.repeated < Math.max(WHOLE.others, 0.3 * lossRate(total) * others.opened)) return null;
+  const amid = enteredAmid(observed);
+  return amid < WHOLE.amid
+    ? null
+    : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
+}
+
+/**
+ * Where hardly any socket is used on: whether at times nothing that is new gets through, be it DNS
+ * or not, and what is known does amid that.
+ */
+function howWithOthers({ newSockets, others }: Observations): string | null {
+  const { fresh, known } = newSockets.amid;
+  if (fresh.lost < ALL_NEW.lost || known.asked === 0 || known.lost > 0) return null;
+  if (others.repeated < ALL_NEW.others) return null;
+  return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered amid that (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
+}
+
+/**
+ * Sockets that were answered from their first query on, and opened just after one that was not and
+ * just before another one.
+ */
+function enteredAmid({ flows }: Observations): number {
+  const opened = flows.list.toSorted((one, other) => one.firstMs - other.firstMs);
+  let [entered, pending, silentMs] = [0, 0, -Infinity];
+  for (const { firstMs, lost } of opened) {
+    if (lost === 0) {
+      if (firstMs - silentMs <= MOMENT_MS) pending++;
+    } else {
+      if (firstMs - silentMs <= MOMENT_MS) entered += pending;
+      [pending, silentMs] = [0, firstMs];
+    }
+  }
+  return entered;
+}
+
+/**
+ * Whether the sockets that are answered meanwhile ask those servers that new ones do not reach:
+ * else they say nothing.
+ */
+function askTheSame({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  for (const server of servers)
+    if (
+      !flows
+        .to(server)
+        .some(
+          ({ firstReplyMs, lastAnsweredMs }) =>
+            firstReplyMs < Math.min(toMs, lastAnsweredMs) && lastAnsweredMs > fromMs,
+        )
+    )
+      servers.delete(server);
+  const comparable = fresh.filter(({ server }) => servers.has(server.address));
+  return comparable.length >= 0.5 * fresh.length;
+}
+
+/** What was lost of sockets that had got no reply, and from when to when it was sent. */
+function freshLosses(
+  losses: readonly SeenExchange[],
+  flows: Flows,
+): { readonly fresh: readonly SeenExchange[]; readonly fromMs: number; readonly toMs: number } {
+  const fresh = losses.filter((loss) => loss.sentMs <= (flows.get(loss)?.firstReplyMs ?? Infinity));
+  return { fresh, ...sentSpan(fresh) };
+}
+
+function sparesAny({ newSockets }: Observations): boolean {
+  const { throughout, amid } = newSockets;
+  // Where nothing new is answered for a time, what is known has to be answered within it, and not
+  // before and behind it.
+  if (amid.fresh.lost >= AMID.share * newSockets.meanwhile.fresh.lost)
+    return amid.known.asked >= AMID.known && amid.known.lost <= SPARED_SHARE * amid.known.asked;
+  if (
+    lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
+    throughout.known.lost <= SPARED_SHARE * lossRate(throughout.fresh) * throughout.known.asked
+  )
+    return true;
+  const { fresh, known, spared } = newSockets.meanwhile;
+  const expected = lossRate(fresh) * known.asked;
+  // The moments before and behind an outage are two.
+  const moments = expected >= EXPECTED_SURE ? 3 : 4;
+  return spared >= moments && expected >= EXPECTED_MIN && known.lost <= SPARED_SHARE * expected;
+}

@@ -1,0 +1,90 @@
+/** Which addresses of a capture are clients, DNS servers and upstreams. */
+import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
+import type { ClientView, Observations } from './observations.ts';
+
+/**
+ * Whether two servers stand for each other: some client asks both, by their own addresses or by
+ * that of a service.
+ */
+export function serveTheSame(
+  { servers, backends }: Observations,
+  one: string,
+  other: string,
+): boolean {
+  const clientsOf = (server: string): readonly string[] => [
+    ...(servers.get(server)?.clients ?? []),
+    ...(backends.get(server)?.clients ?? []),
+  ];
+  const theirs = new Set(clientsOf(other));
+  return clientsOf(one).some((client) => theirs.has(client));
+}
+
+/**
+ * Servers that are asked for names of the cluster: those that found some, and those that did not
+ * find some.
+ */
+export function askedForCluster({ names, domains }: Observations): {
+  readonly found: ReadonlySet<string>;
+  readonly other: ReadonlySet<string>;
+} {
+  const [withSome, without] = [new Set<string>(), new Set<string>()];
+  for (const { name, servers } of names.list)
+    if (domains.isOfCluster(name))
+      for (const [address, { found }] of servers) (found > 0 ? withSome : without).add(address);
+  return { found: withSome, other: without };
+}
+
+/**
+ * Servers that are asked for names of outside only, where others are asked for names of the
+ * cluster: what stands behind these.
+ */
+export function upstreams({ names, domains }: Observations): ReadonlySet<string> {
+  const inside = new Set<string>();
+  const all = new Set<string>();
+  for (const { name, servers } of names.list)
+    for (const [address] of servers) {
+      all.add(address);
+      if (domains.isOfCluster(name)) inside.add(address);
+    }
+  return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
+}
+
+/**
+ * Whether the client is a name server itself, which asks for others; or, where several share an
+ * address, may be one.
+ */
+export function isServer(
+  { servers, backends, serverNames }: Observations,
+  address: string,
+): boolean {
+  return (
+    servers.get(address) !== undefined ||
+    backends.get(address) !== undefined ||
+    serverNames.has(address)
+  );
+}
+
+/** Clients that are no name servers themselves; all, where the capture shows none but these. */
+export function programs(observed: Observations): readonly ClientView[] {
+  const { list } = observed.clients;
+  const theirs = list.filter(({ address }) => !isServer(observed, address));
+  return theirs.length > 0 ? theirs : list;
+}
+
+/** `3 clients`, `1 client and 2 DNS servers`: these, by what they are in the capture. */
+export function askersText(observed: Observations, addresses: Iterable<string>): string {
+  const all = [...new Set(addresses)];
+  const servers = all.filter((address) => isServer(observed, address)).length;
+  const clients = all.length - servers;
+  const counted = (count: number, word: string): readonly string[] =>
+    count === 0 ? [] : [`${count} ${word}${count === 1 ? '' : 's'}`];
+  return [...counted(clients, 'client'), ...counted(servers, 'DNS server')].join(' and ');
+}
+
+const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
+
+/** Whether it is an address of the node alone, as its cache has. */
+export function isLinkLocal(address: string): boolean {
+  const bytes = parseAddress(address);
+  return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));
+}

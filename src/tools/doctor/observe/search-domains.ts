@@ -1,0 +1,46 @@
+/** Search domains of which all names fail, or are the only ones that get no reply. */
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import type { Claims } from './claims.ts';
+import type { DeadNames } from './dead-names.ts';
+import { isAllBelow } from './failing-walks.ts';
+import type { Observations } from './observations.ts';
+
+/** The domains of search paths, without those of namespaces: those end in that of the cluster. */
+export function domainsOf({ domains }: Observations): readonly string[] {
+  return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
+}
+
+/**
+ * The search domain below which names fail, and (nearly) no others, whatever becomes of them at
+ * other times; null: there is none.
+ */
+export function failingDomain(observed: Observations, claims: Claims): string | null {
+  return (
+    domainsOf(observed).find((domain) => isAllBelow(observed, claims, makes(domain, observed))) ??
+    null
+  );
+}
+
+/** Whether it is this search domain that made a name, and not a longer one. */
+export function makes(domain: string, { domains }: Observations): (name: string) => boolean {
+  return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
+}
+
+/** So unlikely is it that chance picks what is below one of the search domains. */
+const CHANCE_MAX = 0.1;
+
+/**
+ * The search domain that all of these names are below, and nothing that is answered; null: there is
+ * none, or it may be chance.
+ */
+export function searchDomainOf(
+  { names, answered, chanceOfThese }: DeadNames,
+  observed: Observations,
+): string | null {
+  const domains = domainsOf(observed);
+  if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
+  const below = (domain: string) => (name: string) => isBelow(name, domain);
+  return (
+    domains.find((domain) => names.every(below(domain)) && !answered.some(below(domain))) ?? null
+  );
+}

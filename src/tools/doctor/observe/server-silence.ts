@@ -1,0 +1,189 @@
+/** When a server answered nobody: from when to when, and who else fell silent with it. */
+import { sentSpan } from '../../capture/pair/seen-exchange.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Claims } from './claims.ts';
+import { takeSilence } from './consequences.ts';
+import { wentAstray } from './losses.ts';
+import type { Observations } from './observations.ts';
+import type { ServerView } from './server-view.ts';
+import { areSilentByChance } from './sockets.ts';
+
+/** So many new sockets that others answer show that a pod is no endpoint any more. */
+const REMOVED = 8;
+/** So many sockets that are answered among others that are not. */
+const AMID = 2;
+
+/**
+ * So much was answered, and lost, before a server fell silent; so many queries, sockets and names,
+ * and so long, show that it did.
+ */
+const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
+
+/** A stretch of seconds. */
+export interface Window {
+  readonly fromS: number;
+  readonly toS: number;
+  readonly lost: number;
+  readonly asked: number;
+}
+
+/** Other servers that were silent in the same time: what they lost is of the same cause. */
+export function silentToo(
+  views: readonly ServerView[],
+  first: ServerView,
+  { fromS, toS }: Window,
+  observed: Observations,
+  claims: Claims,
+): readonly string[] {
+  const others = views.filter((view) => {
+    const own = view === first ? null : silenceOf(view, observed);
+    if (own === null || own.fromS > toS || own.toS < fromS) return false;
+    const losses = claims
+      .openTo(view.address)
+      .filter(({ sentMs }) => sentMs >= own.fromS * 1000 && sentMs < (own.toS + 1) * 1000);
+    claims.take(losses);
+    return losses.length > 0;
+  });
+  return others.map(({ address }) => address);
+}
+
+/** From when on sockets that ask the same service are taken to others; null: that is not seen. */
+export function removedFrom(
+  { address, lastAskedMs }: ServerView,
+  observed: Observations,
+): number | null {
+  const { flows, backends } = observed;
+  if (backends.get(address) === undefined) return null;
+  const later = flows.list.filter(({ firstMs }) => firstMs > lastAskedMs);
+  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastAskedMs).length >= REMOVED
+    ? lastAskedMs
+    : null;
+}
+
+/**
+ * When the last reply before the silence came and the first one behind it, milliseconds, to the
+ * second; null: none did. Who waits asks nothing: what was sent says little of how long it lasted.
+ */
+export function edgesOf(
+  { history }: ServerView,
+  { fromS, toS }: Window,
+): { readonly fromMs: number; readonly backMs: number | null } {
+  const replied = history.flatMap(([second, each]) => (each.replied > 0 ? second : []));
+  let [from, back] = [fromS, toS + 1];
+  for (const [at, second] of [...replied, Infinity].entries()) {
+    const before = at === 0 ? fromS : replied[at - 1]!;
+    if (before <= toS && second >= fromS && second - before > back - from)
+      [from, back] = [before, second];
+  }
+  const isOver = replied.some((second) => second >= back);
+  return { fromMs: from * 1000, backMs: isOver ? back * 1000 : null };
+}
+
+/**
+ * The longest stretch of seconds in which a server that answers otherwise did not answer anybody.
+ */
+export function silenceOf(
+  { address, history, outcomes }: ServerView,
+  observed: Observations,
+): Window | null {
+  if (outcomes.asked === outcomes.lost) return null;
+  let best: Window | null = null;
+  let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
+  const close = (): void => {
+    if (open !== null && open.lost >= 5 && (best === null || open.lost > best.lost)) best = open;
+    open = null;
+  };
+  for (const [second, { asked, lost }] of history) {
+    if (asked === 0) continue;
+    if (lost < 0.9 * asked) {
+      close();
+      continue;
+    }
+    open ??= { fromS: second, toS: second, lost: 0, asked: 0 };
+    open.toS = second;
+    open.lost += lost;
+    open.asked += asked;
+  }
+  close();
+  if (best === null) return null;
+  // It begins and ends within a second.
+  const seconds = history.filter(([, { asked }]) => asked > 0);
+  const { fromS, toS } = best as Window;
+  const before = seconds.findLast(([second]) => second < fromS);
+  const after = seconds.find(([second]) => second > toS);
+  const edges = [before, after].filter(
+    (each) => each !== undefined && each[1].lost > 0 && !answersAmid(each[0], address, observed),
+  );
+  const within = [fromS, toS, ...edges.map((each) => each![0])];
+  const whole = { fromS: Math.min(...within), toS: Math.max(...within) };
+  // Outside of it all is well, or it is no silence but a loss.
+  const outside = seconds.filter(([second]) => second < whole.fromS || second > whole.toS);
+  if (sumOf(outside, 'lost') > 0.05 * sumOf(outside, 'asked') + 2) return null;
+  const lost = outcomes.lost - sumOf(outside, 'lost');
+  return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
+}
+
+/**
+ * Whether what is lost in that second, and what is answered, come one after the other by turns:
+ * then it is not the time that decides.
+ */
+function answersAmid(second: number, address: string, { flows, losses }: Observations): boolean {
+  const isIn = (ms: number): boolean => Math.floor(ms / 1000) === second;
+  const lost = losses.flatMap(({ server, sentMs }) =>
+    server.address === address && isIn(sentMs) ? sentMs : [],
+  );
+  const answered = flows
+    .to(address)
+    .flatMap(({ lastAnsweredMs }) => (isIn(lastAnsweredMs) ? lastAnsweredMs : []));
+  const [from, to] = [Math.min(...lost), Math.max(...lost)];
+  return answered.filter((ms) => ms > from && ms < to).length >= AMID;
+}
+
+function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
+  return history.reduce((sum, [, second]) => sum + second[what], 0);
+}
+
+/** A server that fell silent for good, and what shows it. */
+export interface SilentForGood {
+  readonly view: ServerView;
+  readonly losses: readonly SeenExchange[];
+  /** That asked it since its last reply. */
+  readonly sockets: number;
+  /** That it was asked for since. */
+  readonly names: number;
+  /** When the capture ends. */
+  readonly endMs: number;
+}
+
+/**
+ * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait
+ * for it ask little meanwhile: a few queries from sockets and for names of their own tell as much
+ * as many.
+ */
+export function silentForGood(
+  view: ServerView,
+  observed: Observations,
+  claims: Claims,
+): SilentForGood | null {
+  const { address, outcomes, lastReplyMs, sinceReply } = view;
+  const sockets = new Set(sinceReply.map(({ client }) => `${client.address} ${client.port}`));
+  const names = new Set(sinceReply.map(({ name }) => name));
+  const endMs = Math.max(observed.endMs, observed.lastMs);
+  const { fromMs } = sentSpan(sinceReply);
+  const losses = claims
+    .openTo(address)
+    .filter(({ server, sentMs }) => server.address === address && sentMs >= fromMs);
+  if (outcomes.asked - outcomes.lost < NEVER.answered || outcomes.lost - losses.length > NEVER.lost)
+    return null;
+  if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
+    return null;
+  if (wentAstray(losses)) return null;
+  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the
+  // name.
+  const isOfName =
+    names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
+  if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
+  if (areSilentByChance(observed.flows.to(address), { fromMs, toMs: Infinity })) return null;
+  takeSilence(observed, claims, losses);
+  return { view, losses, sockets: sockets.size, names: names.size, endMs };
+}

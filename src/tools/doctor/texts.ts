@@ -1,0 +1,67 @@
+/** How doctor prints numbers, times and lists. */
+
+/** Of fewer a percentage says nothing. */
+const PERCENT_LEAST = 10;
+
+/** `12 of 340 (3.5 %)`, `2 of 7`. */
+export function share(part: number, whole: number): string {
+  if (whole < PERCENT_LEAST) return `${part} of ${whole}`;
+  return `${part} of ${whole} (${percent(part, whole)})`;
+}
+
+/** `3.5 %`. */
+export function percent(part: number, whole: number): string {
+  const value = whole === 0 ? 0 : (100 * part) / whole;
+  return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
+}
+
+/** Of how many replies, read to their end, so few show something. */
+export function shownBy(few: number, read: number): string {
+  return `${few === 0 ? 'none' : few} of ${read} replies that were read to their end show${few > 1 ? '' : 's'} it`;
+}
+
+/** `a, b, c and 4 more`. */
+export function listed(words: readonly string[], most = 3): string {
+  const different = [...new Set(words)];
+  const shown = different.slice(0, most).join(', ');
+  return different.length > most ? `${shown} and ${different.length - most} more` : shown;
+}
+
+/** A sentence with its full stop, which the dot of a name at its end is as well. */
+export function sentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`;
+}
+
+/** `03:07:20`, UTC. */
+export function clock(ms: number): string {
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : '–';
+}
+
+/** Two times of day: with fractions of a second where they are less than two seconds apart. */
+export function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
+  if (!Number.isFinite(fromMs) || !Number.isFinite(toMs) || toMs - fromMs >= 2000)
+    return [clock(fromMs), clock(toMs)];
+  const fine = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
+  return [fine(fromMs), fine(toMs)];
+}
+
+/** `0.4 ms`, `820 ms`, `5.0 s`. */
+export function took(ms: number): string {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
+}
+
+/** How often each key occurs in the list, the most frequent first. */
+export function tally<T>(
+  list: readonly T[],
+  keyOf: (each: T) => string,
+): readonly (readonly [string, number])[] {
+  return [...Map.groupBy(list, keyOf)]
+    .map(([key, { length }]) => [key, length] as const)
+    .toSorted(([, one], [, other]) => other - one);
+}
+
+/** The keys that occur in the list, the most frequent first. */
+export function keysOf<T>(list: readonly T[], keyOf: (each: T) => string): readonly string[] {
+  return tally(list, keyOf).map(([key]) => key);
+}
