@@ -15,8 +15,11 @@ describe('the Dockerfiles', () => {
     assert.match(base, /^node:26-slim(?:@sha256:[0-9a-f]{64})?$/);
     for (const text of texts) {
       assert.equal(argument(text), base);
-      for (const [line] of text.matchAll(/^FROM .*/gm)) assert.match(line, /\$\{NODE_IMAGE\}/);
-      for (const stage of parseDockerfile(text)) assert.equal(stage.base, base);
+      const stages = parseDockerfile(text);
+      const own = new Set(['scratch', ...stages.map(({ name }) => name)]);
+      for (const stage of stages) if (!own.has(stage.base)) assert.equal(stage.base, base);
+      for (const [line] of text.matchAll(/^FROM .*node.*/gim))
+        assert.match(line, /\$\{NODE_IMAGE\}/);
     }
   });
 
@@ -26,7 +29,13 @@ describe('the Dockerfiles', () => {
     const isPinned = new RegExp(pattern, 'm');
     assert.doesNotMatch('ARG NODE_IMAGE=node:26-slim\n', isPinned);
     assert.match(`ARG NODE_IMAGE=node:26-slim@sha256:${'a1'.repeat(32)}\n`, isPinned);
-    for (const file of files) assert.ok(workflow.includes(`- file: ${file}\n`), file);
+    for (const [at, file] of files.entries()) {
+      const targets = workflow.matchAll(new RegExp(`- file: ${file}\\n +target: (\\S+)`, 'g'));
+      const stages = parseDockerfile(texts[at]!).map(({ name }) => name);
+      const released = [...targets].map(([, target = '']) => target);
+      assert.deepEqual(released, file === files[0] ? ['server', 'tools'] : ['node-cache']);
+      for (const target of released) assert.ok(stages.includes(target), target);
+    }
     assert.ok(workflow.indexOf('grep -qE') < workflow.indexOf('docker/build-push-action'));
   });
 

@@ -1,18 +1,22 @@
 /**
  * Bundles `src/` into `dist/` (`bundle.ts`): what the package ships, and what `bin/ndots` runs as long as no source is newer.
+ * `--server DIRECTORY` builds the server alone, for its image, and nothing else.
  * `npm ci` runs it with `--if-possible`: an install that leaves the bundler out succeeds, since sources run as they are, too.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
-rmSync('dist', { recursive: true, force: true });
+const at = process.argv.indexOf('--server');
+const folder = at < 0 ? 'dist' : process.argv[at + 1];
+if (folder === undefined) throw new Error('--server takes a directory');
+rmSync(folder, { recursive: true, force: true });
 try {
   const { bundle } = await import('./bundle.ts');
-  await bundle();
-  writeFileSync('dist/.built', '');
+  await bundle(folder, at >= 0);
+  writeFileSync(`${folder}/.built`, '');
 } catch (error) {
-  rmSync('dist', { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
   const { code, message } = error as NodeJS.ErrnoException;
   const why = code === 'ERR_MODULE_NOT_FOUND' ? 'the bundler is not installed' : message;
   if (process.argv.includes('--if-possible'))

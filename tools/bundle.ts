@@ -18,11 +18,11 @@ const packages: readonly string[] = ['re2js', 'yaml'];
 const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|faces\/cli)\//;
 
 /**
- * Makes `dist/`. A thread is given little to load: each file takes it time, so what every server needs stands in one,
+ * Makes `dist/`, or the same with the verbs of the server alone (`serverOnly`) in another directory. A thread is given little to load: each file takes it time, so what every server needs stands in one,
  * `core.js`; and each plugin, transport and verb in files of its own, so that what is not named is not loaded. Figures:
  * docs/decisions/dist.md.
  */
-export async function bundle(): Promise<void> {
+export async function bundle(folder = 'dist', serverOnly = false): Promise<void> {
   const program = await rolldown({
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
@@ -31,13 +31,20 @@ export async function bundle(): Promise<void> {
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
-    plugins: [ownPlaces, packagesAside, cheapBuiltins, asciiText, straightImports],
+    plugins: [
+      ...(serverOnly ? [noTools] : []),
+      ownPlaces,
+      packagesAside,
+      cheapBuiltins,
+      asciiText,
+      straightImports,
+    ],
     transform: { target: 'node24' },
     // Lines stay where they are; columns of a line that was changed are not told.
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
   });
   const { output } = await program.write({
-    dir: 'dist',
+    dir: folder,
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
@@ -62,13 +69,25 @@ export async function bundle(): Promise<void> {
     },
   });
   await program.close();
-  for (const each of output) if (each.type === 'chunk') check(each);
+  for (const each of output) if (each.type === 'chunk') check(each, serverOnly);
   for (const name of packages) {
     const one = await rolldown({ input: { [name]: name }, platform: 'node', plugins: [asciiText] });
-    await one.write({ dir: 'dist', format: 'cjs', entryFileNames: '[name].cjs', comments: false });
+    await one.write({ dir: folder, format: 'cjs', entryFileNames: '[name].cjs', comments: false });
     await one.close();
   }
 }
+
+/** What stands in the place of files in the image of the server: it has fewer verbs, and knows no capture by its first bytes. */
+const standIns: ReadonlyMap<string, string> = new Map([
+  ['faces/cli/tool-verbs', 'export const toolVerbs = {};'],
+  ['tools/capture/read/foreign-file', 'export const noText = () => null;'],
+]);
+
+/** Leaves out what `standIns` replaces, and with it all that only these files import. */
+const noTools: Plugin = { name: 'no-tools', load: (id) => standIns.get(nameOf(id)) ?? null };
+
+/** What the image of the server does not hold. */
+const outsideServer = /^(?:tools|addons)\//;
 
 /** `server/wire/query` of `/…/src/server/wire/query.ts`. */
 function nameOf(id: string): string {
@@ -210,12 +229,19 @@ const asciiText: Plugin = {
 };
 
 /** @throws Error if a file would not do what its sources do */
-function check({ fileName, code, isEntry, imports }: OutputChunk): void {
+function check(
+  { fileName, code, isEntry, imports, moduleIds }: OutputChunk,
+  serverOnly: boolean,
+): void {
   const wrong = (what: string): Error => new Error(`dist/${fileName} ${what}`);
   if (/^import .* from "node:/m.test(code)) throw wrong('imports a whole module of the runtime');
   if (fileName.includes('/') && code.includes('import.meta.url'))
     throw wrong('looks for files and is not where it thinks');
   if (isEntry && fileName === 'faces/cli/main.js' && imports.length > 0)
     throw wrong('needs other files before it knows the runtime');
+  const outside =
+    serverOnly &&
+    moduleIds.map(nameOf).find((name) => outsideServer.test(name) && !standIns.has(name));
+  if (outside) throw wrong(`holds ${outside}, which is not of the server`);
   if (/[^\0-\x7f]/.test(code)) throw wrong('holds letters that take two bytes each');
 }

@@ -7,13 +7,13 @@ import { Image, NoNetwork } from './image.ts';
 /**
  * To be called within `describe`.
  * @param files what is put into the image, by path
- * @returns gives a test the image; null: the registries cannot be reached, and the test is skipped
+ * @returns gives a test the image, of its last stage or the named one; null: the registries cannot be reached, and the test is skipped
  */
 export function imageForTests(
   dockerfile: string,
   files: Readonly<Record<string, string>>,
   emulated: EmulatedProcessor | null = null,
-): (t: TestContext) => Image | null {
+): (t: TestContext, stage?: string) => Image | null {
   let image: Image | null = null;
   before(async () => {
     try {
@@ -24,7 +24,8 @@ export function imageForTests(
     for (const [path, text] of Object.entries(files)) image?.put(path, text);
   });
   after(() => image?.close());
-  return (t) => {
+  return (t, stage) => {
+    if (stage !== undefined) image?.use(stage);
     if (image === null) t.skip('the registries cannot be reached');
     return image;
   };

@@ -38,7 +38,13 @@ const asCoreDns: SecurityContext = {
   capabilities: { add: ['NET_BIND_SERVICE'], drop: ['ALL'] },
 };
 
-/** The image as its last stage left it. */
+/** Of this machine. */
+const linker =
+  process.arch === 'arm64'
+    ? { file: '/lib/ld-linux-aarch64.so.1', libraries: 'aarch64-linux-gnu' }
+    : { file: '/lib64/ld-linux-x86-64.so.2', libraries: 'x86_64-linux-gnu' };
+
+/** A stage, or the image as its last stage left it. */
 interface Built {
   readonly root: string;
   readonly user: string;
@@ -50,6 +56,15 @@ interface Built {
   readonly command: readonly string[];
 }
 
+const empty: Omit<Built, 'root'> = {
+  user: '0:0',
+  workdir: '/',
+  env: { PATH },
+  arguments: {},
+  entrypoint: [],
+  command: [],
+};
+
 /**
  * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in which the steps
  * of the Dockerfile really run; the runtime in `/usr/local/bin` is this one, the checkout cannot be seen. Mounts and
@@ -58,7 +73,10 @@ interface Built {
 export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
-  readonly #stages = new Map<string, string>();
+  readonly #stages = new Map<string, Built>();
+  /** Overlays by their place: their layers, the uppermost first. */
+  readonly #layers = new Map<string, readonly string[]>();
+  #overlays = 0;
   /** For an image of another processor. */
   readonly #emulation: Emulation | null;
   readonly #processor: string;
@@ -78,7 +96,7 @@ export class Image {
   }
 
   /**
-   * @param emulated the processor that the image is for; null: this machine's
+   * @param emulated the CPU that the image is for; null: this machine's
    * @throws NoNetwork if a step cannot fetch what it needs
    */
   static async build(
@@ -119,36 +137,26 @@ export class Image {
 
   #play({ base, platform, name, steps }: Stage, context: string): void {
     const foreign = this.#emulation !== null && platform !== '$BUILDPLATFORM';
-    const root = foreign ? this.#foreignBase(base, name) : this.#base(base, name);
-    this.#stages.set(name, root);
-    let built: Built = {
-      root,
-      user: '0:0',
-      workdir: '/',
-      env: { PATH },
-      arguments: {},
-      entrypoint: [],
-      command: [],
-    };
+    const earlier = this.#stages.get(base);
+    const root = join(this.#folder, name, 'root');
+    this.#must(['mkdir', '-p', root]);
+    if (earlier !== undefined) this.#stack(earlier.root, root);
+    else if (base !== 'scratch')
+      if (foreign) this.#foreignBase(base, root);
+      else this.#base(base, root);
+    let built: Built = earlier === undefined ? { ...empty, root } : { ...earlier, root };
+    this.#mountUsual(root);
     for (const step of steps) built = this.#step(step, built, context);
+    this.#stages.set(name, built);
     this.#built = built;
   }
 
   /** A stand-in for `node:N-slim`: this machine's files, with this runtime where that image has it. */
-  #base(base: string, name: string): string {
+  #base(base: string, root: string): void {
     const major = process.versions.node.split('.')[0];
     if (withoutDigest(base) !== `node:${major}-slim`)
       throw new Error(`the runtime here is ${process.version}; ${base} cannot be played`);
-    const at = join(this.#folder, name);
-    const root = join(at, 'root');
-    this.#must(['mkdir', '-p', root, `${at}/changes`, `${at}/work`]);
-    const layers = `lowerdir=/,upperdir=${at}/changes,workdir=${at}/work`;
-    this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, root]);
-    this.#mountUsual(root);
-    // The checkout is not part of the image. It may lie below /tmp, whose content has just been hidden.
-    const checkout = join(root, resolve('.'));
-    this.#must(['mkdir', '-p', checkout]);
-    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
+    this.#overlay(['/'], root);
     this.#must(['cp', process.execPath, `${root}/usr/local/bin/node`]);
     const npm = (process.env['PATH'] ?? '')
       .split(delimiter)
@@ -157,16 +165,34 @@ export class Image {
       .find((file) => existsSync(file));
     if (npm === undefined) throw new Error('npm is not on this machine');
     this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
-    return root;
+  }
+
+  /** Shows the content of a directory in another one, which may change it: a copy that takes no time. */
+  #stack(from: string, to: string): void {
+    this.#overlay(this.#layers.get(from) ?? [from], to);
+  }
+
+  /** @param lower directories, the uppermost first */
+  #overlay(lower: readonly string[], at: string): void {
+    const own = join(this.#folder, 'layers', String(this.#overlays++));
+    const [changes, work] = [join(own, 'changes'), join(own, 'work')];
+    this.#must(['mkdir', '-p', changes, work, at]);
+    const layers = `lowerdir=${lower.join(':')},upperdir=${changes},workdir=${work}`;
+    this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, at]);
+    this.#layers.set(at, [changes, ...lower]);
+    if (!lower.includes('/')) return;
+    // The checkout and temporary files of this machine are not part of the image. The checkout may lie below /tmp.
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${at}/tmp`]);
+    const checkout = join(at, resolve('.'));
+    this.#must(['mkdir', '-p', checkout]);
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
   }
 
   /** The same for another processor: Debian's packages and the runtime of npm's package for it. */
-  #foreignBase(base: string, name: string): string {
-    const root = join(this.#folder, name);
-    this.#must(['mkdir', root]);
+  #foreignBase(base: string, root: string): void {
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', root]);
     this.#must(debianFor('arm64', root));
-    this.#mountUsual(root);
+    this.#must(['mkdir', '-p', `${root}/tmp`]);
     const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       readonly devDependencies: { readonly node: string };
     };
@@ -175,10 +201,10 @@ export class Image {
       throw new Error(`the runtime here is ${runtime}; ${base} cannot be played`);
     const script = `cd "$1" && npm pack --silent "$2" && tar xzf *.tgz && mkdir -p "$3" && mv package/bin/node "$3" && rm -r package *.tgz`;
     this.#must(['sh', '-c', script, 'sh', `${root}/tmp`, runtime, `${root}/usr/local/bin`]);
-    return root;
   }
 
   #mountUsual(root: string): void {
+    this.#must(['mkdir', '-p', `${root}/proc`, `${root}/dev`, `${root}/tmp`]);
     this.#must(['mount', '-t', 'proc', 'proc', `${root}/proc`]);
     this.#must(['mount', '--rbind', '/dev', `${root}/dev`]);
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${root}/tmp`]);
@@ -193,8 +219,9 @@ export class Image {
       case 'USER':
         return { ...built, user: step.text };
       case 'ENV': {
-        const [, name = '', value = ''] = /^(\w+)="?(.*?)"?$/.exec(step.text) ?? [];
-        return { ...built, env: { ...built.env, [name]: value } };
+        const pairs = [...step.text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g)];
+        const more = pairs.map(([, name, quoted, plain]) => [name, quoted ?? plain]);
+        return { ...built, env: { ...built.env, ...Object.fromEntries(more) } };
       }
       case 'ENTRYPOINT':
         return { ...built, entrypoint: step.words };
@@ -232,41 +259,37 @@ export class Image {
 
   #copy(step: Instruction, { root, workdir }: Built, context: string): void {
     const { from: stage } = step.flags;
-    const source = stage === undefined ? context : this.#stages.get(stage);
+    const source = stage === undefined ? context : this.#stages.get(stage)?.root;
     if (source === undefined) throw new Error(`line ${step.line}: there is no stage ${stage}`);
     const what = copied(step, workdir);
+    const [from = '', ...others] = what.from.map((each) => join(source, each).replace(/\/$/, ''));
+    // A whole root file system, into a directory that is not there or empty.
+    if (this.#layers.has(from) || from === source) {
+      const to = join(root, what.to).replace(/\/$/, '');
+      this.#stack(from, to);
+      if (to === root) this.#mountUsual(root);
+      return;
+    }
     this.#must(['mkdir', '-p', join(root, parentOf(what))]);
     // The content of a folder goes to the target itself, a file under its own name into a folder.
     const script = `for from; do if [ -d "$from" ]; then mkdir -p "$to" && cp -a "$from/." "$to"; else cp -a "$from" "$to"; fi || exit 1; done`;
     this.#must(
-      [
-        'env',
-        `to=${join(root, what.to)}`,
-        'sh',
-        '-c',
-        script,
-        'sh',
-        ...what.from.map((each) => join(source, each)),
-      ],
+      ['env', `to=${join(root, what.to)}`, 'sh', '-c', script, 'sh', ...[from, ...others]],
       { step },
     );
   }
 
-  /** Puts a file into the image before it runs, as a mounted ConfigMap does. */
+  /** Containers are of this stage from now on; until then they are of the last one. */
+  use(stage: string): void {
+    this.#built = this.#stages.get(stage) ?? null;
+  }
+
+  /** Puts a file into the images of all stages that start a program, as a mounted ConfigMap does. */
   put(file: string, text: string): void {
-    const to = join(this.#current.root, file);
-    this.#must(
-      [
-        'sh',
-        '-c',
-        'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod a+rX "$(dirname "$1")" "$1"',
-        'sh',
-        to,
-      ],
-      {
-        input: text,
-      },
-    );
+    const script = 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod a+rX "$(dirname "$1")" "$1"';
+    for (const { root, entrypoint } of this.#stages.values())
+      if (entrypoint.length > 0)
+        this.#must(['sh', '-c', script, 'sh', join(root, file)], { input: text });
   }
 
   get #current(): Built {
@@ -305,7 +328,7 @@ export class Image {
   }
 
   #runcWorks(): boolean {
-    const words = this.#byRunc(['true'], { PATH }, confinementOf('0:0', {}));
+    const words = this.#byRunc(['node', '--version'], { PATH }, confinementOf('0:0', {}));
     return spawnSync(words[0]!, words.slice(1), { stdio: 'ignore', timeout: 20_000 }).status === 0;
   }
 
@@ -335,15 +358,23 @@ export class Image {
     { uid, gid, capabilities, noNewPrivileges, readOnly }: Confinement,
   ): string[] {
     const { root, workdir } = this.#current;
-    this.#must(['mount', '-o', `remount,${readOnly ? 'ro' : 'rw'}`, root]);
     const bounding = ['-all', ...(capabilities ?? ['all'])].map((name, at) =>
       at === 0 ? name : `+${name.replace('CAP_', '').toLowerCase()}`,
     );
+    if (workdir !== '/') throw new Error(`containers start in /, and not in ${workdir}`);
+    // The image need not have setpriv: that of this machine runs in it, with its own libraries.
+    const host = '/.host';
+    const mounted = `mountpoint -q "$0" || { mkdir -p "$0" && mount --bind / "$0"; }`;
+    this.#must(['sh', '-c', mounted, join(root, host)]);
+    this.#must(['mount', '-o', `remount,${readOnly ? 'ro' : 'rw'}`, root]);
+    const libraries = ['lib', 'usr/lib'].map((place) => `${host}/${place}/${linker.libraries}`);
     return [
       ...this.#inside('own'),
       ...(this.#emulation?.words ?? []),
-      ...['chroot', root, ...envWords(env), 'sh', '-c', `cd ${workdir} && exec "$@"`, 'sh'],
-      ...['setpriv', '--reuid', String(uid), '--regid', String(gid), '--clear-groups'],
+      ...envWords(env),
+      ...['chroot', root, `${host}${linker.file}`, '--library-path', libraries.join(':')],
+      ...[`${host}/usr/bin/setpriv`, '--reuid', String(uid), '--regid', String(gid)],
+      '--clear-groups',
       // As container runtimes do, the capability is held when the program is started, and not a program later.
       ...[...(noNewPrivileges ? ['--no-new-privs'] : []), '--securebits=+no_setuid_fixup'],
       ...[`--bounding-set=${bounding.join(',')}`, '--inh-caps=-all'],

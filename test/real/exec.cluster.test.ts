@@ -62,7 +62,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
       namespace: 'shop',
       pod: 'web-0',
       command: ({ image, args = [] }) =>
-        image === `ndots:${version}` ? [...enter, ...args] : null,
+        image === `ndots-tools:${version}` ? [...enter, ...args] : null,
     });
   });
   after(async () => {

@@ -9,7 +9,7 @@ import { imageForTests, ended } from '../kit/image-suite.ts';
 import { containersOf, type OurContainer } from '../kit/our-containers.ts';
 import { confinementOf } from '../kit/security-context.ts';
 
-/** The steps of deploy/Dockerfile, really run, and what comes of them, started as the kubelet starts CoreDNS. */
+/** The steps of deploy/Dockerfile, really run, and the two images that come of them, started as the kubelet starts CoreDNS. */
 
 const corefile = `
 .:53 {
@@ -48,14 +48,87 @@ const everything = {
   service: { clusterIP: '10.0.0.10' },
 };
 
-describe('the image', { skip: noImages() ?? false }, () => {
-  const built = imageForTests('deploy/Dockerfile', {
-    '/etc/coredns/Corefile': corefile,
-    '/etc/coredns/objects/shop.yaml': service,
+const files = {
+  '/etc/coredns/Corefile': corefile,
+  '/etc/coredns/objects/shop.yaml': service,
+};
+const run = (words: readonly string[]): ReturnType<typeof ended> => ended(words, 20_000);
+type Built = (t: TestContext) => Image | null;
+
+const isOfTools = ({ image }: OurContainer): boolean => /(?:^|\/)ndots-tools:/.test(image);
+const chart = (seccompFolder: string): readonly OurContainer[] =>
+  containersOf(helmTemplate({ ...everything, seccompFolder })).filter(
+    ({ image }) => !image.startsWith('ndots-node-cache'),
+  );
+const reason = noHelm();
+
+/** Prints the names of all files, in an image without a shell, too. */
+const listing = `
+  const { readdirSync } = require('node:fs');
+  const list = (folder) => {
+    for (const each of readdirSync(folder || '/', { withFileTypes: true }))
+      if (each.isDirectory()) /^\\/(proc|sys|dev|\\.host)$/.test(folder + '/' + each.name) || list(folder + '/' + each.name);
+      else console.log(folder + '/' + each.name);
+  };
+  list('');`;
+
+/** Starts the server of the image, asks it, and ends it. */
+async function answers(
+  t: TestContext,
+  of: Image,
+  words: readonly string[],
+  also: () => void = () => undefined,
+): Promise<void> {
+  const child = start('ndots', words);
+  t.after(() => child.stop());
+  await printed(child, /^ndots-\d/m, 20_000);
+  const asked = ['backend.shop.svc.cluster.local', '+short', '+time=2', '+tries=1'];
+  for (const way of ['+notcp', '+tcp']) {
+    const { text } = run(of.beside('dig', '@127.0.0.1', ...asked, way));
+    assert.equal(text.trim(), '10.3.0.116', child.output());
+  }
+  also();
+  assert.doesNotMatch(child.output(), /WARNING|ERROR/);
+  child.signal('SIGTERM');
+  assert.equal(await child.exitCode, 0);
+}
+
+/** Of whatever manifest: it has to start. One that may open port 53 has to do so. */
+function startsIn(
+  built: Built,
+  name: string,
+  container: Omit<OurContainer, 'name' | 'image'>,
+): void {
+  const { command, security, podSecurity } = container;
+  test(`it runs in the security context of ${name}`, async (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const verb = ['version'];
+    const { text } = run(of.container(verb, command, {}, security, podSecurity));
+    assert.match(text, /^ndots-\S+\n.*\nUDP: batched /);
+    const words = (port: number): string[] =>
+      of.container(
+        ['serve', '-conf', '/etc/coredns/Corefile', '-dns.port', String(port)],
+        ['ndots'],
+        {},
+        security,
+        podSecurity,
+      );
+    const { capabilities } = confinementOf('65532:65532', security, podSecurity);
+    if (capabilities?.includes('CAP_NET_BIND_SERVICE') ?? true) return answers(t, of, words(53));
+    const refused = run(words(53));
+    assert.match(refused.text, /listen udp .*:53: permission denied[^]*NET_BIND_SERVICE/);
+    assert.equal(refused.code, 1);
   });
+}
 
-  const run = (words: readonly string[]): ReturnType<typeof ended> => ended(words, 20_000);
+describe('the images', { skip: noImages() ?? false }, () => {
+  const stage = imageForTests('deploy/Dockerfile', files);
+  describe('of the tools', () => ofTools((t) => stage(t, 'tools')));
+  describe('of cluster DNS', () => ofServer((t) => stage(t, 'server')));
+});
 
+function ofTools(built: Built): void {
   test('holds what is needed to run and nothing to build with, and batched UDP works', (t) => {
     const of = built(t);
     if (of === null) return;
@@ -71,16 +144,6 @@ describe('the image', { skip: noImages() ?? false }, () => {
     assert.equal(Math.round(Number(run(of.container(heap, ['node'])).text)), 198);
   });
 
-  test('ndots and coredns are on PATH, and /coredns is where the manifests of CoreDNS look', (t) => {
-    const of = built(t);
-    if (of === null) return;
-    for (const program of ['ndots', 'coredns', '/coredns']) {
-      const { code, text } = run(of.container(['-version'], [program]));
-      assert.match(text, /^ndots-\S+\n/, program);
-      assert.equal(code, 0, program);
-    }
-  });
-
   test('what lint and doctor find is explained from within', (t) => {
     const of = built(t);
     if (of === null) return;
@@ -94,26 +157,70 @@ describe('the image', { skip: noImages() ?? false }, () => {
     }
   });
 
-  /** Starts the server of the image, asks it, and ends it. */
-  async function answers(
-    t: TestContext,
-    of: Image,
-    words: readonly string[],
-    also: () => void = () => undefined,
-  ): Promise<void> {
-    const child = start('ndots', words);
-    t.after(() => child.stop());
-    await printed(child, /^ndots-\d/m, 20_000);
-    const asked = ['backend.shop.svc.cluster.local', '+short', '+time=2', '+tries=1'];
-    for (const way of ['+notcp', '+tcp']) {
-      const { text } = run(of.beside('dig', '@127.0.0.1', ...asked, way));
-      assert.equal(text.trim(), '10.3.0.116', child.output());
+  for (const container of containersOf(readFileSync('deploy/check/workload.yaml', 'utf8')))
+    startsIn(built, `deploy/check/workload.yaml: ${container.name}`, container);
+
+  for (const capabilities of [[], ['NET_RAW']])
+    startsIn(built, ['ndots exec', ...capabilities].join(' with '), {
+      command: null,
+      args: null,
+      security: securityContextFor(capabilities),
+      podSecurity: {},
+    });
+
+  if (reason !== null) test('it runs in the security contexts of the chart', { skip: reason });
+  else
+    for (const seccompFolder of ['', 'ndots'])
+      for (const container of chart(seccompFolder).filter(isOfTools))
+        startsIn(
+          built,
+          `the chart: ${container.name}, seccompFolder "${seccompFolder}"`,
+          container,
+        );
+
+  test('it has the verb that each container of manifests and the chart starts', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const containers = [
+      ...containersOf(readFileSync('deploy/check/workload.yaml', 'utf8')),
+      ...(reason === null ? chart('').filter(isOfTools) : []),
+    ];
+    for (const { name, args, command } of containers) {
+      const [verb = ''] = args ?? [];
+      const { code, text } = run(of.container([verb, '--help'], command));
+      assert.equal(code, 0, `${name}: ${text}`);
     }
-    also();
-    assert.doesNotMatch(child.output(), /WARNING|ERROR/);
-    child.signal('SIGTERM');
-    assert.equal(await child.exitCode, 0);
-  }
+  });
+}
+
+function ofServer(built: Built): void {
+  test('holds the server, and no tools, shell or packages', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const { text } = run(of.container(['-e', listing], ['node']));
+    const bundled = text.match(/^\/ndots\/.*$/gm) ?? [];
+    for (const file of bundled)
+      assert.match(
+        file,
+        /^\/ndots\/(?:dist|examples|node_modules\/(?:@koromix\/)?koffi|package\.json)/,
+      );
+    assert.doesNotMatch(text, /\/(?:ba|da)?sh$|\/(?:npm|apt-get|perl)$|(?:doctor|lint)\.js$/m);
+    assert.match(text, /^\/lib\/libc\.so\.6$/m);
+    assert.match(run(of.container(['version'])).text, /^ndots-\S+\n.*\nUDP: batched /);
+    const { code, text: refused } = run(of.container(['trace', 'redis.cache']));
+    assert.match(refused, /^ndots: this image holds only the DNS server\. The image ndots-tools /);
+    assert.equal(code, 3);
+  });
+
+  test('ndots and coredns are on PATH, and /coredns is where the manifests of CoreDNS look', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    for (const program of ['ndots', 'coredns', '/coredns']) {
+      const { code, text } = run(of.container(['-version'], [program]));
+      assert.match(text, /^ndots-\S+\n/, program);
+      assert.equal(code, 0, program);
+    }
+  });
 
   for (const [what, command] of [
     ['with the arguments of CoreDNS', null],
@@ -141,50 +248,18 @@ describe('the image', { skip: noImages() ?? false }, () => {
     if (of !== null && of.runtime !== 'runc') t.skip('runc does not work here: setpriv does it');
   });
 
-  /** Of whatever manifest: it has to start. One that may open port 53 has to do so. */
-  function startsIn(name: string, container: Omit<OurContainer, 'name' | 'image'>): void {
-    const { command, security, podSecurity } = container;
-    test(`it runs in the security context of ${name}`, async (t) => {
-      const of = built(t);
-      if (of === null) return;
-      const verb = ['version'];
-      const { text } = run(of.container(verb, command, {}, security, podSecurity));
-      assert.match(text, /^ndots-\S+\n.*\nUDP: batched /);
-      const words = (port: number): string[] =>
-        of.container(
-          ['serve', '-conf', '/etc/coredns/Corefile', '-dns.port', String(port)],
-          ['ndots'],
-          {},
-          security,
-          podSecurity,
-        );
-      const { capabilities } = confinementOf('65532:65532', security, podSecurity);
-      if (capabilities?.includes('CAP_NET_BIND_SERVICE') ?? true) return answers(t, of, words(53));
-      const refused = run(words(53));
-      assert.match(refused.text, /listen udp .*:53: permission denied[^]*NET_BIND_SERVICE/);
-      assert.equal(refused.code, 1);
-    });
-  }
+  for (const container of containersOf(readFileSync('deploy/kubeadm/ndots.yaml', 'utf8')))
+    startsIn(built, `deploy/kubeadm/ndots.yaml: ${container.name}`, container);
 
-  for (const file of ['deploy/kubeadm/ndots.yaml', 'deploy/check/workload.yaml'])
-    for (const container of containersOf(readFileSync(file, 'utf8')))
-      startsIn(`${file}: ${container.name}`, container);
-
-  for (const capabilities of [[], ['NET_RAW']])
-    startsIn(['ndots exec', ...capabilities].join(' with '), {
-      command: null,
-      args: null,
-      security: securityContextFor(capabilities),
-      podSecurity: {},
-    });
-
-  const reason = noHelm();
-  if (reason !== null) test('it runs in the security contexts of the chart', { skip: reason });
+  if (reason !== null) test('it runs in the security context of the chart', { skip: reason });
   else
     for (const seccompFolder of ['', 'ndots'])
-      for (const container of containersOf(helmTemplate({ ...everything, seccompFolder })))
-        if (!container.image.startsWith('ndots-node-cache'))
-          startsIn(`the chart: ${container.name}, seccompFolder "${seccompFolder}"`, container);
+      for (const container of chart(seccompFolder).filter((each) => !isOfTools(each)))
+        startsIn(
+          built,
+          `the chart: ${container.name}, seccompFolder "${seccompFolder}"`,
+          container,
+        );
 
   const drop = ['ALL'];
   for (const [name, security] of [
@@ -217,7 +292,7 @@ describe('the image', { skip: noImages() ?? false }, () => {
       { capabilities: { drop: ['NET_BIND_SERVICE'] }, readOnlyRootFilesystem: true },
     ],
   ] as const)
-    startsIn(name, { command: null, args: null, security, podSecurity: {} });
+    startsIn(built, name, { command: null, args: null, security, podSecurity: {} });
 
   test('where the runtime opens low ports to all users it takes no capability', async (t) => {
     const of = built(t);
@@ -229,4 +304,4 @@ describe('the image', { skip: noImages() ?? false }, () => {
     const restricted = securityContextFor([]);
     await answers(t, of, of.container(['-conf', '/etc/coredns/Corefile'], null, {}, restricted));
   });
-});
+}

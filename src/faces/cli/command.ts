@@ -1,5 +1,6 @@
 /** What a verb is, what it may touch of the process, and how it ends. */
 import type { ColourOptions } from './colour-options.ts';
+import type { Usage } from './option.ts';
 import { problemsIn } from '../../server/base/problem.ts';
 
 /** What a command may touch of the process. */
@@ -40,6 +41,12 @@ export interface Command {
   readonly name: string;
   /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
   run(words: readonly string[], io: Io): Promise<number>;
+}
+
+/** What loads a verb: its usage and its command separately. */
+export interface Verb {
+  usage(): Promise<Usage>;
+  command(): Promise<Command>;
 }
 
 /**

@@ -7,8 +7,6 @@ import { Problem } from '../../server/base/problem.ts';
 import { FILE_MAX, readGivenBytes, readStandardInput } from '../../server/base/read-file.ts';
 import { whyFailed } from '../../server/base/why-failed.ts';
 import { noText } from '../../tools/capture/read/foreign-file.ts';
-import { openFile, openStream, type Input } from '../../tools/capture/read/input.ts';
-import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
 import type { Io } from './command.ts';
 
 /**
@@ -41,17 +39,6 @@ export async function givenText(
   most: number = FILE_MAX.manifest,
 ): Promise<string> {
   return path === '-' ? io.stdin(what, most) : readText(path, what, most);
-}
-
-/** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */
-export async function openGiven(
-  path: string,
-  remarks: Remarks,
-  stopped?: AbortSignal,
-): Promise<Input> {
-  return path === '-'
-    ? openStream('standard input', process.stdin, remarks, stopped)
-    : openFile(path, remarks, stopped);
 }
 
 /** True for a pipe, which cannot be read again and may bring something now and then. */

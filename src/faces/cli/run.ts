@@ -18,11 +18,13 @@ import {
   wantsHelp,
   type VerbName,
 } from './verb-names.ts';
-import { loadUsage, loadVerb } from './verbs.ts';
+import { isBuiltIn, loadUsage, loadVerb } from './verbs.ts';
 
 async function help({ program, columns }: Io): Promise<string> {
   const { beside, wrap } = await import('./page.ts');
-  const width = Math.max(...verbNames.map((name) => name.length));
+  const built = verbNames.filter(isBuiltIn);
+  const all = built.length === verbNames.length;
+  const width = Math.max(...built.map((name) => name.length));
   const rows = (pairs: Iterable<readonly [string, string]>, room: number): readonly string[] =>
     [...pairs].flatMap(([left, what]) =>
       beside(`  ${left.padEnd(room)}  `, what, room + 4, { columns }),
@@ -34,14 +36,22 @@ async function help({ program, columns }: Io): Promise<string> {
       [
         [`${program} serve --example`, 'serve the example cluster on 127.0.0.1:1053'],
         [`${program} serve -conf Corefile`, 'serve in place of coredns'],
-        [`${program} trace redis.cache`, 'what a program sends for this name, and why'],
-        [`${program} query @10.96.0.10 NAME`, 'one query, as dig would send it'],
+        ...(all
+          ? ([
+              [`${program} trace redis.cache`, 'what a program sends for this name, and why'],
+              [`${program} query @10.96.0.10 NAME`, 'one query, as dig would send it'],
+            ] as const)
+          : []),
       ],
       program.length + 27,
     ),
     '',
     'Verbs:',
-    ...rows(verbSummaries, width),
+    ...rows(
+      built.map((name) => [name, verbSummaries.get(name)!]),
+      width,
+    ),
+    ...(all ? [] : [`The image ndots-tools has ${verbNames.length - built.length} more.`]),
     '',
     ...wrap(
       'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
@@ -75,6 +85,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
       return EXIT.usage;
     }
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
+    if (about !== 'help' && !isBuiltIn(about)) return notBuiltIn(about, io);
     io.out(about === 'help' ? await help(io) : await verbHelp(about, io));
     return EXIT.ok;
   }
@@ -86,6 +97,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   if (first === '--version') return (await loadVerb('version')).run(rest, io);
   const { verb, own } = splitVerb(words);
   if (!isVerb(verb)) return noVerb(verb, io);
+  if (!isBuiltIn(verb)) return notBuiltIn(verb, io);
   if (wantsHelp(own)) {
     io.out(await verbHelp(verb, io));
     return EXIT.ok;
@@ -139,6 +151,13 @@ function noVerb(word: string, io: Io): number {
   const meant = nearest(word, verbNames);
   io.err(
     `ndots: there is no verb '${word}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n  ${io.program} --help lists them.\n`,
+  );
+  return EXIT.usage;
+}
+
+function notBuiltIn(verb: VerbName, io: Io): number {
+  io.err(
+    `ndots: this image holds only the DNS server. The image ndots-tools of the same version has the verb '${verb}'.\n`,
   );
   return EXIT.usage;
 }

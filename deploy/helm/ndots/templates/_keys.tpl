@@ -4,6 +4,7 @@
   "nameOverride": {},
   "fullnameOverride": {},
   "image": {"repository":{},"tag":{},"pullPolicy":{},"pullSecrets":{}},
+  "toolsImage": {"repository":{},"tag":{}},
   "replicaCount": {},
   "resources": {},
   "rollingUpdate": {},

@@ -80,6 +80,14 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- default $usual.repository .image.repository }}:{{ .image.tag | default $usual.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 
+{{- /* The image with every verb, for what runs beside DNS: (dict "root" $ "image" VALUES); what both leave out is that of toolsImage. */ -}}
+{{- define "ndots.toolsImage" -}}
+{{- $tools := default dict .root.Values.toolsImage -}}
+{{- $repository := default (printf "%s-tools" .root.Values.image.repository) $tools.repository -}}
+{{- $tag := $tools.tag | default .root.Values.image.tag | default .root.Chart.AppVersion -}}
+{{- default $repository .image.repository }}:{{ .image.tag | default $tag }}
+{{- end -}}
+
 {{- /* The security context of a container of ndots: (dict "root" $ "profile" "serve" "context" VALUES), as YAML; nothing where there is none. */ -}}
 {{- define "ndots.security" -}}
 {{- $context := deepCopy (default dict .context) -}}

@@ -21,7 +21,8 @@ import { readLean } from './lean-reading.ts';
 import { count, paintFor } from '../page.ts';
 import { readingProgress } from './reading-progress.ts';
 import { untilSignal } from '../until-signal.ts';
-import { comesOnce, openGiven } from '../named-file.ts';
+import { openGiven } from '../named-capture.ts';
+import { comesOnce } from '../named-file.ts';
 
 /** The verb `capture`. */
 export const capture: Command = {

@@ -2,7 +2,7 @@
 import type { Input } from '../../../tools/capture/read/input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
-import { openGiven } from '../named-file.ts';
+import { openGiven } from '../named-capture.ts';
 import { count } from '../page.ts';
 
 /** How often it is looked, milliseconds. */

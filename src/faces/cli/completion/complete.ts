@@ -6,7 +6,7 @@
  */
 import type { OfferContext, Offers, Option, Usage } from '../option.ts';
 import { isVerb, splitVerb, verbSummaries } from '../verb-names.ts';
-import { loadUsage } from '../verbs.ts';
+import { isBuiltIn, loadUsage } from '../verbs.ts';
 
 /** How the shell has to take the candidates (numbers are cobra's). */
 export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
@@ -27,7 +27,7 @@ export async function complete(
   if (first === undefined) return noFiles([...verbSummaries, ['help', 'the help of a verb']], word);
   if (first === 'help') return noFiles(rest.length > 0 ? [] : [...verbSummaries], word);
   const { verb, own } = splitVerb(words.slice(0, -1));
-  if (!isVerb(verb)) return noFiles([], word);
+  if (!isVerb(verb) || !isBuiltIn(verb)) return noFiles([], word);
   return ofVerb(await loadUsage(verb), { word, before: own, env });
 }
 

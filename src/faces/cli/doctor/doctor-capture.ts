@@ -21,7 +21,8 @@ import type { DoctorOptions } from './doctor-options.ts';
 import { readLean } from '../capture/lean-reading.ts';
 import { count } from '../page.ts';
 import { readingProgress } from '../capture/reading-progress.ts';
-import { comesOnce, openGiven } from '../named-file.ts';
+import { openGiven } from '../named-capture.ts';
+import { comesOnce } from '../named-file.ts';
 
 /** How long to look where nothing is said. */
 const LIVE_MS = 60_000;

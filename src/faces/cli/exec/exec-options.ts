@@ -25,7 +25,7 @@ export interface ExecOptions extends ClusterOptions {
 
 const table = {
   ...group('Container', {
-    image: one('--image', text('IMAGE'), 'image of ndots (ndots: and this version)'),
+    image: one('--image', text('IMAGE'), 'image of ndots (ndots-tools: and this version)'),
     target: one('--target', text('CONTAINER'), 'see the processes of this container of the pod'),
     capabilities: many(
       '--capability',

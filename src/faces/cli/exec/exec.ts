@@ -53,7 +53,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
       pod,
       container: {
         name,
-        image: options.image ?? `ndots:${coreVersion}`,
+        image: options.image ?? `ndots-tools:${coreVersion}`,
         args: options.words,
         env: io.colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' },
         target: options.target,
