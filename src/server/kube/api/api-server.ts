@@ -6,7 +6,7 @@ import type { Random } from '../../base/random.ts';
 import { apiClient, type ApiClient, type RestHooks } from './client.ts';
 import type { RequestLimits } from './request-gate.ts';
 import type { ApiConnection } from './connection.ts';
-import { ApiFailure } from './failure.ts';
+import { ApiFailure, type FailureKind } from './failure.ts';
 import { getJson } from './get-json.ts';
 import {
   namespaceOf,
@@ -50,6 +50,8 @@ export interface ApiServerParts {
   readonly memory?: number;
   /** Called for each object, and for each change of one, that was left out. */
   readonly leftOut?: (kind: ObjectKind) => void;
+  /** Called for each list or watch that failed or was ended. */
+  readonly failed?: (kind: FailureKind) => void;
   /** Called with the bytes that the objects take, when that may have changed. */
   readonly taken?: (bytes: number) => void;
   /**
@@ -123,7 +125,10 @@ class ApiServerSource implements Source {
           canStream: () => this.#askStreaming(),
           changes: (batch) => this.#deliver(batch),
           listed: () => this.#listed(resource.kind),
-          failed: () => this.#away(),
+          failed: (failure) => {
+            parts.failed?.(failure.kind);
+            this.#away();
+          },
           ...(parts.listMost === undefined ? {} : { listMost: parts.listMost }),
         }),
       );

@@ -482,9 +482,13 @@ describe('a list that never ends', () => {
     ['events', 'watch', '100 items'],
   ] as const)
     test(`of ${of} is left, reported and asked for again after a pause`, async () => {
+      const counted: string[] = [];
       await using rig = await makeRig({
         server: { streamingLists: of === 'events' },
-        source: { listMost: { items: 100, pages: 5 } },
+        source: {
+          listMost: { items: 100, pages: 5 },
+          failed: (kind) => counted.push(kind),
+        },
       });
       fill(rig);
       const lift = rig.server.faults.add({
@@ -498,6 +502,7 @@ describe('a list that never ends', () => {
         rig.lines[0]!,
         new RegExp(`has not ended the list of services after ${had}.*what answers at that address`),
       );
+      assert.deepEqual(counted, ['large']);
       const asked = (): number => rig.server.requests(verb, 'services').length;
       const before = asked();
       await rig.clock.advance(50_000);

@@ -41,6 +41,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
     limits: plan.limits,
     memory: plan.apiserverMemory ?? memoryShare(memoryLimit(), OBJECT_MEMORY),
     ...memoryMetrics(parts.metrics),
+    failed: failureMetric(parts.metrics),
     share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),
   });
@@ -73,6 +74,15 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
     taken: (count) => bytes.with().set(count),
     leftOut: (kind) => left.with(kind).add(1),
   };
+}
+
+function failureMetric(metrics: Registry): NonNullable<ApiServerParts['failed']> {
+  const failures = metrics.counter(
+    'ndots_kubernetes_apiserver_failures_total',
+    'Lists and watches of the API server that failed or were ended, by the kind of failure; large: a list without end.',
+    ['kind'],
+  );
+  return (kind) => failures.with(kind).add(1);
 }
 
 function restHooks(metrics: Registry): RestHooks {
