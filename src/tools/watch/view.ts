@@ -97,7 +97,7 @@ export interface Listed<Row> {
    * 1, counts of a filtered list are of that share.
    */
   readonly sampledShare: number;
-  /** The largest number by which a count of this list may be too high; 0: counts are exact. */
+  /** The largest number by which a count of this list may be too low; 0: counts are exact. */
   readonly error: number;
 }
 
@@ -107,7 +107,10 @@ export interface ViewHead<V extends ViewName> {
   readonly view: V;
   /** The time of the model, milliseconds since 1970: that of the packets where files are replayed. */
   readonly atMs: number;
-  /** What the counts of this view are of; `fromMs` is later than asked for where less was seen. */
+  /**
+   * What the counts of this view are of: later than asked for where less was seen, and earlier by a
+   * part of a step, as lists are counted in steps of a fifth of the window.
+   */
   readonly window: { readonly fromMs: number; readonly toMs: number };
   /** When the oldest lookup in full detail began; null: there is none. */
   readonly detailFromMs: number | null;
@@ -168,7 +171,7 @@ export interface Latency {
 }
 
 /** Queries and what became of them. */
-export interface QueryCounts {
+export interface LiveCounts {
   readonly queries: number;
   readonly lost: number;
   /** Replies by their codes, the most frequent first. */
@@ -181,7 +184,7 @@ export interface QueryCounts {
 }
 
 /** Everything at a glance. */
-export interface NowView extends ViewHead<'now'>, QueryCounts {
+export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly lookups: number;
   /** Of these, those that ended without an address or the record that was asked for. */
   readonly failedLookups: number;
@@ -290,7 +293,7 @@ export interface ChangeRow {
 export interface LookupsView extends ViewHead<'lookups'>, Listed<LookupRow> {}
 
 /** How a lookup ended, as its program felt it. */
-export type LookupOutcome =
+export type LookupEnding =
   /** Records came. */
   | 'answered'
   /** NXDOMAIN for the last name that was tried. */
@@ -313,7 +316,7 @@ export interface LookupRow {
   readonly name: string;
   readonly startMs: number;
   readonly tookMs: number;
-  readonly outcome: LookupOutcome;
+  readonly outcome: LookupEnding;
   /** Of the reply that ended it; empty: none came. */
   readonly rcode: string;
   /** Queries for names that do not exist before the one that ended it. */
@@ -372,7 +375,7 @@ export type QueryReason =
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
 /** A client: one address. */
-export interface ClientRow extends QueryCounts, Party {
+export interface ClientRow extends LiveCounts, Party {
   /** The address. */
   readonly id: string;
   readonly lookups: number;
@@ -395,7 +398,7 @@ export interface ClientRow extends QueryCounts, Party {
 export interface NamesView extends ViewHead<'names'>, Listed<NameRow> {}
 
 /** One name. */
-export interface NameRow extends QueryCounts {
+export interface NameRow extends LiveCounts {
   /** The name. */
   readonly id: string;
   readonly name: string;
@@ -405,9 +408,9 @@ export interface NameRow extends QueryCounts {
   readonly clients: number | null;
   readonly types: readonly string[];
   /** How the last lookup of it ended. */
-  readonly outcome: LookupOutcome;
+  readonly outcome: LookupEnding;
   readonly lastMs: number;
-  /** Of its lookups, how many may be others' (`Listed.error` bounds it for all). */
+  /** How many of its lookups may not be counted, at most. */
   readonly error: number;
 }
 
@@ -415,7 +418,7 @@ export interface NameRow extends QueryCounts {
 export interface ServersView extends ViewHead<'servers'>, Listed<ServerRow> {}
 
 /** A server, an upstream, or a pod behind a service. */
-export interface ServerRow extends QueryCounts, Party {
+export interface ServerRow extends LiveCounts, Party {
   /** The address with the port. */
   readonly id: string;
   readonly port: number;

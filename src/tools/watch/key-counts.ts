@@ -1,0 +1,166 @@
+/**
+ * The busiest keys of a window: clients, names, servers. Each step of the window has a Space-Saving
+ * sketch and a tally for each of its slots, so that memory is bounded whoever invents keys, and the
+ * window slides by dropping its oldest step.
+ */
+import { SpaceSaving } from '../../server/metrics/space-saving.ts';
+import { QueryTally } from './query-tally.ts';
+import { TimeSlots } from './time-slots.ts';
+
+/** The steps that a window has. */
+export const WINDOW_STEPS = 5;
+/** The most bytes of a key; longer keys that begin alike are one. */
+const KEY_BYTES = 255;
+/** Bytes of an entry besides its tally, estimated: key, and what a sketch needs for a slot. */
+const ENTRY_BYTES = 100;
+
+/** One key in one step of the window. */
+export class KeyEntry<Extra> {
+  readonly key: string;
+  readonly tally: QueryTally = new QueryTally();
+  readonly extra: Extra;
+
+  constructor(key: string, extra: Extra) {
+    this.key = key;
+    this.extra = extra;
+  }
+}
+
+/** One key over several steps. */
+export interface KeySum<Extra> {
+  readonly key: string;
+  readonly tally: QueryTally;
+  /** Those of each step, the oldest first. */
+  readonly extras: readonly Extra[];
+  /** How often it may have come besides what the tally has, at most. */
+  error: number;
+}
+
+/** Counts keys. Counts are never too high; by how much one may be too low is known. */
+export class KeyCounts<Extra> {
+  readonly #steps: TimeSlots<Step<Extra>>;
+  readonly #bytes: Uint8Array = new Uint8Array(4 * KEY_BYTES);
+  readonly #encoder = new TextEncoder();
+
+  /**
+   * @param capacity keys that have a tally of their own in a step
+   * @param width the most bytes of a key
+   */
+  constructor(windowMs: number, capacity: number, extra: () => Extra, width: number = KEY_BYTES) {
+    this.#steps = new TimeSlots(
+      windowMs / WINDOW_STEPS,
+      WINDOW_STEPS + 1,
+      () => new Step(capacity, width, extra),
+    );
+  }
+
+  /** Counts a key once. @returns its entry; null: the time is before the window */
+  count(key: string, ms: number): KeyEntry<Extra> | null {
+    const step = this.#steps.at(ms);
+    if (step === null) return null;
+    const { written } = this.#encoder.encodeInto(key, this.#bytes);
+    return step.count(key, this.#bytes, written);
+  }
+
+  /** The entry of a key that was counted at this time; null: it has none any more. */
+  find(key: string, ms: number): KeyEntry<Extra> | null {
+    const step = this.#steps.at(ms);
+    if (step === null) return null;
+    const { written } = this.#encoder.encodeInto(key, this.#bytes);
+    return step.find(this.#bytes, written);
+  }
+
+  advance(ms: number): void {
+    this.#steps.advance(ms);
+  }
+
+  /** When the sums that begin at `fromMs` really begin. */
+  startOf(fromMs: number): number {
+    return this.#steps.startOf(fromMs);
+  }
+
+  /** All keys since the step that has `fromMs`. */
+  sums(fromMs: number): ReadonlyMap<string, KeySum<Extra>> {
+    const sums = new Map<string, KeySum<Extra> & { extras: Extra[] }>();
+    let missing = 0;
+    for (const step of this.#steps.between(fromMs)) {
+      const least = step.least;
+      missing += least;
+      for (const { key, tally, extra, error } of step.entries()) {
+        let sum = sums.get(key);
+        if (sum === undefined) {
+          sum = { key, tally: new QueryTally(), extras: [], error: 0 };
+          sums.set(key, sum);
+        }
+        sum.tally.merge(tally);
+        sum.extras.push(extra);
+        // What a key may have had in this step is no more than its error, and not the least.
+        sum.error += error - least;
+      }
+    }
+    if (missing > 0) for (const sum of sums.values()) sum.error += missing;
+    return sums;
+  }
+
+  /** Times a key has lost its place to another one since the step that has `fromMs`. */
+  displaced(fromMs: number): number {
+    let displaced = 0;
+    for (const step of this.#steps.between(fromMs)) displaced += step.displaced;
+    return displaced;
+  }
+
+  /** Bytes of all of it, estimated. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const step of this.#steps.between(-Infinity)) bytes += step.bytes;
+    return bytes;
+  }
+}
+
+/** Keys of one step of the window. */
+class Step<Extra> {
+  displaced = 0;
+  readonly #sketch: SpaceSaving;
+  readonly #entries: KeyEntry<Extra>[] = [];
+  readonly #extra: () => Extra;
+  readonly #width: number;
+
+  constructor(capacity: number, width: number, extra: () => Extra) {
+    this.#sketch = new SpaceSaving(capacity, width);
+    this.#extra = extra;
+    this.#width = width;
+  }
+
+  count(key: string, bytes: Uint8Array, length: number): KeyEntry<Extra> {
+    const known = this.#sketch.size;
+    const slot = this.#sketch.add(bytes, 0, length);
+    if (!this.#sketch.replaced) return this.#entries[slot]!;
+    if (this.#sketch.size === known) this.displaced++;
+    return (this.#entries[slot] = new KeyEntry(key, this.#extra()));
+  }
+
+  find(bytes: Uint8Array, length: number): KeyEntry<Extra> | null {
+    const slot = this.#sketch.find(bytes, 0, length);
+    return slot < 0 ? null : this.#entries[slot]!;
+  }
+
+  /** The most that a key without a slot may have come. */
+  get least(): number {
+    const { size, capacity } = this.#sketch;
+    if (size < capacity) return 0;
+    let least = Infinity;
+    for (let slot = 0; slot < size; slot++) least = Math.min(least, this.#sketch.count(slot));
+    return least;
+  }
+
+  *entries(): Iterable<KeyEntry<Extra> & { readonly error: number }> {
+    for (const [slot, { key, tally, extra }] of this.#entries.entries())
+      yield { key, tally, extra, error: this.#sketch.error(slot) };
+  }
+
+  get bytes(): number {
+    let bytes = this.#sketch.capacity * this.#width;
+    for (const { tally } of this.#entries) bytes += ENTRY_BYTES + tally.bytes;
+    return bytes;
+  }
+}

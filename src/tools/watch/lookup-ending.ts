@@ -1,0 +1,40 @@
+/** How a lookup ended, as its program felt it. */
+import { RCODE } from '../../server/wire/iana.ts';
+import { isServiceConfig } from '../doctor/observe/service-config.ts';
+import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
+import type { LookupEnding } from './view.ts';
+
+/** What is judged of a query. */
+export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'>;
+
+/** The ending, and the query whose reply made it. */
+export function endingOf<Q extends JudgedQuery>(
+  queries: readonly Q[],
+): { readonly ending: LookupEnding; readonly by: Q | null } {
+  const found = queries.findLast(({ rcode, answers }) => rcode === RCODE.NOERROR && answers > 0);
+  if (found !== undefined) return { ending: 'answered', by: found };
+  const last = queries.at(-1);
+  if (last === undefined) return { ending: 'lost', by: null };
+  const ofLast = queries.filter(({ name }) => name === last.name);
+  const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
+  if (replied === undefined)
+    return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };
+  // One family without a reply is what a program waits for, whatever came for the other.
+  const open = new Set(ofLast.map(({ type }) => type));
+  for (const { rcode, type } of ofLast) if (rcode >= 0) open.delete(type);
+  if (open.size > 0) return { ending: 'lost', by: null };
+  if (replied.rcode === RCODE.NXDOMAIN) return { ending: 'no-such-name', by: replied };
+  return { ending: replied.rcode === RCODE.NOERROR ? 'no-record' : 'error', by: replied };
+}
+
+/**
+ * The queries of a lookup that its search path made for nothing: for names that do not exist, but
+ * for the one that it ended with. Those of gRPC's service configurations are of no search path.
+ */
+export function wastedOf<Q extends JudgedQuery>(queries: readonly Q[]): readonly Q[] {
+  const last = queries.at(-1);
+  return queries.filter(
+    ({ name, type, rcode }) =>
+      name !== last!.name && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type),
+  );
+}

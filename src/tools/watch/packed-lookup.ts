@@ -1,0 +1,165 @@
+/**
+ * A lookup in about a dozen bytes for each query: the form in which the window holds it in full
+ * detail, and in which it goes from an agent to a reader.
+ */
+import { FLAG } from '../../server/wire/iana.ts';
+import type { Peer } from '../../server/wire/exchange.ts';
+import {
+  addressOf,
+  isLost,
+  type Ending,
+  type SeenExchange,
+  type SeenLookup,
+} from '../capture/pair/seen-exchange.ts';
+import type { ByteReader, ByteWriter } from './byte-writer.ts';
+
+/** Queries of one lookup that are stored; clients send fewer, unless nobody answers. */
+const QUERIES_MAX = 64;
+/** Times are stored in steps of this, milliseconds. */
+const STEP_MS = 0.01;
+/** More steps than a wait for a reply has: a clock that was set is no latency. */
+const STEPS_MAX = 1e12;
+
+/** Numbers texts: those of one piece of storage, or of one stream. */
+export interface TextNumbers {
+  /** The number of a text, the same each time. */
+  of(text: string): number;
+}
+
+/** What is stored of a query. */
+export interface StoredQuery extends Pick<
+  SeenExchange,
+  'client' | 'hops' | 'name' | 'type' | 'rcode' | 'ending' | 'protocol' | 'sentMs' | 'repliedMs'
+> {
+  readonly server: Peer;
+  readonly answers: number;
+  readonly truncated: boolean;
+  readonly attempt: number;
+}
+
+/** A lookup as it was stored. */
+export interface StoredLookup {
+  readonly client: string;
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly queries: readonly StoredQuery[];
+  /** Queries for which there was no room. */
+  readonly more: number;
+}
+
+const endings: readonly Ending[] = ['answered', 'retried', 'lost', 'open', 'waiting'];
+
+/** Writes a lookup. @param baseMs a time before which it did not begin by much */
+export function writeLookup(
+  { client, name, startMs, endMs, exchanges }: SeenLookup,
+  baseMs: number,
+  texts: TextNumbers,
+  out: ByteWriter,
+): void {
+  out.number(texts.of(client));
+  out.number(texts.of(name));
+  out.number(signed(startMs - baseMs));
+  out.number(steps(endMs - startMs));
+  const stored = Math.min(exchanges.length, QUERIES_MAX);
+  out.number(exchanges.length);
+  for (let at = 0; at < stored; at++) writeQuery(exchanges[at]!, startMs, texts, out);
+}
+
+function writeQuery(
+  exchange: SeenExchange,
+  startMs: number,
+  texts: TextNumbers,
+  out: ByteWriter,
+): void {
+  const { name, type, server, hops, sentMs, repliedMs, rcode, answers, attempt } = exchange;
+  out.number(texts.of(name));
+  out.number(type);
+  out.number(texts.of(addressOf(server)));
+  out.number(server.port);
+  const flags =
+    (exchange.protocol === 'tcp' ? 1 : 0) |
+    (rcode >= 0 && (exchange.replyFlags & FLAG.TC) !== 0 ? 2 : 0) |
+    (endings.indexOf(exchange.ending) << 2) |
+    (hops.length > 0 ? 32 : 0) |
+    (attempt > 1 ? 64 : 0);
+  out.number(flags);
+  if (hops.length > 0) {
+    out.number(hops.length);
+    for (const hop of hops) out.number(texts.of(addressOf(hop.server)));
+  }
+  if (attempt > 1) out.number(attempt);
+  out.number(steps(sentMs - startMs));
+  out.number(repliedMs === null ? 0 : 1 + steps(repliedMs - sentMs));
+  out.number(rcode + 1);
+  out.number(answers);
+}
+
+/** Reads a lookup. @param text the text of a number */
+export function readLookup(
+  from: ByteReader,
+  baseMs: number,
+  text: (number: number) => string,
+): StoredLookup {
+  const client = text(from.number());
+  const name = text(from.number());
+  const startMs = baseMs + unsigned(from.number());
+  const endMs = startMs + from.number() * STEP_MS;
+  const all = from.number();
+  const queries: StoredQuery[] = [];
+  const peer = { address: client, port: 0 };
+  while (queries.length < Math.min(all, QUERIES_MAX) && !from.isPast)
+    queries.push(readQuery(from, startMs, peer, text));
+  return { client, name, startMs, endMs, queries, more: all - queries.length };
+}
+
+function readQuery(
+  from: ByteReader,
+  startMs: number,
+  client: Peer,
+  text: (number: number) => string,
+): StoredQuery {
+  const name = text(from.number());
+  const type = from.number();
+  const server = { address: text(from.number()), port: from.number() };
+  const flags = from.number();
+  const hops: StoredQuery['hops'][number][] = [];
+  for (let left = (flags & 32) === 0 ? 0 : from.number(); left > 0 && !from.isPast; left--)
+    hops.push({
+      client,
+      server: { address: text(from.number()), port: 0 },
+      sentMs: startMs,
+      ...{ repliedMs: null, port: 0, replyBytes: 0 },
+    });
+  const attempt = (flags & 64) === 0 ? 1 : from.number();
+  const sentMs = startMs + from.number() * STEP_MS;
+  const took = from.number();
+  const rcode = from.number() - 1;
+  return {
+    ...{ client, server, hops, name, type, sentMs, rcode, attempt },
+    protocol: (flags & 1) === 0 ? 'udp' : 'tcp',
+    truncated: (flags & 2) !== 0,
+    ending: endings[(flags >> 2) & 7] ?? 'open',
+    repliedMs: took === 0 ? null : sentMs + (took - 1) * STEP_MS,
+    answers: from.number(),
+  };
+}
+
+/** Whether a stored query got no reply and should have. */
+export function isLostQuery(query: Pick<StoredQuery, 'ending'>): boolean {
+  return isLost(query as SeenExchange);
+}
+
+function steps(ms: number): number {
+  return Math.min(STEPS_MAX, Math.max(0, Math.round(ms / STEP_MS)));
+}
+
+/** A time with its sign in the lowest bit, so that small ones are short. */
+function signed(ms: number): number {
+  return 2 * steps(Math.abs(ms)) + (ms < 0 ? 1 : 0);
+}
+
+function unsigned(value: number): number {
+  const ms = Math.floor(value / 2) * STEP_MS;
+  return value % 2 === 0 ? ms : -ms;
+}

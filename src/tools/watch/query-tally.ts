@@ -1,0 +1,117 @@
+/** Counts of queries, replies and lookups: those of a client, a name, a server, or a second. */
+import { RCODE, rcodeName } from '../../server/wire/iana.ts';
+import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
+import type { LiveCounts } from './view.ts';
+
+/** What is read of an exchange that is counted. */
+export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
+
+/** Lookups that take so long are felt, milliseconds. */
+const SLOW_MS = 1000;
+/** Bytes of a tally without its histogram, estimated: the object and its list of codes. */
+const OWN_BYTES = 200;
+
+/** Counts that can be added up. */
+export class QueryTally {
+  queries = 0;
+  lost = 0;
+  wasted = 0;
+  lookups = 0;
+  failedLookups = 0;
+  slowLookups = 0;
+  firstMs: number = Infinity;
+  lastMs: number = -Infinity;
+  /** Replies by code, which is at most 15. */
+  readonly rcodes: number[] = [];
+  readonly latency: LatencyHistogram = new LatencyHistogram();
+
+  /** A query that is over. */
+  add(exchange: CountedExchange): void {
+    this.queries++;
+    this.#span(exchange.sentMs);
+    if (isLost(exchange as SeenExchange)) this.lost++;
+    else this.#reply(exchange);
+  }
+
+  /** The reply to a query that was counted as lost. */
+  found(exchange: CountedExchange): void {
+    this.lost--;
+    this.#reply(exchange);
+  }
+
+  /** A lookup that is over. @param isFound whether records came */
+  lookup(startMs: number, tookMs: number, isFound: boolean): void {
+    this.lookups++;
+    this.#span(startMs);
+    if (!isFound) this.failedLookups++;
+    if (tookMs >= SLOW_MS) this.slowLookups++;
+  }
+
+  merge(other: QueryTally): void {
+    this.queries += other.queries;
+    this.lost += other.lost;
+    this.wasted += other.wasted;
+    this.lookups += other.lookups;
+    this.failedLookups += other.failedLookups;
+    this.slowLookups += other.slowLookups;
+    this.firstMs = Math.min(this.firstMs, other.firstMs);
+    this.lastMs = Math.max(this.lastMs, other.lastMs);
+    for (const [rcode, count] of other.rcodes.entries()) this.#count(rcode, count);
+    this.latency.merge(other.latency);
+  }
+
+  get nxdomain(): number {
+    return this.rcodes[RCODE.NXDOMAIN] ?? 0;
+  }
+
+  /** Replies that are errors. */
+  get failed(): number {
+    let failed = 0;
+    for (const [rcode, count] of this.rcodes.entries())
+      if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) failed += count;
+    return failed;
+  }
+
+  /** Bytes that it takes, estimated. */
+  get bytes(): number {
+    return OWN_BYTES + this.latency.bytes;
+  }
+
+  counts(): LiveCounts {
+    const { queries, lost, failed, wasted, latency } = this;
+    return {
+      queries,
+      lost,
+      failed,
+      wasted,
+      rcodes: this.rcodes
+        .map((count, rcode) => ({ rcode: rcodeName(rcode), count }))
+        .filter(({ count }) => count > 0)
+        .toSorted((one, other) => other.count - one.count),
+      latency: {
+        p50: latency.quantile(0.5),
+        p90: latency.quantile(0.9),
+        p99: latency.quantile(0.99),
+        p999: latency.quantile(0.999),
+        max: latency.count === 0 ? null : latency.maxMs,
+      },
+    };
+  }
+
+  #reply({ rcode, sentMs, repliedMs }: CountedExchange): void {
+    if (rcode < 0) return;
+    this.#count(rcode, 1);
+    if (repliedMs !== null) this.latency.add(Math.max(0, repliedMs - sentMs));
+  }
+
+  #count(rcode: number, count: number): void {
+    while (this.rcodes.length <= rcode) this.rcodes.push(0);
+    this.rcodes[rcode]! += count;
+  }
+
+  #span(ms: number): void {
+    if (ms < this.firstMs) this.firstMs = ms;
+    if (ms > this.lastMs) this.lastMs = ms;
+  }
+}

@@ -1,0 +1,58 @@
+/** A window of time in steps of equal length, each with what happened in it. */
+
+interface Slot<S> {
+  /** Which step since 1970. */
+  readonly step: number;
+  readonly state: S;
+}
+
+/** The last steps; those before them are forgotten as time goes on. */
+export class TimeSlots<S> {
+  readonly stepMs: number;
+  readonly #slots: (Slot<S> | undefined)[];
+  readonly #make: () => S;
+  /** The newest step; -1: there is none. */
+  #newest = -1;
+
+  /** @param steps how many are remembered, the newest included */
+  constructor(stepMs: number, steps: number, make: () => S) {
+    this.stepMs = stepMs;
+    this.#slots = Array.from({ length: steps });
+    this.#make = make;
+  }
+
+  /** The state of the step that a time is in; null: that is forgotten already. */
+  at(ms: number): S | null {
+    const step = Math.floor(ms / this.stepMs);
+    if (step > this.#newest) this.#newest = step;
+    else if (step <= this.#newest - this.#slots.length) return null;
+    const place = step % this.#slots.length;
+    const known = this.#slots[place];
+    if (known?.step === step) return known.state;
+    const state = this.#make();
+    this.#slots[place] = { step, state };
+    return state;
+  }
+
+  /** Forgets what is too old at this time, though nothing new has happened. */
+  advance(ms: number): void {
+    const step = Math.floor(ms / this.stepMs);
+    if (step > this.#newest) this.#newest = step;
+    for (const [place, slot] of this.#slots.entries())
+      if (slot !== undefined && slot.step <= this.#newest - this.#slots.length)
+        this.#slots[place] = undefined;
+  }
+
+  /** The start of the step that a time is in, milliseconds since 1970. */
+  startOf(ms: number): number {
+    return Math.floor(ms / this.stepMs) * this.stepMs;
+  }
+
+  /** States of the steps from the one that has `fromMs` to that of `toMs`, in no order. */
+  *between(fromMs: number, toMs: number = Infinity): Iterable<S> {
+    const from = Math.max(Math.floor(fromMs / this.stepMs), this.#newest - this.#slots.length + 1);
+    const to = Math.floor(toMs / this.stepMs);
+    for (const slot of this.#slots)
+      if (slot !== undefined && slot.step >= from && slot.step <= to) yield slot.state;
+  }
+}
