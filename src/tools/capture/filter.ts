@@ -61,8 +61,23 @@ export interface GivenFilter {
   readonly negated: boolean;
 }
 
+/** What filters look at: exchanges of a capture have it, and those that were stored. */
+export type FilteredExchange = Pick<
+  SeenExchange,
+  | 'client'
+  | 'server'
+  | 'hops'
+  | 'name'
+  | 'type'
+  | 'rcode'
+  | 'ending'
+  | 'protocol'
+  | 'sentMs'
+  | 'repliedMs'
+>;
+
 /** Whether an exchange is wanted. */
-export type Filter = (exchange: SeenExchange) => boolean;
+export type Filter = (exchange: FilteredExchange) => boolean;
 
 /**
  * @param owners who has which address, for pods and services.
@@ -162,14 +177,14 @@ function isPod(owners: AddressOwners, address: string, value: string): boolean {
   return owner.namespace === value.slice(0, slash) && owner.name.startsWith(value.slice(slash + 1));
 }
 
-function serverAddresses({ server, hops }: SeenExchange): readonly string[] {
+function serverAddresses({ server, hops }: FilteredExchange): readonly string[] {
   return [server.address, ...hops.map((hop) => hop.server.address)];
 }
 
 function byNet(
   value: string,
   word: FilterWord,
-  addresses: (exchange: SeenExchange) => readonly string[],
+  addresses: (exchange: FilteredExchange) => readonly string[],
 ): Filter {
   const net: Net | null = parseNet(value);
   if (net === null) throw wrong(word, value, 'an address or a net such as 10.244.0.0/16');

@@ -5,7 +5,7 @@
 import { cutRemark } from '../capture/pair/pairing.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
 import { missingRemark } from '../capture/read/packets/tcp-streams.ts';
-import type { Reading, ReadingEvents } from '../capture/read/reading.ts';
+import type { ReadingEvents } from '../capture/read/reading.ts';
 import { diagnose, type Diagnosis } from './diagnosis.ts';
 import type { Rule } from './findings/finding.ts';
 import { Observations } from './observe/observations.ts';
@@ -17,6 +17,12 @@ export type ExaminedEvents = {
     ReadingEvents[K]
   >;
 };
+
+/** What a `Reading` knows of messages that it could not read, or could not read whole. */
+export interface Unread {
+  readonly remarks: { count(text: string): number };
+  readonly totals: { readonly messages: number };
+}
 
 /** Observes one stream of events, all of it or several parts of it. */
 export class Examination {
@@ -47,7 +53,7 @@ export class Examination {
   }
 
   /** Notes what the reading could not read: such losses are not losses of DNS. */
-  noteUnread({ remarks, totals }: Pick<Reading, 'remarks' | 'totals'>): void {
+  noteUnread({ remarks, totals }: Unread): void {
     this.#known = null;
     for (const each of this.observed) {
       each.missingFragments = remarks.count('fragments of a packet are missing');

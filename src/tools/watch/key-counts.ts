@@ -109,6 +109,11 @@ export class KeyCounts<Extra> {
     return displaced;
   }
 
+  /** Bytes that so many keys take in all steps, estimated. */
+  static limitBytes(capacity: number, width: number = KEY_BYTES): number {
+    return (WINDOW_STEPS + 1) * capacity * (width + ENTRY_BYTES + QueryTally.limitBytes);
+  }
+
   /** Bytes of all of it, estimated. */
   get bytes(): number {
     let bytes = 0;

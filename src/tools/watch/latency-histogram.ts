@@ -14,6 +14,8 @@ const none = new Uint32Array(0);
 
 /** Counts latencies. */
 export class LatencyHistogram {
+  /** The most bytes of its buckets. */
+  static readonly limitBytes: number = 4 * (BUCKETS + GROWTH);
   count = 0;
   /** The longest; 0 without any. */
   maxMs = 0;

@@ -2,34 +2,286 @@
  * The live model: what any number of inputs show of DNS, over a sliding window. It does no I/O and
  * sees no clock: time comes with packets and through `advance`.
  */
+import { clamp, printBytes } from '../../server/base/limits.ts';
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
-import type { LiveInput } from './live-input.ts';
-import type { LiveLimits } from './live-limits.ts';
-import type { ViewName, ViewQuery, Views } from './view.ts';
+import { SearchDomains } from '../capture/pair/search-walk.ts';
+import type { SeenExchange, SeenLookup } from '../capture/pair/seen-exchange.ts';
+import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
+import { ChangeLog } from './change-log.ts';
+import { ClientResolvers } from './client-resolvers.ts';
+import { FindingHistory, type Look } from './finding-history.ts';
+import { LiveInput, type LiveInputParts } from './live-input.ts';
+import { liveLimits, type LiveLimits } from './live-limits.ts';
+import { endingOf, wastedOf } from './lookup-ending.ts';
+import { LookupRing } from './lookup-ring.ts';
+import { modelView } from './model-views.ts';
+import { Parties } from './parties.ts';
+import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
+import type { MemoryUse, ViewName, ViewQuery, Views } from './view.ts';
+import { WaitingQueries } from './waiting-queries.ts';
+import { WindowCounts } from './window-counts.ts';
 
 /** What a model is made of. */
 export interface LiveModelParts {
   /** Those that are not given have their defaults. */
   readonly limits?: Partial<LiveLimits>;
-  /** Who has which address; more can come later through `name`. */
+  /** Who has which address; others can come later through `name`. */
   readonly owners?: AddressOwners;
 }
 
+/**
+ * Doctor's rules look at the last seconds, and where little happens at the last minutes as well,
+ * milliseconds. The reasons are in docs/decisions/watch.md.
+ */
+const SHORT_MS = 20_000;
+const LONG_MS = 300_000;
+/** With more exchanges in the long window, the short one has enough. */
+const LONG_EXCHANGES = 20_000;
+/** A check of so many exchanges may come in each period; with more, checks are that much rarer. */
+const CHECK_EXCHANGES = 100_000;
+/** Time that goes back by more is that of a clock that was set, milliseconds. */
+const BACK_MS = 60_000;
+/** Bytes of an exchange that waits, with its query, estimated. */
+const WAITING_BYTES = 700;
+
 /** What happens now, and within the last minutes. */
-export interface LiveModelSurface {
-  /**
-   * Opens an input. Whatever takes packets, messages or lines gives them to its `reading`.
-   * @param name for people: `interface eth0, port 53`
-   */
-  open(name: string): LiveInput;
-  /** Takes the owners of addresses. Those of before that are not among them are remembered as gone. */
-  name(owners: AddressOwners): void;
+export class LiveModel {
+  readonly limits: LiveLimits;
+  readonly parties: Parties = new Parties();
+  readonly domains: SearchDomains = new SearchDomains();
+  readonly findings: FindingHistory;
+  readonly changes: ChangeLog;
+  /** The time of the model; -Infinity: nothing has begun. */
+  nowMs: number = -Infinity;
+  /** When it began; null: it has not. */
+  beganMs: number | null = null;
+  inputs: readonly LiveInput[] = [];
+  counts: WindowCounts;
+  ring: LookupRing;
+  resolvers: ClientResolvers;
+  waiting: WaitingQueries = new WaitingQueries();
+  #short: RecentExamination;
+  #long: RecentExamination;
+  /** Packets that the kernel dropped by the second at which it was noticed. */
+  #lost: { readonly atMs: number; readonly packets: number }[] = [];
+  #lostBefore = 0;
+
+  constructor({ limits = {}, owners }: LiveModelParts = {}) {
+    this.limits = withDefaults(limits);
+    this.findings = new FindingHistory(this.limits.findings, this.parties);
+    this.changes = new ChangeLog(this.limits.changes);
+    this.counts = new WindowCounts(this.limits, this.parties);
+    this.ring = new LookupRing(this.limits.detailBytes, this.limits.windowMs);
+    this.resolvers = new ClientResolvers(this.limits.clients);
+    [this.#short, this.#long] = this.#examinations();
+    if (owners !== undefined) this.name(owners);
+  }
+
+  /** Opens an input. Whatever takes packets, messages or lines gives them to its `reading`. */
+  open(parts: Pick<LiveInputParts, 'name'> & Partial<LiveInputParts>): LiveInput {
+    const input = new LiveInput(
+      { ports: usualPorts, time: 'now', ...parts },
+      this.#events,
+      () => this.nowMs,
+      this.domains,
+    );
+    this.inputs = [...this.inputs, input];
+    return input;
+  }
+
+  /** Takes the owners of addresses; those of before that are not among them are remembered as gone. */
+  name(owners: AddressOwners): void {
+    const atMs = this.nowMs;
+    for (const { name } of this.parties.take(owners, atMs))
+      if (atMs > 0)
+        this.changes.add({ atMs, kind: 'pod-gone', text: `pod ${name} is gone`, about: null });
+  }
+
   /**
    * Moves the time on, milliseconds since 1970: what waits is given up, findings are looked for. A
    * driver calls it every second with its clock, or, where files are replayed, with the time that
-   * the replay has reached.
+   * the replay has reached, before the packets of that time.
    */
-  advance(nowMs: number): void;
+  advance(nowMs: number): void {
+    if (nowMs < this.nowMs - BACK_MS) this.#restart(nowMs);
+    if (nowMs <= this.nowMs) return;
+    this.#begin(nowMs);
+    this.nowMs = nowMs;
+    for (const input of this.inputs) {
+      const text = input.advance(nowMs);
+      if (text !== '') this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });
+    }
+    this.#noteLost(nowMs);
+    this.waiting.advance(nowMs, (exchange) => this.#count(exchange));
+    this.#short.advance(nowMs);
+    this.#long.advance(nowMs);
+    this.counts.advance(nowMs);
+    this.ring.advance(nowMs);
+    const { checkedMs } = this.findings;
+    const asked = this.#short.observed?.total.asked ?? 0;
+    const periodMs = this.limits.checkMs * Math.max(1, Math.floor(asked / CHECK_EXCHANGES));
+    if (checkedMs === null || nowMs - checkedMs >= periodMs) this.check();
+  }
+
+  /** Runs doctor's rules now; `advance` does so from time to time. */
+  check(): void {
+    const atMs = this.nowMs;
+    const changes = this.findings.take(lookOf(this.#short), lookOf(this.#long), atMs);
+    for (const { kind, row } of changes)
+      this.changes.add({
+        ...{ atMs, kind },
+        text: `${row.code} ${row.title}${row.subject === '' ? '' : ` (${row.subject})`}`,
+        about: { view: 'findings', id: row.id },
+      });
+    this.changes.watch(this.counts, this.parties, atMs);
+  }
+
   /** Computes a view. @throws Problem with the code `usage` for a filter that cannot be */
-  view<V extends ViewName>(query: ViewQuery<V>): Views[V];
+  view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
+    return modelView(this, query);
+  }
+
+  /** Packets that the kernel has dropped since a time. */
+  lostSince(fromMs: number): number {
+    return this.#lost.reduce((sum, { atMs, packets }) => (atMs >= fromMs ? sum + packets : sum), 0);
+  }
+
+  get memory(): MemoryUse {
+    const { droppedEarly } = this.ring;
+    return {
+      usedBytes:
+        this.counts.bytes +
+        this.ring.bytes +
+        this.resolvers.bytes +
+        this.waiting.held * WAITING_BYTES,
+      limitBytes: this.#limitBytes,
+      dropped:
+        droppedEarly === 0
+          ? ''
+          : `${droppedEarly} lookups left the window early, because lookups may take ${printBytes(this.limits.detailBytes)}`,
+    };
+  }
+
+  /** What its parts may take together, by the same account as what they take. */
+  get #limitBytes(): number {
+    const { detailBytes } = this.limits;
+    return (
+      detailBytes +
+      WindowCounts.limitBytes(this.limits) +
+      ClientResolvers.limitBytes(this.limits.clients)
+    );
+  }
+
+  readonly #events: ReadingEvents = {
+    begun: (exchange) => {
+      if (exchange.ending === 'waiting') this.waiting.begun(exchange);
+    },
+    ended: (exchange) => this.#ended(exchange),
+    lookup: (lookup) => this.#lookup(lookup),
+    path: (event) => {
+      this.#short.path(event);
+      this.#long.path(event);
+    },
+    neighbour: (...of) => {
+      this.#short.neighbour(...of);
+      this.#long.neighbour(...of);
+    },
+    failure: (failure) => {
+      this.#short.failure(failure);
+      this.#long.failure(failure);
+    },
+    line: (line, number) => {
+      this.#short.line(line, number);
+      this.#long.line(line, number);
+    },
+  };
+
+  #ended(exchange: SeenExchange): void {
+    if (this.nowMs === -Infinity) this.advance(exchange.sentMs);
+    if (!this.waiting.ended(exchange)) this.#count(exchange);
+    else if (exchange.ending === 'answered') {
+      // It was presumed lost: its client had given up, and yet the reply is seen.
+      this.counts.found(exchange);
+      this.#examine(exchange);
+    }
+  }
+
+  #count(exchange: SeenExchange): void {
+    if (exchange.ending !== 'open') this.counts.exchange(exchange);
+    this.#examine(exchange);
+  }
+
+  #examine(exchange: SeenExchange): void {
+    this.#short.ended(exchange);
+    this.#long.ended(exchange);
+  }
+
+  #lookup(lookup: SeenLookup): void {
+    const { exchanges, client, startMs } = lookup;
+    this.counts.lookup(lookup, exchanges, endingOf(exchanges).ending, wastedOf(exchanges));
+    this.resolvers.add(this.parties.idAt(client, startMs), lookup);
+    this.ring.add(lookup);
+    this.#short.lookup(lookup);
+    this.#long.lookup(lookup);
+  }
+
+  #begin(nowMs: number): void {
+    this.beganMs ??= nowMs;
+  }
+
+  #noteLost(atMs: number): void {
+    const lost = this.inputs.reduce((sum, input) => sum + input.lost, 0);
+    if (lost > this.#lostBefore) this.#lost.push({ atMs, packets: lost - this.#lostBefore });
+    this.#lostBefore = lost;
+    const fromMs = atMs - this.limits.windowMs;
+    if (this.#lost[0] !== undefined && this.#lost[0].atMs < fromMs)
+      this.#lost = this.#lost.filter((each) => each.atMs >= fromMs);
+  }
+
+  /** The clock was set back: what is of a time to come is dropped. */
+  #restart(nowMs: number): void {
+    for (const input of this.inputs) if (input.isOpen) input.reading.end();
+    this.nowMs = -Infinity;
+    this.beganMs = null;
+    this.counts = new WindowCounts(this.limits, this.parties);
+    this.ring = new LookupRing(this.limits.detailBytes, this.limits.windowMs, this.ring.nextId);
+    this.waiting = new WaitingQueries();
+    this.#lost = [];
+    this.findings.checkedMs = null;
+    [this.#short, this.#long] = this.#examinations();
+    const text = 'the clock was set back: the window begins anew';
+    this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });
+  }
+
+  #examinations(): [RecentExamination, RecentExamination] {
+    const parts = { domains: this.domains, unread: () => this.#readSoFar() };
+    return [
+      new RecentExamination({ ...parts, windowMs: SHORT_MS }),
+      new RecentExamination({ ...parts, windowMs: LONG_MS, most: LONG_EXCHANGES }),
+    ];
+  }
+
+  #readSoFar(): ReadSoFar {
+    const counts = new Map<string, number>();
+    let messages = 0;
+    for (const { reading } of this.inputs) {
+      messages += reading.totals.messages;
+      for (const { text, count } of reading.remarks.list)
+        counts.set(text, (counts.get(text) ?? 0) + count);
+    }
+    return { messages, counts };
+  }
+}
+
+function lookOf(examination: RecentExamination): Look | null {
+  const diagnosis = examination.diagnosis();
+  const { observed } = examination;
+  return diagnosis === null || observed === null ? null : { diagnosis, observed };
+}
+
+function withDefaults(given: Partial<LiveLimits>): LiveLimits {
+  const keys = Object.keys(liveLimits) as (keyof LiveLimits)[];
+  return Object.fromEntries(
+    keys.map((key) => [key, clamp(given[key] ?? liveLimits[key].default, liveLimits[key])]),
+  ) as unknown as LiveLimits;
 }

@@ -1,17 +1,22 @@
 /** How a lookup ended, as its program felt it. */
 import { RCODE } from '../../server/wire/iana.ts';
 import { isServiceConfig } from '../doctor/observe/service-config.ts';
+import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { LookupEnding } from './view.ts';
 
-/** What is judged of a query. */
-export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'>;
+/** What is judged of a query; a line of a log does not say whether there were records. */
+export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'> &
+  Partial<Pick<SeenExchange, 'logged'>>;
 
 /** The ending, and the query whose reply made it. */
 export function endingOf<Q extends JudgedQuery>(
   queries: readonly Q[],
 ): { readonly ending: LookupEnding; readonly by: Q | null } {
-  const found = queries.findLast(({ rcode, answers }) => rcode === RCODE.NOERROR && answers > 0);
+  const found = queries.findLast(
+    ({ rcode, answers, logged }) =>
+      rcode === RCODE.NOERROR && (answers === null || answers > 0 || logged !== undefined),
+  );
   if (found !== undefined) return { ending: 'answered', by: found };
   const last = queries.at(-1);
   if (last === undefined) return { ending: 'lost', by: null };

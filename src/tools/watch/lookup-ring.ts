@@ -30,14 +30,16 @@ export class LookupRing {
   droppedMs: number = -Infinity;
   /** Bytes of all that is stored. */
   bytes = 0;
+  nextId: number;
   readonly #limitBytes: number;
   readonly #windowMs: number;
   readonly #pieceBytes: number;
   #pieces: Piece[] = [];
-  #next = 1;
   readonly #writer = new ByteWriter();
 
-  constructor(limitBytes: number, windowMs: number) {
+  /** @param firstId the id of the first lookup */
+  constructor(limitBytes: number, windowMs: number, firstId = 1) {
+    this.nextId = firstId;
     this.#limitBytes = limitBytes;
     this.#windowMs = windowMs;
     this.#pieceBytes = Math.min(PIECE_BYTES, Math.ceil(limitBytes / PIECES_LEAST));
@@ -45,7 +47,7 @@ export class LookupRing {
 
   /** @returns the id of the lookup */
   add(lookup: SeenLookup): number {
-    const id = this.#next++;
+    const id = this.nextId++;
     let piece = this.#pieces.at(-1);
     const isOver =
       piece !== undefined &&

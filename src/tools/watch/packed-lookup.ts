@@ -32,7 +32,8 @@ export interface StoredQuery extends Pick<
   'client' | 'hops' | 'name' | 'type' | 'rcode' | 'ending' | 'protocol' | 'sentMs' | 'repliedMs'
 > {
   readonly server: Peer;
-  readonly answers: number;
+  /** Null: a log does not say. */
+  readonly answers: number | null;
   readonly truncated: boolean;
   readonly attempt: number;
 }
@@ -92,7 +93,7 @@ function writeQuery(
   out.number(steps(sentMs - startMs));
   out.number(repliedMs === null ? 0 : 1 + steps(repliedMs - sentMs));
   out.number(rcode + 1);
-  out.number(answers);
+  out.number(exchange.logged === undefined ? answers + 1 : 0);
 }
 
 /** Reads a lookup. @param text the text of a number */
@@ -141,13 +142,17 @@ function readQuery(
     truncated: (flags & 2) !== 0,
     ending: endings[(flags >> 2) & 7] ?? 'open',
     repliedMs: took === 0 ? null : sentMs + (took - 1) * STEP_MS,
-    answers: from.number(),
+    answers: nullable(from.number()),
   };
 }
 
 /** Whether a stored query got no reply and should have. */
 export function isLostQuery(query: Pick<StoredQuery, 'ending'>): boolean {
-  return isLost(query as SeenExchange);
+  return isLost(query);
+}
+
+function nullable(value: number): number | null {
+  return value === 0 ? null : value - 1;
 }
 
 function steps(ms: number): number {

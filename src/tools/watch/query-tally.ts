@@ -14,6 +14,8 @@ const OWN_BYTES = 200;
 
 /** Counts that can be added up. */
 export class QueryTally {
+  /** The most bytes that one takes, estimated. */
+  static readonly limitBytes: number = OWN_BYTES + LatencyHistogram.limitBytes;
   queries = 0;
   lost = 0;
   wasted = 0;
@@ -30,7 +32,7 @@ export class QueryTally {
   add(exchange: CountedExchange): void {
     this.queries++;
     this.#span(exchange.sentMs);
-    if (isLost(exchange as SeenExchange)) this.lost++;
+    if (isLost(exchange)) this.lost++;
     else this.#reply(exchange);
   }
 

@@ -50,9 +50,15 @@ export class TimeSlots<S> {
 
   /** States of the steps from the one that has `fromMs` to that of `toMs`, in no order. */
   *between(fromMs: number, toMs: number = Infinity): Iterable<S> {
+    for (const [, state] of this.steps(fromMs, toMs)) yield state;
+  }
+
+  /** The same with the start of each step, milliseconds since 1970. */
+  *steps(fromMs: number, toMs: number = Infinity): Iterable<readonly [startMs: number, state: S]> {
     const from = Math.max(Math.floor(fromMs / this.stepMs), this.#newest - this.#slots.length + 1);
     const to = Math.floor(toMs / this.stepMs);
     for (const slot of this.#slots)
-      if (slot !== undefined && slot.step >= from && slot.step <= to) yield slot.state;
+      if (slot !== undefined && slot.step >= from && slot.step <= to)
+        yield [slot.step * this.stepMs, slot.state];
   }
 }

@@ -278,7 +278,8 @@ export interface ChangeRow {
     | 'finding-began'
     | 'finding-ended'
     | 'server-new'
-    | 'server-silent'
+    /** Nobody asks it any more. */
+    | 'server-gone'
     | 'server-back'
     | 'pod-gone'
     | 'rate'
@@ -341,7 +342,8 @@ export interface QueryRow {
   readonly tookMs: number | null;
   /** Empty: no reply came. */
   readonly rcode: string;
-  readonly answers: number;
+  /** Records in the answer section; null: a log does not say. */
+  readonly answers: number | null;
   readonly truncated: boolean;
   readonly attempt: number;
   /** Why it was sent. */

@@ -142,6 +142,11 @@ export class LookupGrouping {
     if (home.closed && home.open === 0) this.#finish(home);
   }
 
+  /** Moves the time on where no query does, milliseconds since 1970. */
+  advance(nowMs: number): void {
+    this.#sweep(nowMs);
+  }
+
   /** The capture is over. */
   end(): void {
     for (const growing of this.#clients.values()) for (const each of growing) this.#close(each);

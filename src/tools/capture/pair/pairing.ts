@@ -170,6 +170,13 @@ export class Pairing {
     else this.#query(message, head);
   }
 
+  /** Moves the time on where no message does, milliseconds since 1970. */
+  advance(nowMs: number): void {
+    if (nowMs <= this.#nowMs) return;
+    this.#nowMs = nowMs;
+    if (nowMs - this.#expiredMs > EXPIRE_MS) this.#expire();
+  }
+
   /**
    * Takes what has the form of a reply, but comes from a port at which nobody is asked: a server
    * may answer from a wrong one.

@@ -119,7 +119,10 @@ export function isEmpty({ answers, logged }: SeenExchange): boolean {
 }
 
 /** Milliseconds from the query to its reply; null without one. */
-export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
+export function latencyOf({
+  sentMs,
+  repliedMs,
+}: Pick<Exchange, 'sentMs' | 'repliedMs'>): number | null {
   return repliedMs === null ? null : repliedMs - sentMs;
 }
 
@@ -163,7 +166,7 @@ export function needsFragments(bytes: number): boolean {
  * Whether the query got no reply and should have: what the end of the capture cut off is not
  * counted.
  */
-export function isLost({ ending }: SeenExchange): boolean {
+export function isLost({ ending }: Pick<SeenExchange, 'ending'>): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 

@@ -66,6 +66,11 @@ export interface ReadingBounds {
   readonly toMs?: number;
   /** Learned here, or by an earlier reading. */
   readonly domains?: SearchDomains;
+  /**
+   * The time of a message of dnstap, of a live packet or of a line, on another clock than that of the
+   * host that wrote it.
+   */
+  readonly clock?: (timeMs: number) => number;
 }
 
 /** Reads inputs one after the other; `end` closes what is open. */
@@ -78,6 +83,7 @@ export class Reading {
   readonly #grouping: LookupGrouping;
   readonly #fromMs: number;
   readonly #toMs: number;
+  readonly #clock: (timeMs: number) => number;
   readonly #copies = new CopiedBytes();
   readonly #steadyFrames = new SteadyTime<Frame>(
     (frame) => this.#frame(frame),
@@ -109,11 +115,17 @@ export class Reading {
   constructor(
     events: ReadingEvents,
     ports: readonly number[] = usualPorts,
-    { fromMs = -Infinity, toMs = Infinity, domains = new SearchDomains() }: ReadingBounds = {},
+    {
+      fromMs = -Infinity,
+      toMs = Infinity,
+      domains = new SearchDomains(),
+      clock = (timeMs) => timeMs,
+    }: ReadingBounds = {},
   ) {
     this.#events = events;
     this.#fromMs = fromMs;
     this.#toMs = toMs;
+    this.#clock = clock;
     this.domains = domains;
     this.#grouping = new LookupGrouping((lookup) => {
       this.#lookups++;
@@ -207,20 +219,32 @@ export class Reading {
   }
 
   /** Packets that come without a file, as live capture has them: without link headers. */
-  takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
+  takeNetwork(bytes: Uint8Array, start: number, end: number, atMs: number, port: number): void {
+    const timeMs = this.#clock(atMs);
     this.#time(timeMs);
     this.#dissector.takeNetwork(bytes, start, end, timeMs, port);
   }
 
   /** Messages that come without packets, as dnstap has them. */
-  takeMessage(message: PassingMessage): void {
-    if (!isTime(message.timeMs)) {
+  takeMessage(given: PassingMessage): void {
+    const timeMs = this.#clock(given.timeMs);
+    const message = timeMs === given.timeMs ? given : { ...given, timeMs };
+    if (!isTime(timeMs)) {
       this.#passOver(message);
       return;
     }
     this.#time(message.timeMs);
     this.#events.message?.(message);
     this.#pairing.take(message);
+  }
+
+  /**
+   * Moves the time on where nothing comes, milliseconds since 1970: what waits for too long is over.
+   * Packets may still come that are a little older.
+   */
+  advance(nowMs: number): void {
+    this.#pairing.advance(nowMs);
+    this.#grouping.advance(nowMs);
   }
 
   /** No more will come; or what comes belongs to nothing before. */
@@ -263,7 +287,8 @@ export class Reading {
       case 'text':
         return new QueryLogReader(
           {
-            exchange: (exchange) => {
+            exchange: (logged) => {
+              const exchange = this.#onClock(logged);
               this.#follow(exchange.sentMs);
               if (exchange.logged === 'with times') this.#span(exchange.sentMs);
               this.#begun(exchange);
@@ -278,6 +303,13 @@ export class Reading {
       case 'empty':
         return null;
     }
+  }
+
+  #onClock(logged: SeenExchange): SeenExchange {
+    const sentMs = this.#clock(logged.sentMs);
+    if (sentMs === logged.sentMs) return logged;
+    const tookMs = logged.repliedMs === null ? null : logged.repliedMs - logged.sentMs;
+    return { ...logged, sentMs, repliedMs: tookMs === null ? null : sentMs + tookMs };
   }
 
   #frame(frame: Frame): void {

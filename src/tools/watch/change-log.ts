@@ -1,0 +1,103 @@
+/** What is not as it was: servers that come and go, rates that jump, findings that begin and end. */
+import { addressOfId, type Parties } from './parties.ts';
+import { QueryTally } from './query-tally.ts';
+import type { ChangeRow } from './view.ts';
+import type { WindowCounts } from './window-counts.ts';
+
+/** Servers that nobody has asked for so long are gone, milliseconds. */
+const GONE_MS = 60_000;
+/** So many queries make a server one of which it is worth saying that it is new or gone. */
+const QUERIES_LEAST = 20;
+/** Until the model has run for so long, everything is new. */
+const SETTLED_MS = 30_000;
+/** A rate jumps when that of this time is so many times that of the time before it. */
+const RECENT_MS = 20_000;
+const BEFORE_MS = 120_000;
+const TIMES = 3;
+/** Queries in the longer time, of which fewer show no rate. */
+const RATE_LEAST = 240;
+/** Servers that are remembered. */
+const SERVERS_MAX = 5000;
+
+/** Remembers changes, the newest last. */
+export class ChangeLog {
+  rows: readonly ChangeRow[] = [];
+  /** Those that were forgotten. */
+  forgotten = 0;
+  readonly #most: number;
+  /** Servers that were asked, and whether they still are. */
+  readonly #servers = new Map<string, boolean>();
+  #beganMs: number | null = null;
+  #rate: 'usual' | 'high' | 'low' = 'usual';
+
+  /** @param most changes that are remembered */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(row: ChangeRow): void {
+    this.rows = [...this.rows, row].slice(-this.#most);
+    if (this.rows.length === this.#most) this.forgotten++;
+  }
+
+  /** Looks for changes in what was counted. */
+  watch(counts: WindowCounts, parties: Parties, nowMs: number): void {
+    this.#beganMs ??= nowMs;
+    const isSettled = nowMs - this.#beganMs >= SETTLED_MS;
+    for (const { key, tally } of counts.servers.sums(nowMs - GONE_MS).values()) {
+      const isAsked = nowMs - tally.lastMs < GONE_MS;
+      const known = this.#servers.get(key);
+      if (tally.queries < QUERIES_LEAST && known === undefined) continue;
+      if (this.#servers.size >= SERVERS_MAX && known === undefined) continue;
+      this.#servers.set(key, isAsked);
+      if (known === isAsked || !isSettled || !isAsked) continue;
+      const name = parties.at(addressOfId(key), nowMs).name || key;
+      this.#server(nowMs, known === undefined ? 'server-new' : 'server-back', key, name);
+    }
+    for (const [key, isAsked] of this.#servers) {
+      if (!isAsked) continue;
+      const sum = counts.servers.sums(nowMs - GONE_MS).get(key);
+      if (sum !== undefined && nowMs - sum.tally.lastMs < GONE_MS) continue;
+      this.#servers.set(key, false);
+      this.#server(nowMs, 'server-gone', key, parties.at(addressOfId(key), nowMs).name || key);
+    }
+    this.#watchRate(counts, nowMs);
+  }
+
+  #server(
+    atMs: number,
+    kind: 'server-new' | 'server-back' | 'server-gone',
+    id: string,
+    name: string,
+  ): void {
+    const words = {
+      'server-new': 'is asked for the first time',
+      'server-back': 'is asked again',
+      'server-gone': 'is not asked any more',
+    };
+    this.add({ atMs, kind, text: `server ${name} ${words[kind]}`, about: { view: 'servers', id } });
+  }
+
+  #watchRate({ seconds }: WindowCounts, nowMs: number): void {
+    const before = rateOf(
+      seconds.between(nowMs - RECENT_MS - BEFORE_MS, nowMs - RECENT_MS - 1),
+      BEFORE_MS,
+    );
+    const recent = rateOf(seconds.between(nowMs - RECENT_MS, nowMs - 1), RECENT_MS);
+    if (nowMs - (this.#beganMs ?? nowMs) < BEFORE_MS + RECENT_MS) return;
+    const most = Math.max(before, recent);
+    if (most * (BEFORE_MS / 1000) < RATE_LEAST) return;
+    const rate = recent >= TIMES * before ? 'high' : before >= TIMES * recent ? 'low' : 'usual';
+    const isNew = rate !== this.#rate && rate !== 'usual';
+    this.#rate = rate;
+    if (!isNew) return;
+    const text = `the rate of queries went from ${before.toFixed(1)} to ${recent.toFixed(1)} a second`;
+    this.add({ atMs: nowMs, kind: 'rate', text, about: null });
+  }
+}
+
+function rateOf(tallies: Iterable<QueryTally>, ms: number): number {
+  const sum = new QueryTally();
+  for (const tally of tallies) sum.merge(tally);
+  return sum.queries / (ms / 1000);
+}

@@ -1,0 +1,201 @@
+/**
+ * Findings over time: each begins, continues and ends. Doctor's rules say at one moment what they
+ * see in the last seconds; here it is remembered.
+ */
+import { rcodeName, typeName } from '../../server/wire/iana.ts';
+import { addressOf } from '../capture/pair/seen-exchange.ts';
+import type { Diagnosis } from '../doctor/diagnosis.ts';
+import type { Finding } from '../doctor/findings/finding.ts';
+import type { Observations } from '../doctor/observe/observations.ts';
+import { whoOf } from '../doctor/who.ts';
+import type { Parties } from './parties.ts';
+import type { ExampleRow, FindingRow, NotFoundRow } from './view.ts';
+
+/** What the rules see in one window. */
+export interface Look {
+  readonly diagnosis: Diagnosis;
+  readonly observed: Observations;
+}
+
+/** A finding that no rule has seen for so long has ended, milliseconds: a rule may miss one look. */
+const HOLD_MS = 10_000;
+/** What only the long window shows has ended when its newest evidence is older, milliseconds. */
+const FRESH_MS = 40_000;
+/** A finding that is less sure, or does not stop programs, must be seen twice before it begins. */
+const SURE = 0.8;
+/** Queries that show a finding and are listed. */
+const EXAMPLES = 20;
+
+interface Remembered {
+  row: FindingRow;
+  /** Whether it has ever begun. */
+  isShown: boolean;
+  /** Whether it was seen at the last look, and not often enough to begin. */
+  isPending: boolean;
+}
+
+/** Something that began or ended. */
+export interface FindingChange {
+  readonly row: FindingRow;
+  readonly kind: 'finding-began' | 'finding-ended';
+  readonly atMs: number;
+}
+
+/** Remembers findings. */
+export class FindingHistory {
+  readonly #most: number;
+  readonly #parties: Parties;
+  readonly #known = new Map<string, Remembered>();
+  excluded: readonly NotFoundRow[] = [];
+  unknown: readonly NotFoundRow[] = [];
+  /** When the rules were last run; null: never. */
+  checkedMs: number | null = null;
+  /** Findings that were forgotten because there were too many. */
+  forgotten = 0;
+
+  /** @param most findings that are remembered */
+  constructor(most: number, parties: Parties) {
+    this.#most = most;
+    this.#parties = parties;
+  }
+
+  /**
+   * Takes what the rules see now.
+   * @param short the last seconds; null: nothing was observed
+   * @param long the last minutes, where little happens; null: the short one has enough
+   * @returns what began and ended
+   */
+  take(short: Look | null, long: Look | null, nowMs: number): readonly FindingChange[] {
+    this.checkedMs = nowMs;
+    const changes: FindingChange[] = [];
+    const held = holding(short, long, nowMs);
+    for (const [id, [finding, observed]] of held) {
+      const known = this.#known.get(id) ?? null;
+      const isGoing = known !== null && known.isShown && known.row.endedMs === null;
+      const isSure = finding.severity === 'critical' && finding.confidence >= SURE;
+      if (!isGoing && !isSure && known?.isPending !== true) {
+        const row = known?.row ?? this.#rowOf(id, finding, observed, null, nowMs);
+        this.#known.set(id, { row, isShown: known?.isShown ?? false, isPending: true });
+        continue;
+      }
+      const row = this.#rowOf(id, finding, observed, known, nowMs);
+      const state = isGoing ? 'continues' : 'began';
+      // The order is that of the last sight.
+      this.#known.delete(id);
+      this.#known.set(id, { row: { ...row, state }, isShown: true, isPending: false });
+      if (!isGoing) changes.push({ row, kind: 'finding-began', atMs: nowMs });
+    }
+    for (const [id, remembered] of this.#known) {
+      if (held.has(id)) continue;
+      const { row, isShown } = remembered;
+      remembered.isPending = false;
+      if (!isShown) this.#known.delete(id);
+      else if (row.endedMs === null && nowMs - row.lastSeenMs >= HOLD_MS) {
+        remembered.row = { ...row, state: 'ended', endedMs: row.lastSeenMs };
+        changes.push({ row: remembered.row, kind: 'finding-ended', atMs: nowMs });
+      }
+    }
+    this.#forget();
+    const codes = new Set(this.rows.flatMap((row) => (row.endedMs === null ? [row.code] : [])));
+    const isOpen = ({ code }: NotFoundRow): boolean => !codes.has(code);
+    const looks = [short, long].filter((look) => look !== null);
+    this.excluded = onceByCode(looks.flatMap(({ diagnosis }) => diagnosis.excluded)).filter(isOpen);
+    const settled = new Set(this.excluded.map(({ code }) => code));
+    this.unknown = onceByCode(looks.flatMap(({ diagnosis }) => diagnosis.unknown)).filter(
+      (each) => isOpen(each) && !settled.has(each.code),
+    );
+    return changes;
+  }
+
+  /** All that are shown, in no order. */
+  get rows(): readonly FindingRow[] {
+    return [...this.#known.values()].flatMap(({ row, isShown }) => (isShown ? [row] : []));
+  }
+
+  #rowOf(
+    id: string,
+    finding: Finding,
+    observed: Observations,
+    remembered: Remembered | null,
+    nowMs: number,
+  ): FindingRow {
+    const known = remembered?.isShown === true ? remembered.row : null;
+    const { exchanges } = finding;
+    const times = exchanges.map(({ sentMs }) => sentMs);
+    const isGoing = known !== null && known.endedMs === null;
+    const first = times.length === 0 ? nowMs : times.reduce((a, b) => Math.min(a, b));
+    const { code, title, subject = '', severity, confidence } = finding;
+    const { seen, why, fix, prove, disproved, places = [], affected = [] } = finding;
+    const who = whoOf(finding, observed, this.#parties.owners);
+    return {
+      ...{ id, code, title, subject, severity, confidence, state: 'continues' },
+      beganMs: isGoing ? known.beganMs : Math.min(nowMs, first),
+      firstSeenMs: isGoing ? known.firstSeenMs : nowMs,
+      lastSeenMs: nowMs,
+      endedMs: null,
+      times: isGoing ? known.times : (known?.times ?? 0) + 1,
+      ...{ seen, why, fix, prove, disproved, places },
+      who: {
+        clients: who.clients,
+        nodes: who.nodes,
+        groups: who.groups.slice(0, EXAMPLES),
+        resolvers: who.resolvers.map(([name, count]) => ({ name, count })),
+        affected: affected.slice(0, EXAMPLES),
+      },
+      examples: exchanges
+        .toSorted((one, other) => other.sentMs - one.sentMs)
+        .slice(0, EXAMPLES)
+        .map((exchange): ExampleRow => {
+          const { client, server, name, type, sentMs, repliedMs, rcode } = exchange;
+          return {
+            client: this.#parties.at(client.address, sentMs),
+            server: this.#parties.at(addressOf(server), sentMs),
+            name,
+            type: typeName(type),
+            sentMs,
+            tookMs: repliedMs === null ? null : repliedMs - sentMs,
+            rcode: rcode < 0 ? '' : rcodeName(rcode),
+          };
+        }),
+      queries: Math.max(exchanges.length, finding.hits ?? 0),
+    };
+  }
+
+  #forget(): void {
+    if (this.#known.size <= this.#most) return;
+    const ended = [...this.#known].filter(([, { row }]) => row.endedMs !== null);
+    for (const [id] of ended.slice(0, this.#known.size - this.#most)) {
+      this.#known.delete(id);
+      this.forgotten++;
+    }
+  }
+}
+
+/** The findings that hold now, with the observations that show them. */
+function holding(
+  short: Look | null,
+  long: Look | null,
+  nowMs: number,
+): ReadonlyMap<string, readonly [Finding, Observations]> {
+  const found = new Map<string, readonly [Finding, Observations]>();
+  for (const finding of short?.diagnosis.findings ?? [])
+    found.set(idOf(finding), [finding, short!.observed]);
+  // What the last seconds had enough to show, and did not, is over.
+  const over = new Set(short?.diagnosis.excluded.map(({ code }) => code));
+  for (const finding of long?.diagnosis.findings ?? []) {
+    if (found.has(idOf(finding)) || over.has(finding.code)) continue;
+    const { exchanges } = finding;
+    const isFresh =
+      exchanges.length === 0 || exchanges.some(({ sentMs }) => nowMs - sentMs <= FRESH_MS);
+    if (isFresh) found.set(idOf(finding), [finding, long!.observed]);
+  }
+  return found;
+}
+
+function idOf({ code, subject = '' }: Finding): string {
+  return subject === '' ? code : `${code} ${subject}`;
+}
+
+function onceByCode(list: readonly NotFoundRow[]): readonly NotFoundRow[] {
+  return [...new Map(list.map((each) => [each.code, each])).values()];
+}

@@ -1,0 +1,270 @@
+/** Views of the live model: from what it holds to plain data. */
+import { filterOf } from '../capture/filter.ts';
+import type { ChangeLog } from './change-log.ts';
+import type { ClientResolvers } from './client-resolvers.ts';
+import type { FindingHistory } from './finding-history.ts';
+import type { LiveInput } from './live-input.ts';
+import type { LiveLimits } from './live-limits.ts';
+import { clientRows, nameRows, serverAddresses, serverRows, type ListParts } from './list-views.ts';
+import { byMost, byText, listRows, rowsOf, orElse } from './list-rows.ts';
+import { endingOf, wastedOf } from './lookup-ending.ts';
+import type { LookupRing, RingLookup } from './lookup-ring.ts';
+import { lookupRow } from './lookup-row.ts';
+import { nowSums } from './now-view.ts';
+import type { Parties } from './parties.ts';
+import {
+  VIEW_VERSION,
+  type FindingRow,
+  type FindingsView,
+  type LookupsView,
+  type MemoryUse,
+  type NowView,
+  type ViewHead,
+  type ViewName,
+  type ViewQuery,
+  type Views,
+} from './view.ts';
+import type { WaitingQueries } from './waiting-queries.ts';
+import { WindowCounts } from './window-counts.ts';
+
+/** Lookups in full detail that a filter is tried on, the newest ones. */
+const SCAN_MAX = 50_000;
+/** Rows of the lists in the view of everything. */
+const NOW_ROWS = 10;
+
+/** What a model holds, as far as views show it. */
+export interface ViewedModel {
+  readonly limits: LiveLimits;
+  readonly nowMs: number;
+  readonly beganMs: number | null;
+  readonly inputs: readonly LiveInput[];
+  readonly parties: Parties;
+  readonly counts: WindowCounts;
+  readonly ring: LookupRing;
+  readonly resolvers: ClientResolvers;
+  readonly waiting: WaitingQueries;
+  readonly findings: FindingHistory;
+  readonly changes: ChangeLog;
+  readonly memory: MemoryUse;
+  lostSince(fromMs: number): number;
+}
+
+/** What a view is made from: all of the window, or what a filter leaves of it. */
+interface Source {
+  readonly counts: WindowCounts;
+  readonly fromMs: number;
+  readonly sampledShare: number;
+}
+
+/** Computes a view. @throws Problem with the code `usage` */
+export function modelView<V extends ViewName>(model: ViewedModel, query: ViewQuery<V>): Views[V] {
+  const { windowMs } = model.limits;
+  const fromMs = model.nowMs - (query.lastMs ?? windowMs);
+  const make: { readonly [N in ViewName]: (query: ViewQuery<N>) => Views[N] } = {
+    now: (asked) => nowView(model, asked, sourceOf(model, asked, fromMs)),
+    lookups: (asked) => lookupsView(model, asked, fromMs),
+    clients: (asked) => {
+      const parts = listParts(model, sourceOf(model, asked, fromMs));
+      return { ...headOf(model, 'clients', listFrom(parts)), ...clientRows(parts, asked) };
+    },
+    names: (asked) => {
+      const parts = listParts(model, sourceOf(model, asked, fromMs));
+      return { ...headOf(model, 'names', listFrom(parts)), ...nameRows(parts, asked) };
+    },
+    servers: (asked) => {
+      const parts = listParts(model, sourceOf(model, asked, fromMs));
+      return { ...headOf(model, 'servers', listFrom(parts)), ...serverRows(parts, asked) };
+    },
+    findings: (asked) => findingsView(model, asked),
+  };
+  return make[query.view](query);
+}
+
+function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number): ViewHead<V> {
+  const { nowMs, beganMs, ring, inputs, memory } = model;
+  const atMs = Number.isFinite(nowMs) ? nowMs : 0;
+  const oldestMs = Math.min(beganMs ?? atMs, earliestOf(model));
+  return {
+    version: VIEW_VERSION,
+    view,
+    atMs,
+    window: { fromMs: Math.max(Number.isFinite(fromMs) ? fromMs : 0, oldestMs), toMs: atMs },
+    detailFromMs: ring.oldestMs,
+    inputs: inputs.map((input) => input.row()),
+    memory,
+    remarks: inputs.flatMap((input) => input.remarks),
+  };
+}
+
+/** When the first query of the window was sent. */
+function earliestOf({ counts }: ViewedModel): number {
+  let earliestMs = Infinity;
+  for (const { firstMs } of counts.minutes.between(-Infinity))
+    earliestMs = Math.min(earliestMs, firstMs);
+  return earliestMs;
+}
+
+/** Lists are counted in steps of the window. */
+function listFrom({ counts, fromMs }: ListParts): number {
+  return counts.clients.startOf(fromMs);
+}
+
+function listParts(model: ViewedModel, { counts, fromMs, sampledShare }: Source): ListParts {
+  const { parties, resolvers } = model;
+  const leftOut = { lostByKernel: model.lostSince(fromMs), sampledShare };
+  return { counts, parties, resolvers, fromMs, leftOut };
+}
+
+function sourceOf(
+  model: ViewedModel,
+  { filters = [] }: Pick<ViewQuery, 'filters'>,
+  fromMs: number,
+): Source {
+  if (filters.length === 0) return { counts: model.counts, fromMs, sampledShare: 1 };
+  const isWanted = filterOf(filters, model.parties.owners);
+  const counts = new WindowCounts(model.limits, model.parties);
+  let scanned = 0;
+  for (const lookup of model.ring.newest(fromMs)) {
+    if (scanned++ >= SCAN_MAX) break;
+    const queries = lookup.queries.filter((each) => isWanted(each));
+    if (queries.length === 0) continue;
+    const wasted = new Set(wastedOf(lookup.queries));
+    for (const each of queries) counts.exchange(each);
+    const { ending } = endingOf(lookup.queries);
+    counts.lookup(
+      lookup,
+      queries,
+      ending,
+      queries.filter((each) => wasted.has(each)),
+    );
+  }
+  return { counts, fromMs, sampledShare: shareOf(Math.min(scanned, SCAN_MAX), model, fromMs) };
+}
+
+/** The share of the window's lookups that so many are. */
+function shareOf(lookups: number, { counts }: ViewedModel, fromMs: number): number {
+  let all = 0;
+  for (const tally of counts.seconds.between(fromMs)) all += tally.lookups;
+  return all === 0 ? 1 : Math.min(1, lookups / all);
+}
+
+function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): NowView {
+  const { nowMs, limits, findings, changes } = model;
+  const toMs = Number.isFinite(nowMs) ? nowMs : 0;
+  const head = headOf(model, 'now', source.fromMs);
+  const { fromMs } = head.window;
+  const sums = nowSums(source.counts, { fromMs, toMs }, limits.windowMs);
+  const parts = listParts(model, source);
+  const leftOut = { leftOut: 0, ...parts.leftOut, error: 0 };
+  return {
+    ...head,
+    ...sums,
+    waiting: model.waiting.size,
+    lostByKernel: parts.leftOut.lostByKernel,
+    clients: source.counts.clients.sums(fromMs).size,
+    servers: serverAddresses(source.counts, fromMs).size,
+    waste: {
+      queries: sums.wasted,
+      share: sums.queries === 0 ? 0 : sums.wasted / sums.queries,
+      workloads: { rows: [], shown: 0, total: 0, ...leftOut },
+    },
+    findings: ordered(findings.rows.filter(({ endedMs }) => endedMs === null)),
+    excluded: findings.excluded.length,
+    unknown: findings.unknown.length,
+    changes: listRows(
+      changes.rows,
+      { most: query.most ?? NOW_ROWS },
+      { time: byMost(({ atMs }) => atMs) },
+      (row) => row,
+      { ...leftOut, leftOut: changes.forgotten },
+    ),
+  };
+}
+
+function lookupsView(model: ViewedModel, query: ViewQuery<'lookups'>, fromMs: number): LookupsView {
+  const { filters = [], before = Infinity, id, sort = 'time', most, skip = 0 } = query;
+  const { ring, parties } = model;
+  const isWanted = filterOf(filters, parties.owners);
+  const isSorted = sort !== 'time' || query.reversed === true;
+  const found: RingLookup[] = [];
+  let total = 0;
+  let scanned = 0;
+  const one = typeof id === 'number' ? ring.get(id) : null;
+  for (const lookup of id === undefined ? ring.newest(fromMs, before) : one === null ? [] : [one]) {
+    if (scanned >= SCAN_MAX) break;
+    scanned++;
+    if (!lookup.queries.some((each) => isWanted(each))) continue;
+    total++;
+    if (isSorted || found.length < skip + rowsOf(most)) found.push(lookup);
+  }
+  const list = listRows(
+    found,
+    query,
+    {
+      time: byMost<RingLookup>((lookup) => lookup.id),
+      took: byMost<RingLookup>(({ startMs, endMs }) => endMs - startMs),
+      queries: byMost<RingLookup>(({ queries, more }) => queries.length + more),
+      name: byText<RingLookup>(({ name }) => name),
+      client: byText<RingLookup>(
+        ({ client, startMs }) => parties.at(client, startMs).name || client,
+      ),
+    },
+    (lookup) => lookupRow(lookup, parties),
+    {
+      leftOut: ring.droppedMs >= fromMs ? ring.droppedEarly : 0,
+      lostByKernel: model.lostSince(fromMs),
+      sampledShare: shareOf(ring.size, model, fromMs),
+      error: 0,
+    },
+  );
+  return { ...headOf(model, 'lookups', fromMs), ...list, total };
+}
+
+function findingsView(model: ViewedModel, query: ViewQuery<'findings'>): FindingsView {
+  const { findings } = model;
+  const { id } = query;
+  const rows = findings.rows.filter((row) => id === undefined || row.id === id);
+  return {
+    ...headOf(model, 'findings', model.nowMs - model.limits.windowMs),
+    ...listRows(
+      rows,
+      query,
+      {
+        state: byGravity,
+        severity: orElse(
+          byMost(gravityOf),
+          byText<FindingRow>(({ id: each }) => each),
+        ),
+        began: byMost<FindingRow>(({ beganMs }) => beganMs),
+        code: byText<FindingRow>(({ id: each }) => each),
+      },
+      (row) => row,
+      {
+        leftOut: findings.forgotten,
+        lostByKernel: model.lostSince(-Infinity),
+        sampledShare: 1,
+        error: 0,
+      },
+    ),
+    checkedMs: findings.checkedMs,
+    excluded: findings.excluded,
+    unknown: findings.unknown,
+  };
+}
+
+function ordered(rows: readonly FindingRow[]): readonly FindingRow[] {
+  return rows.toSorted(byGravity);
+}
+
+/** Those that hold first, then the gravest, then those that began last. */
+const byGravity = orElse<FindingRow>(
+  byMost(({ endedMs }) => (endedMs === null ? 1 : 0)),
+  orElse(
+    byMost(gravityOf),
+    byMost<FindingRow>(({ beganMs }) => beganMs),
+  ),
+);
+
+function gravityOf({ severity, confidence }: FindingRow): number {
+  return { critical: 2, warning: 1, info: 0 }[severity] + confidence / 2;
+}

@@ -1,0 +1,71 @@
+/** Which of several that should be alike is not: a replica, a node, an agent. */
+import { percent } from '../doctor/findings/finding.ts';
+import { printElapsed } from '../../server/base/elapsed.ts';
+import type { QueryTally } from './query-tally.ts';
+
+/** Fewer queries show nothing, and of two nobody knows which is the odd one. */
+const QUERIES_LEAST = 100;
+const FELLOWS_LEAST = 3;
+/** So many times the middle of all, and so much more than it, is odd. */
+const TIMES = 3;
+const SHARE_MORE = 0.02;
+const LATENCY_MORE_MS = 5;
+
+/** What makes each unlike its fellows, by key and for people; those that are alike are left out. */
+export function oddOnes(
+  fellows: readonly { readonly key: string; readonly tally: QueryTally }[],
+): ReadonlyMap<string, string> {
+  const odd = new Map<string, string>();
+  const busy = fellows.filter(({ tally }) => tally.queries >= QUERIES_LEAST);
+  if (busy.length < FELLOWS_LEAST) return odd;
+  for (const { name, of, more, print } of measures) {
+    const middle = middleOf(busy.map(({ tally }) => of(tally)));
+    for (const { key, tally } of busy) {
+      const value = of(tally);
+      if (value <= TIMES * middle || value - middle < more || odd.has(key)) continue;
+      odd.set(key, `${name}: ${print(value)}, the others ${print(middle)}`);
+    }
+  }
+  return odd;
+}
+
+const measures: readonly {
+  readonly name: string;
+  readonly of: (tally: QueryTally) => number;
+  readonly more: number;
+  readonly print: (value: number) => string;
+}[] = [
+  {
+    name: 'loses more queries',
+    of: ({ lost, queries }) => lost / queries,
+    more: SHARE_MORE,
+    print: printShare,
+  },
+  {
+    name: 'fails more often',
+    of: ({ failed, queries }) => failed / queries,
+    more: SHARE_MORE,
+    print: printShare,
+  },
+  {
+    name: 'denies more names',
+    of: ({ nxdomain, queries }) => nxdomain / queries,
+    more: 10 * SHARE_MORE,
+    print: printShare,
+  },
+  {
+    name: 'is slower (9 of 10 replies)',
+    of: ({ latency }) => latency.quantile(0.9) ?? 0,
+    more: LATENCY_MORE_MS,
+    print: printElapsed,
+  },
+];
+
+function printShare(share: number): string {
+  return percent(share, 1);
+}
+
+function middleOf(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[(sorted.length - 1) >> 1]!;
+}

@@ -1,0 +1,122 @@
+/** Doctor's findings over the last seconds of a stream that does not end. */
+import type { SearchDomains } from '../capture/pair/search-walk.ts';
+import type { Diagnosis } from '../doctor/diagnosis.ts';
+import { Examination, type ExaminedEvents } from '../doctor/examination.ts';
+import type { Observations } from '../doctor/observe/observations.ts';
+
+/** Messages of a stream, and remarks about those that could not be read, by their texts. */
+export interface ReadSoFar {
+  readonly messages: number;
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** An examination of what began at a time or later. */
+interface Generation {
+  readonly sinceMs: number;
+  readonly examination: Examination;
+  /** What had been read by then. */
+  readonly unread: ReadSoFar;
+  exchanges: number;
+}
+
+/** Where a window of examinations begins, and how much it takes. */
+export interface RecentParts {
+  /** How far the diagnosis looks back at least, milliseconds; at most twice as far. */
+  readonly windowMs: number;
+  /** Exchanges that a generation takes; it is given up with more. Infinity without it. */
+  readonly most?: number;
+  readonly domains: SearchDomains;
+  readonly unread: () => ReadSoFar;
+}
+
+/**
+ * Observations only grow, so two generations of them observe the same events, and the older one is
+ * dropped when the younger one covers the window. The diagnosis is that of the older one.
+ */
+export class RecentExamination {
+  readonly #parts: RecentParts;
+  #older: Generation | null = null;
+  #younger: Generation | null = null;
+
+  constructor(parts: RecentParts) {
+    this.#parts = parts;
+  }
+
+  ended: ExaminedEvents['ended'] = (exchange) => {
+    const { sentMs } = exchange;
+    const { most = Infinity } = this.#parts;
+    for (const each of [this.#older, this.#younger]) {
+      if (each === null || sentMs < each.sinceMs || each.exchanges > most) continue;
+      each.exchanges++;
+      each.examination.events.ended(exchange);
+    }
+  };
+
+  lookup: ExaminedEvents['lookup'] = (lookup) => {
+    this.#each(lookup.startMs, (events) => events.lookup(lookup));
+  };
+
+  path: ExaminedEvents['path'] = (event) => {
+    this.#each(event.timeMs, (events) => events.path(event));
+  };
+
+  neighbour: ExaminedEvents['neighbour'] = (timeMs, ...of) => {
+    this.#each(timeMs, (events) => events.neighbour(timeMs, ...of));
+  };
+
+  failure: ExaminedEvents['failure'] = (failure) => {
+    this.#each(failure.timeMs, (events) => events.failure(failure));
+  };
+
+  line: ExaminedEvents['line'] = (line, number) => {
+    this.#each(line.timeMs, (events) => events.line(line, number));
+  };
+
+  /** Moves the window, with the clock of the stream. The first call opens it. */
+  advance(nowMs: number): void {
+    const { windowMs } = this.#parts;
+    const younger = this.#younger;
+    if (younger !== null && nowMs - younger.sinceMs < windowMs) return;
+    if (younger === null) this.#older = this.#generation(-Infinity);
+    // After a long pause nothing of before is recent.
+    else if (nowMs - younger.sinceMs > 2 * windowMs)
+      this.#older = this.#generation(nowMs - windowMs);
+    else this.#older = younger;
+    this.#younger = this.#generation(nowMs);
+  }
+
+  /** The observations that the diagnosis is made of; null: there are none, or too many. */
+  get observed(): Observations | null {
+    return this.#diagnosed?.examination.observed[0] ?? null;
+  }
+
+  /** Null: nothing was observed yet, or so much that a shorter window is enough. */
+  diagnosis(): Diagnosis | null {
+    const generation = this.#diagnosed;
+    if (generation === null) return null;
+    const { examination, unread } = generation;
+    const { counts, messages } = this.#parts.unread();
+    examination.noteUnread({
+      remarks: { count: (text) => (counts.get(text) ?? 0) - (unread.counts.get(text) ?? 0) },
+      totals: { messages: messages - unread.messages },
+    });
+    return examination.diagnosis();
+  }
+
+  get #diagnosed(): Generation | null {
+    const { most = Infinity } = this.#parts;
+    return this.#older === null || this.#older.exchanges > most ? null : this.#older;
+  }
+
+  #each(timeMs: number | null, run: (events: ExaminedEvents) => void): void {
+    const { most = Infinity } = this.#parts;
+    for (const each of [this.#older, this.#younger])
+      if (each !== null && each.exchanges <= most && (timeMs ?? Infinity) >= each.sinceMs)
+        run(each.examination.events);
+  }
+
+  #generation(sinceMs: number): Generation {
+    const { domains, unread } = this.#parts;
+    return { sinceMs, examination: new Examination(domains), unread: unread(), exchanges: 0 };
+  }
+}
