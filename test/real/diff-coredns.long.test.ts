@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { seededRandom } from '../../src/server/base/random.ts';
-import { withBoth } from '../../src/faces/cli/diff/diff.ts';
-import { parseCorefileText } from '../../src/faces/cli/parse-corefile.ts';
+import { parseCorefileText, parseStartedCorefile } from '../../src/faces/cli/parse-corefile.ts';
 import { Problems } from '../../src/server/base/problem.ts';
+import { loadPlugins } from '../../src/server/plugins/order.ts';
+import { withBoth } from '../../src/tools/diff/both-sides.ts';
 import { compare, type Comparison } from '../../src/tools/diff/compare.ts';
 import { prepare } from '../../src/tools/diff/prepare.ts';
 import type { DiffQuestion } from '../../src/tools/diff/question.ts';
@@ -81,7 +82,10 @@ describe(
 
     /** A change, and what `ndots diff` says of it; null: it cannot be served. */
     async function judged(before: string, later: string): Promise<Judged | null> {
-      const common = { manifests: folder, names: [], env: {} };
+      const common = {
+        ...{ manifests: folder, names: [], env: {} },
+        ...{ plugins: loadPlugins, parse: parseStartedCorefile },
+      };
       try {
         const found = await withBoth(named(before), named(later), common, async (a, b, asked) => {
           const questions = asked.questions.filter(isSteady);

@@ -5,11 +5,10 @@ import type { AddressFamily, Host, Settings } from '../../../tools/resolver/clie
 import { withNdots } from '../../../tools/resolver/resolv-conf.ts';
 import type { Io } from '../command.ts';
 import { readText } from '../named-file.ts';
+import { imageAddresses, imageHostname, imageHosts } from './image-settings.ts';
 import { resolvConfOfPod, type PodSettings } from './trace-pod.ts';
 import type { TraceVerbOptions } from './trace-options.ts';
 
-/** What a container image without files of its own behaves like. */
-const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
 const largestFile = 4 << 20;
 
 /** Variables that resolvers obey and that are taken over from the environment of ndots. */
@@ -106,13 +105,13 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
-  const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
+  const addresses = options.hostAddresses ?? (own ? external : imageAddresses);
   // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would
   // have a link-local address otherwise.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];
-  return { hostname: options.hostname ?? (own ? hostname() : 'pod'), addresses, loopback };
+  return { hostname: options.hostname ?? (own ? hostname() : imageHostname), addresses, loopback };
 }
 
 function readIfThere(path: string): string | null {

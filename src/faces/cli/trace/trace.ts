@@ -8,7 +8,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { secureRandom, seededRandom } from '../../../server/base/random.ts';
-import { emptyScript, parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
+import { emptyScript, type Script } from '../../../tools/resolver/answers-file.ts';
 import { findCheaper } from '../../../tools/resolver/cheaper.ts';
 import type { Client, Settings } from '../../../tools/resolver/client.ts';
 import { makeReport, type TraceDocument } from '../../../tools/resolver/trace-document.ts';
@@ -19,12 +19,13 @@ import {
   type LookupRun,
   type StartServer,
 } from '../../../tools/resolver/run-lookup.ts';
-import { byteLength } from '../../../tools/resolver/search-list.ts';
 import { clientsNamed } from '../client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
 import { LiveNetwork, rehearse } from '../live-network.ts';
+import { addressHint, checkedName } from './trace-name.ts';
 import { parseTraceOptions, type TraceVerbOptions } from './trace-options.ts';
 import { readText } from '../named-file.ts';
+import { parseScript } from './trace-script.ts';
 import { gatherSettings, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
 import { dig } from './trace-dig.ts';
@@ -142,87 +143,8 @@ async function lookLive(plan: LookupPlan, options: TraceVerbOptions): Promise<Lo
   }
 }
 
-function checkedName(name: string | null): string {
-  if (name === null || name === '') {
-    throw new Problem({
-      code: 'usage',
-      text: 'which name?',
-      remedy: 'As in: ndots trace redis.cache',
-    });
-  }
-  if (name.includes('\uFFFD')) {
-    throw new Problem({
-      code: 'usage',
-      text: 'the name is not valid UTF-8',
-      remedy: 'Names outside ASCII go into DNS in their xn-- form.',
-    });
-  }
-  // A name that no client can send is still worth a trace, but not one that is not even close to a
-  // name.
-  if (byteLength(name) > 4096) {
-    throw new Problem({
-      code: 'usage',
-      text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255`,
-    });
-  }
-  // eslint-disable-next-line no-control-regex -- that is what is looked for
-  if (/[\u0000-\u0020\u007f]/.test(name)) {
-    throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
-  }
-  const host = hostWithin(name);
-  if (host !== null)
-    throw new Problem({
-      code: 'usage',
-      text: `${name} is more than a name: programs look up its host alone`,
-      hint: isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
-    });
-  return name;
-}
-
-/** The host of a URL, of `host:port`, `user@host` or `host/path`; null: it is none of these. */
-function hostWithin(text: string): string | null {
-  if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
-  const parts =
-    /^(?:[a-z][a-z\d+.-]{0,30}:\/\/)?(?:[^@/?#]{0,256}@)?(\[[^\]]{1,64}\]|[^:/?#@[\]]{1,256})(?::[^/?#]{0,256})?(?:[/?#].*)?$/i.exec(
-      text,
-    );
-  const host = parts?.[1]?.replace(/^\[|\]$/g, '') ?? text;
-  return host === text ? null : host;
-}
-
-function addressHint(address: string): string {
-  return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
-}
-
-async function readScript(options: TraceVerbOptions): Promise<Script> {
-  if (options.answers === null) return emptyScript;
-  const text = readText(options.answers, 'answers file');
-  // JSON is YAML too, but much faster to read as what it is.
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    const { parse, YAMLParseError } = await import('yaml');
-    try {
-      value = parse(text);
-    } catch (error) {
-      if (!(error instanceof YAMLParseError)) throw error;
-      const at = error.linePos?.[0];
-      throw new Problem({
-        code: 'bad-answers-file',
-        text: `${options.answers} is no YAML: ${withoutPlace(error.message)}`,
-        place:
-          at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
-        remedy: 'docs/answers-file.md describes the format.',
-      });
-    }
-  }
-  return parseAnswers(value, options.answers);
-}
-
-/** The library's message ends with the place, and lines of the file follow. */
-function withoutPlace(message: string): string {
-  return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
+async function readScript({ answers }: TraceVerbOptions): Promise<Script> {
+  return answers === null ? emptyScript : parseScript(readText(answers, 'answers file'), answers);
 }
 
 /** What traces that were saved by earlier versions do not have. */

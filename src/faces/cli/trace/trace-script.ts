@@ -1,0 +1,36 @@
+/** Parses the answers of a trace: the text of `--answers`. */
+import { Problem } from '../../../server/base/problem.ts';
+import { parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
+
+/**
+ * The answers in a text, YAML or JSON (docs/answers-file.md).
+ * @param file as messages name it
+ * @throws Problem
+ */
+export async function parseScript(text: string, file: string): Promise<Script> {
+  // JSON is YAML too, but much faster to read as what it is.
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const { parse, YAMLParseError } = await import('yaml');
+    try {
+      value = parse(text);
+    } catch (error) {
+      if (!(error instanceof YAMLParseError)) throw error;
+      const at = error.linePos?.[0];
+      throw new Problem({
+        code: 'bad-answers-file',
+        text: `${file} is no YAML: ${withoutPlace(error.message)}`,
+        place: at === undefined ? undefined : { file, line: at.line, column: at.col },
+        remedy: 'docs/answers-file.md describes the format.',
+      });
+    }
+  }
+  return parseAnswers(value, file);
+}
+
+/** The library's message ends with the place, and lines of the file follow. */
+function withoutPlace(message: string): string {
+  return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
+}

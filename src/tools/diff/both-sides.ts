@@ -1,0 +1,128 @@
+/** Serves two Corefiles side by side, with the questions that tell them apart. */
+import { Problems } from '../../server/base/problem.ts';
+import type { ParseInput, ParseOutput } from '../../server/corefile/parse.ts';
+import type { Corefile } from '../../server/corefile/corefile-tree.ts';
+import { absoluteName, isDomainName } from '../../server/corefile/zones.ts';
+import { readManifestsOnce } from '../../server/kube/manifests/read-once.ts';
+import { compare, type AskingMoment, type Comparison } from './compare.ts';
+import { objectNames } from './object-names.ts';
+import { Side, type SideParts } from './side.ts';
+import { witnesses, type NamedType, type Witnesses } from './witnesses.ts';
+
+/** A Corefile, by name and text. */
+export interface NamedCorefileText {
+  readonly file: string;
+  readonly folder: string;
+  readonly text: string;
+}
+
+/** A Corefile and what parsing it depends on. */
+type ParsedText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
+
+/** What both sides have in common. */
+export interface CommonParts {
+  readonly manifests: string;
+  readonly names: readonly NamedType[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly plugins: SideParts['plugins'];
+  /** Parses a Corefile as a server that starts does. */
+  parse(corefile: ParsedText): ParseOutput;
+  /** Hears what of the manifests could not be read. */
+  told?(text: string): void;
+}
+
+/** What is done with two sides that serve, and the questions that tell them apart. */
+type UseSides<T> = (before: Side, after: Side, asked: Witnesses) => Promise<T>;
+
+/**
+ * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be
+ * served.
+ * @returns the problems of the second one if it cannot be served
+ */
+export async function withBoth<T>(
+  before: NamedCorefileText,
+  after: NamedCorefileText,
+  { manifests, names, env, plugins, parse, told }: CommonParts,
+  use: UseSides<T>,
+): Promise<T | Problems> {
+  const trees: Corefile[] = [];
+  const sides = [before, after].map(
+    ({ file, folder, text }) =>
+      new Side({
+        file,
+        folder,
+        manifests,
+        env,
+        plugins,
+        load(syntaxes) {
+          const output = parse({ file, text, dnsPort: 53, env, syntaxes });
+          trees.push(output.corefile);
+          for (const warning of output.warnings)
+            if (warning.code === 'corefile-empty') told?.(warning.print());
+          return output;
+        },
+      }),
+  );
+  const [first, second] = [sides[0]!, sides[1]!];
+  try {
+    const broken = await first.start();
+    if (broken.length > 0) throw new Problems(broken);
+    const refused = await second.start();
+    if (refused.length > 0) return new Problems(refused);
+    const objects = objectNames(
+      await readManifestsOnce(manifests, (problem) => told?.(problem.print())),
+      clusterZones(trees),
+    );
+    const { questions, left } = witnesses({
+      corefiles: trees,
+      objects: objects.names,
+      clients: objects.clients,
+      names,
+      places: places([...first.places, ...second.places]),
+    });
+    return await use(first, second, { questions, left: [...objects.left, ...left] });
+  } finally {
+    for (const side of sides) await side.stop();
+  }
+}
+
+/** Each place once. */
+function places(all: Side['places']): Side['places'] {
+  const found = new Map(all.map((place) => [`${place.address} ${place.port}`, place]));
+  return [...found.values()];
+}
+
+/** Zones of the clusters that either side serves. */
+function clusterZones(trees: readonly Corefile[]): readonly string[] {
+  const zones = trees.flatMap(({ blocks }) =>
+    blocks.flatMap(({ keys, directives }) =>
+      directives
+        .filter(({ name }) => name === 'kubernetes')
+        .flatMap(({ args }) =>
+          args.length === 0
+            ? keys.map(({ zone }) => zone)
+            : args.map(({ text }) => absoluteName(text.toLowerCase())),
+        ),
+    ),
+  );
+  return [...new Set(zones)].filter(
+    (zone) => isDomainName(zone) && !/(in-addr|ip6)\.arpa\.$|\//.test(zone),
+  );
+}
+
+/**
+ * What changes between two Corefiles. Throws the `Problems` of a first one that cannot be served.
+ * @param progress hears of each question before it is asked
+ * @returns the problems of the second one if it cannot be served
+ */
+export async function compareCorefiles(
+  before: NamedCorefileText,
+  after: NamedCorefileText,
+  common: CommonParts,
+  progress: (at: number, of: number, moment: AskingMoment) => void,
+): Promise<Comparison | Problems> {
+  return withBoth(before, after, common, async (first, second, { questions, left }) => {
+    const found = await compare(first, second, questions, { progress });
+    return { ...found, left: [...found.left, ...left] };
+  });
+}
