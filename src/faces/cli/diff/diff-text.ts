@@ -18,13 +18,13 @@ export interface DiffStyle {
   readonly columns: number;
 }
 
-const words: Readonly<Record<DifferenceKind, string>> = {
+export const words: Readonly<Record<DifferenceKind, string>> = {
   answers: 'other answers',
   upstreams: 'other upstreams',
   ttls: 'other TTLs',
 };
 
-const moments = {
+export const moments = {
   first: '',
   again: ', when it is asked again',
   later: ', when its time is over',
@@ -72,7 +72,7 @@ function classLines(
 }
 
 /** `www.example.org. A`, and what else about it is unusual. */
-function questionText(question: DiffQuestion): string {
+export function questionText(question: DiffQuestion): string {
   const { name, type, client, address, port, proto, udpSize, dnssecOk } = question;
   const usual = question.class === 1 ? [] : [className(question.class)];
   const extra = [
@@ -88,7 +88,7 @@ function questionText(question: DiffQuestion): string {
 const RECORDS_MAX = 3;
 
 /** What one side answers: by whom, and below it the records. */
-function outcomeLines(
+export function outcomeLines(
   outcome: QueryOutcome,
   other: QueryOutcome,
 ): readonly { readonly text: string; readonly inner: boolean }[] {
@@ -116,7 +116,10 @@ function outcomeLines(
 }
 
 /** For programs. */
-export function comparisonDocument(comparison: Comparison, { before, after }: DiffStyle): unknown {
+export function comparisonDocument(
+  comparison: Comparison,
+  { before, after }: Pick<DiffStyle, 'before' | 'after'>,
+): object {
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'ConfigurationDiff',

@@ -19,7 +19,7 @@ import { liveLookup } from '../check/check-lookup.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { lintedPlugins } from '../lint/lint.ts';
+import { lintedPlugins } from '../lint/linted-plugins.ts';
 import { count, wrap, type Page } from '../page.ts';
 
 /** Between two samples of what is counted, milliseconds. */

@@ -5,6 +5,7 @@
 import { visible } from '../../../server/base/visible.ts';
 import { severities, type LintFinding, type LintSeverity } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
+import { lintDocument } from './lint-document.ts';
 import type { LintOutput } from './lint-options.ts';
 import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
 import { sarif } from './lint-sarif.ts';
@@ -25,7 +26,7 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
     case 'text':
       return printText(report, style);
     case 'json':
-      return `${JSON.stringify(documentOf(report), null, 2)}\n`;
+      return `${JSON.stringify(lintDocument(report), null, 2)}\n`;
     case 'sarif':
       return `${JSON.stringify(sarif(report), null, 2)}\n`;
     case 'github':
@@ -142,19 +143,6 @@ function summary(report: LintReport): string {
   });
   const ignored = suppressed > 0 ? `, ${suppressed} ignored` : '';
   return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (${targetText(report)})`;
-}
-
-function documentOf(report: LintReport): unknown {
-  const { findings, files, notJudged, target, suppressed } = report;
-  return {
-    apiVersion: 'ndots.dev/v1',
-    kind: 'LintReport',
-    target: target === null ? null : target.kind === 'ndots' ? 'ndots' : target.label,
-    files,
-    notJudged,
-    suppressed,
-    findings: findings.map(({ spot, ...finding }) => ({ ...finding, ...spot })),
-  };
 }
 
 /** GitHub's workflow commands: the worst first, since a step shows only ten of each sort. */

@@ -6,13 +6,11 @@ import { FILE_MAX, readFileText, readGivenBytes } from '../../../server/base/rea
 import { atLeast, cannotLint, type LintFinding } from '../../../tools/lint/finding.ts';
 import { gather, type GatheredFiles, type GivenFile } from '../../../tools/lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../../../tools/lint/lint.ts';
-import type { KnownPlugins } from '../../../tools/lint/read-subject.ts';
 import type { LintRule } from '../../../tools/lint/lint-rule.ts';
 import { askLive, type LiveRule } from '../../../tools/lint/live/live-rule.ts';
 import { systemWorld } from './live-world.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import { systemProbeNetwork } from '../../../tools/probe/system-network.ts';
-import { directiveNames, external, loadPlugins } from '../../../server/plugins/order.ts';
 import { liveLookup } from '../check/check-lookup.ts';
 import { ownServers } from '../check/check-plan.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
@@ -21,19 +19,13 @@ import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
 import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
 import { lintRules as rules } from './lint-rules.ts';
+import { lintedPlugins } from './linted-plugins.ts';
 import { newestBefore } from '../../../tools/lint/target.ts';
 import { usage } from '../option-values.ts';
 import { beside, setMarkdown } from '../page.ts';
 
 /** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
-
-/** Every directive that the linter knows. */
-export const lintedPlugins: KnownPlugins = {
-  directives: directiveNames,
-  external,
-  load: loadPlugins,
-};
 
 async function run(words: readonly string[], io: Io): Promise<number> {
   const options = parseLintOptions(words);
