@@ -7,7 +7,7 @@ import type { Script } from './answers-file.ts';
 import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
 import { totalsOf } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
-import { planLookup } from './run-lookup.ts';
+import { planLookup, type StartServer } from './run-lookup.ts';
 
 /** A name as an application spells it, and a model of the network in which it was looked up. */
 export interface AskedName {
@@ -73,11 +73,13 @@ const LIMIT_MS = 600_000;
 /**
  * Plans every name at most three times: with the current ndots, with one below its number of dots,
  * and with a final dot. Nothing is sent.
+ * @param start starts a server that answers in place of the scripts
  */
 export async function planNdots(
   client: Client,
   settings: Settings,
   names: readonly AskedName[],
+  start?: StartServer,
 ): Promise<ClientPlan> {
   const { ndots } = client.conf(settings);
   const values = Array.from({ length: Math.max(1, ndots) }, (_, below) => ndots - below);
@@ -87,7 +89,7 @@ export async function planNdots(
   const dotted: DottedName[] = [];
   for (const asked of names) {
     const { name, lookups } = asked;
-    const now = await costOf(client, settings, asked, name);
+    const now = await costOf(client, settings, asked, name, start);
     const dots = countDots(name);
     const searched = !name.endsWith('.');
     // Only whether a name has at least `ndots` dots decides whether it is tried as it is first.
@@ -98,6 +100,7 @@ export async function planNdots(
             { ...settings, resolvConf: withNdots(settings.resolvConf, dots) },
             asked,
             name,
+            start,
           )
         : now;
     for (const value of values) {
@@ -108,7 +111,7 @@ export async function planNdots(
         broken.get(value)!.push({ name, lookups, was: now.found, becomes: then.found });
     }
     if (!searched || !now.ok || asked.assumed) continue;
-    const plain = await costOf(client, settings, asked, `${name}.`);
+    const plain = await costOf(client, settings, asked, `${name}.`, start);
     if (plain.found === now.found && plain.queries < now.queries)
       dotted.push({ name, lookups, now: now.queries, dotted: plain.queries });
   }
@@ -132,6 +135,7 @@ async function costOf(
   settings: Settings,
   { families, script }: AskedName,
   name: string,
+  start: StartServer | undefined,
 ): Promise<NameCost> {
   const plan = {
     client,
@@ -142,7 +146,7 @@ async function costOf(
     repeat: 1,
     limitMs: LIMIT_MS,
   };
-  const run = await planLookup(plan, script, seededRandom(1));
+  const run = await planLookup(plan, script, seededRandom(1), start);
   const found = run.results[0]!.found;
   const ok = found.failure === null;
   return {
