@@ -501,7 +501,11 @@ const knownHosts: ReadonlySet<string> = new Set([
 
 function isKnownHost(host: string, file: string): boolean {
   if (file === 'package-lock.json')
-    return ['liberapay.com', 'opencollective.com', 'github.com'].includes(host);
+    // Where their authors ask for support.
+    return [
+      ...['liberapay.com', 'opencollective.com', 'github.com'],
+      ...['feross.org', 'paulmillr.com', 'www.patreon.com'],
+    ].includes(host);
   const name = host.replace(/\.$/, '');
   return (
     isIP(name) !== 0 ||

@@ -13,6 +13,8 @@ const config: KnipConfig = {
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
+    // The page and the worker of the playground.
+    'src/faces/playground/{page,engine-worker}.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',

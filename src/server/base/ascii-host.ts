@@ -1,3 +1,5 @@
+/** Host names beyond ASCII, in the form that goes into DNS. */
+
 /** A host name that no one has: the host of the URL before a name is set. */
 const UNSET = 'unset.invalid';
 

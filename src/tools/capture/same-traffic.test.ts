@@ -6,7 +6,7 @@ import { QuerySample, sameTraffic } from './same-traffic.ts';
 import { pcapFile, type Captured } from '../../../test/kit/packets.ts';
 import { healthy, play } from '../../../test/kit/story.ts';
 import { pods } from '../../../test/kit/story-parts.ts';
-import type { Input } from './read/input.ts';
+import type { Input } from './read/recognised-input.ts';
 
 /** A capture in memory. */
 function input(packets: readonly Captured[]): Input {

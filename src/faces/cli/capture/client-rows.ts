@@ -56,7 +56,7 @@ const words: Readonly<Partial<Record<Kind, string>>> = {
 };
 
 /** `glibc 98 %`, `glibc or c-ares 84 %`, `not told apart: too few lookups`. */
-function resolverText({ kinds, confidence, why }: NamedResolver): string {
+export function resolverText({ kinds, confidence, why }: NamedResolver): string {
   if (confidence === null) return kinds.length > 0 ? why : `not told apart: ${why}`;
   return `${kinds.map((kind) => words[kind] ?? kind).join(' or ')} ${percent(confidence)} %`;
 }

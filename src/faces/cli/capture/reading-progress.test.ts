@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Input } from '../../../tools/capture/read/input.ts';
+import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { readingProgress } from './reading-progress.ts';
 

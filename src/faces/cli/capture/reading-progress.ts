@@ -1,5 +1,5 @@
 /** How far a verb is that reads a capture, dnstap stream or log. */
-import type { Input } from '../../../tools/capture/read/input.ts';
+import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
 import { openGiven } from '../named-capture.ts';

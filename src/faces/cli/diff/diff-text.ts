@@ -18,12 +18,14 @@ export interface DiffStyle {
   readonly columns: number;
 }
 
+/** What differs, in words. */
 export const words: Readonly<Record<DifferenceKind, string>> = {
   answers: 'other answers',
   upstreams: 'other upstreams',
   ttls: 'other TTLs',
 };
 
+/** When a question was asked, behind it. */
 export const moments = {
   first: '',
   again: ', when it is asked again',

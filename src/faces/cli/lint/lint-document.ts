@@ -10,6 +10,7 @@ export interface LintDocument extends Pick<LintReport, 'files' | 'notJudged' | '
   readonly findings: readonly (Omit<LintFinding, 'spot'> & Spot)[];
 }
 
+/** A report as `ndots lint -o json` prints it. */
 export function lintDocument(report: LintReport): LintDocument {
   const { findings, files, notJudged, target, suppressed } = report;
   return {

@@ -4,7 +4,7 @@
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { clip, count, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
-import { failure } from './trace-words.ts';
+import { failure } from './trace-outcome.ts';
 
 /** Several clients for a terminal: a table, what differs, and the verdict. */
 export function printComparison(documents: readonly TraceDocument[], options: TextOptions): string {

@@ -7,7 +7,7 @@ import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace
 import { parseBase64 } from '../../../server/wire/encoding.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';
-import { label, outcome } from './trace-words.ts';
+import { label, outcome } from './trace-outcome.ts';
 
 /** A trace as dig's outputs, one after the other. */
 export function dig(document: TraceDocument): string {

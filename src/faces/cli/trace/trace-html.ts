@@ -8,7 +8,8 @@ import { escape, htmlPage } from '../../../server/base/html.ts';
 import { count } from '../page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
-import { answer, glossaryOf, hint, label, outcome, serverOf, settings } from './trace-words.ts';
+import { label, outcome } from './trace-outcome.ts';
+import { answer, glossaryOf, hint, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
 /** One or more traces of a name as an HTML page; empty without any. */

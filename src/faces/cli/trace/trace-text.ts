@@ -7,7 +7,8 @@ import { printHostPort } from '../../../server/base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { clip, count, packed, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
-import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
+import { failure } from './trace-outcome.ts';
+import { glossaryOf, hint, serversOf } from './trace-words.ts';
 
 /** One trace for a terminal. */
 export function printTrace(document: TraceDocument, options: TextOptions): string {

@@ -1,23 +1,6 @@
 /** What all forms of a trace say in the same words. */
 import { printHostPort } from '../../../server/base/ip.ts';
-import type {
-  QueryDocument,
-  ResultDocument,
-  TraceDocument,
-} from '../../../tools/resolver/trace-document.ts';
-
-/** `glibc 2.36`, or the name alone where the client has no versions. */
-export function label(document: TraceDocument): string {
-  const { name, version } = document.client;
-  return version === '' ? name : `${name} ${version}`;
-}
-
-/** What the first lookup came to: addresses, or why it fails. */
-export function outcome(document: TraceDocument): string {
-  const { result } = document;
-  if (result.ok) return result.addresses.join(' ') || 'no address';
-  return `fails: ${failure(result)}`;
-}
+import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
 /**
  * A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP`
@@ -46,12 +29,6 @@ export function serverOf({
   serverPort,
 }: Pick<QueryDocument, 'server' | 'serverPort'>): string {
   return serverPort === 53 ? server : printHostPort(server, serverPort);
-}
-
-/** What the program prints, and the symbol behind it; a bare exit code says nothing twice. */
-export function failure({ error, code }: ResultDocument): string {
-  const named = code !== null && !/^\d+$/.test(code) && error !== code;
-  return `${error ?? 'no address'}${named ? ` (${code})` : ''}`;
 }
 
 /** What to try where nothing was heard of any server. */

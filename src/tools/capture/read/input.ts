@@ -6,35 +6,12 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
-import { isPcap } from './packets/pcap.ts';
-import { isPcapng } from './packets/pcapng.ts';
 import type { Remarks } from './packets/remarks.ts';
-import { foreignFile } from './foreign-file.ts';
+import { recognised, type Input, type Unpack } from './recognised-input.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
-
-/** What an input is. */
-export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
-
-/** An input that has been opened. */
-export interface Input {
-  readonly name: string;
-  readonly format: Format;
-  /** Bytes of the file as it lies there; null of a pipe. */
-  readonly size: number | null;
-  /**
-   * The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is
-   * given.
-   */
-  readonly chunks: AsyncIterable<Uint8Array>;
-  /** Bytes of the file that have been taken. */
-  taken(): number;
-  close(): void;
-}
 
 /** Bytes that are read at a time. */
 const CHUNK = 256 * 1024;
-/** So many bytes tell a format. */
-const FIRST = 16;
 
 /**
  * Opens a file, or what else has a name: a pipe is waited for until somebody writes to it.
@@ -118,7 +95,7 @@ async function openRegular(
       size,
       taken: () => taken,
       close,
-      ...(await recognised(chunks(), name, remarks)),
+      ...(await recognised(chunks(), name, unpacked(name, remarks))),
     };
   } catch (error) {
     close();
@@ -144,52 +121,8 @@ export async function openStream(
     size: null,
     taken: () => taken,
     close: () => stream.destroy(),
-    ...(await recognised(chunksOf(stream, name, remarks), name, remarks)),
+    ...(await recognised(chunksOf(stream, name, remarks), name, unpacked(name, remarks))),
   };
-}
-
-/** What the chunks are, decompressed. */
-async function recognised(
-  chunks: AsyncIterable<Uint8Array>,
-  name: string,
-  remarks: Remarks,
-): Promise<Pick<Input, 'format' | 'chunks'>> {
-  const outer = await peek(chunks);
-  const inner = compressionOf(outer.first);
-  const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner, name, remarks));
-  const format = formatOf(opened.first);
-  const foreign = format === 'text' ? foreignFile(opened.first) : null;
-  if (foreign === null) return { format, chunks: opened.chunks };
-  throw new Problem({
-    code: 'capture-foreign',
-    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
-    remedy: foreign.remedy ?? undefined,
-  });
-}
-
-interface Peeked {
-  readonly first: Uint8Array;
-  readonly chunks: AsyncIterable<Uint8Array>;
-}
-
-/** Takes so many chunks that the format shows, and gives them again. */
-async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  let first: Uint8Array = Buffer.alloc(0);
-  while (first.length < FIRST) {
-    const next = await iterator.next();
-    if (next.done === true) break;
-    first = Buffer.concat([first, next.value]);
-  }
-  async function* all(): AsyncIterable<Uint8Array> {
-    yield first;
-    for (;;) {
-      const next = await iterator.next();
-      if (next.done === true) return;
-      yield next.value;
-    }
-  }
-  return { first, chunks: all() };
 }
 
 /** The chunks of a stream up to its end, or to what breaks it. */
@@ -207,41 +140,22 @@ async function* chunksOf(
   }
 }
 
-type Compression = 'gzip' | 'zstd';
-
-function compressionOf(first: Uint8Array): Compression | null {
-  if (first[0] === 0x1f && first[1] === 0x8b) return 'gzip';
-  const zstd = first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd;
-  return zstd ? 'zstd' : null;
-}
-
-function unpack(
-  chunks: AsyncIterable<Uint8Array>,
-  by: Compression,
-  name: string,
-  remarks: Remarks,
-): AsyncIterable<Uint8Array> {
-  const unpacker =
-    by === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : createZstdDecompress({ chunkSize: CHUNK });
-  // Errors come out of the reading side.
-  const stream = pipeline(copiesOf(chunks), unpacker, () => undefined);
-  return chunksOf(stream as unknown as Readable, `${name} (${by})`, remarks);
+/** Decompresses the chunks of an input. */
+function unpacked(name: string, remarks: Remarks): Unpack {
+  return (chunks, by) => {
+    const unpacker =
+      by === 'gzip'
+        ? createGunzip({ chunkSize: CHUNK })
+        : createZstdDecompress({ chunkSize: CHUNK });
+    // Errors come out of the reading side.
+    const stream = pipeline(copiesOf(chunks), unpacker, () => undefined);
+    return chunksOf(stream as unknown as Readable, `${name} (${by})`, remarks);
+  };
 }
 
 /** The decompressor has several of them at a time. */
 async function* copiesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   for await (const chunk of chunks) yield Buffer.from(chunk);
-}
-
-function formatOf(first: Uint8Array): Format {
-  if (first.length === 0) return 'empty';
-  if (isPcap(first)) return 'pcap';
-  if (isPcapng(first)) return 'pcapng';
-  // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
-  const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
-  // A log that was cut while it was written to begins with nothing but zeros.
-  const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
-  return escape && hasNumber ? 'dnstap' : 'text';
 }
 
 function why(error: unknown): string {

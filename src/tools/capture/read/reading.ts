@@ -6,7 +6,7 @@ import { CopiedBytes } from '../pair/copied-bytes.ts';
 import { LookupGrouping } from '../pair/lookups.ts';
 import { Pairing, type PairingCounts } from '../pair/pairing.ts';
 import type { SeenExchange, SeenLookup } from '../pair/seen-exchange.ts';
-import type { Format, Input } from './input.ts';
+import type { Format, Input } from './recognised-input.ts';
 import {
   Dissector,
   type CaptureEvents,

@@ -1,0 +1,143 @@
+/** The panel Corefile: findings beside the lines, and the chain of each server block. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { commandLine } from './command-line.ts';
+import { EngineClient } from './engine-client.ts';
+import type { ChainLink, LintResult, ShownBlock } from './engines/lint-engine.ts';
+import { lineEditor, goToLine, type LineMark } from './line-editor.ts';
+import { inputs } from './page-state.ts';
+import { follow, problemList, statusLine } from './shown-state.ts';
+
+const engine = new EngineClient('lint');
+const { corefile } = inputs.corefile;
+const EDITOR = 'corefile-text';
+
+/** Lints when the panel is shown, and after each change. */
+export function followCorefile(): void {
+  follow(
+    'corefile',
+    () => corefile.value,
+    (text) => {
+      if (text.trim() === '') engine.stop();
+      else engine.run({ corefile: text });
+    },
+  );
+}
+
+/** The panel: the Corefile, and beside it its findings and chains. */
+export function corefilePanel(): TemplateResult {
+  const findings = engine.result.value?.document.findings ?? [];
+  const marks = findings.map(({ line, severity }): LineMark => ({ line, severity }));
+  return html`<div class="split even">
+    <form class="inputs" @submit=${(event: Event) => event.preventDefault()}>
+      <h2>Corefile</h2>
+      ${lineEditor(EDITOR, 'Corefile, or a ConfigMap or Helm values that hold one', corefile, marks)}
+    </form>
+    <div class="results">${results()}</div>
+  </div>`;
+}
+
+function results(): TemplateResult {
+  const state = engine.state.value;
+  const result = engine.result.value;
+  if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
+  if (result === null)
+    return state.kind === 'idle'
+      ? html`<p class="empty">Paste a Corefile to see its chain and what is wrong with it.</p>`
+      : statusLine(state, '');
+  return html`${statusLine(state, summary(result))} ${findingList(result)}
+    <h3>The chain: the plugins that a query meets, in this order</h3>
+    ${
+      result.blocks.length === 0
+        ? html`<p class="quiet">There is no server block that can be read.</p>`
+        : result.blocks.map(chain)
+    }
+    ${commandLine('ndots lint Corefile', 'with the text in the file Corefile')}`;
+}
+
+/** Counts, in the words of the command line. */
+function summary({ document: { findings, suppressed } }: LintResult): string {
+  const count = (severity: string, one: string, many: string): string => {
+    const number = findings.filter((each) => each.severity === severity).length;
+    return `${number} ${number === 1 ? one : many}`;
+  };
+  const ignored = suppressed > 0 ? `, ${suppressed} ignored` : '';
+  return `${count('error', 'error', 'errors')}, ${count('warning', 'warning', 'warnings')}, ${count('note', 'note', 'notes')}${ignored}`;
+}
+
+function findingList({ document: { findings, notJudged } }: LintResult): TemplateResult {
+  if (findings.length === 0)
+    return html`<p class="quiet">
+      ${
+        notJudged.length === 0
+          ? 'No rule finds anything to change.'
+          : `There is nothing to lint: the text holds ${notJudged[0]!.holds}.`
+      }
+    </p>`;
+  return html`<ul class="findings">
+    ${findings.map(
+      ({ code, severity, text, line, hint, remedy, excerpt }) =>
+        html`<li class="finding ${severity}">
+          <p class="head">
+            <span class="badge ${severity}">${severity}</span>
+            <span class="codeword">${code}</span>
+            <button type="button" class="link" @click=${() => goToLine(EDITOR, line)}>
+              line ${line}
+            </button>
+          </p>
+          <p class="text">${text}</p>
+          ${excerpt === null ? nothing : html`<pre class="excerpt">${excerpt.trim()}</pre>`}
+          ${hint === null ? nothing : html`<p class="hint">${hint}</p>`}
+          ${remedy === null ? nothing : html`<p class="remedy">${remedy}</p>`}
+        </li>`,
+    )}
+  </ul>`;
+}
+
+function chain({ zones, chain: links, line }: ShownBlock): TemplateResult {
+  const inChain = links.filter(({ role }) => role === 'link');
+  const beside = links.filter(({ role }) => role === 'beside');
+  const heading = zones.join(' ');
+  return html`<section class="block" aria-label="Server block ${heading}">
+    <h4>
+      <code>${heading}</code>
+      <button type="button" class="link" @click=${() => goToLine(EDITOR, line)}>
+        line ${line}
+      </button>
+    </h4>
+    <ol class="chain" aria-label="Chain of ${heading}">
+      <li class="end">query</li>
+      ${inChain.map(link)}
+      <li class="end">${inChain.some(({ plugin }) => LAST.has(plugin)) ? 'reply' : 'REFUSED'}</li>
+    </ol>
+    ${
+      beside.length === 0
+        ? nothing
+        : html`<p class="quiet beside">
+            Beside the chain: ${beside.map(({ plugin }) => plugin).join(', ')}
+          </p>`
+    }
+  </section>`;
+}
+
+/** Plugins of which one usually answers what the others leave. */
+const LAST: ReadonlySet<string> = new Set([
+  ...['forward', 'grpc', 'whoami', 'erratic', 'proxy', 'file', 'auto', 'secondary', 'template'],
+  ...['kubernetes', 'hosts', 'etcd', 'k8s_external'],
+]);
+
+/** The most words of a directive that a box of the chain shows. */
+const WORDS_MAX = 4;
+
+function link({ plugin, args, line, severity }: ChainLink): TemplateResult {
+  const words = `${args.slice(0, WORDS_MAX).join(' ')}${args.length > WORDS_MAX ? ' …' : ''}`;
+  return html`<li>
+    <button
+      type="button"
+      class="plugin ${severity ?? ''}"
+      @click=${() => goToLine(EDITOR, line)}
+      aria-label="${plugin} ${words}, line ${line}${severity === null ? '' : `, ${severity}`}"
+    >
+      <strong>${plugin}</strong>${words === '' ? nothing : html`<span>${words}</span>`}
+    </button>
+  </li>`;
+}

@@ -1,0 +1,54 @@
+/** The worker of the page: loads one engine when it is first asked for, and runs it. */
+import './machine/globals.ts';
+import { problemsIn } from '../../server/base/problem.ts';
+import type {
+  EngineName,
+  EngineReply,
+  EngineRequest,
+  Progress,
+  ShownProblem,
+} from './engine-messages.ts';
+
+type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
+
+const load: Readonly<Record<EngineName, () => Promise<RunEngine>>> = {
+  trace: async () => (await import('./engines/trace-engine.ts')).runTrace,
+  lint: async () => (await import('./engines/lint-engine.ts')).runLint,
+  diff: async () => (await import('./engines/diff-engine.ts')).runDiff,
+  doctor: async () => (await import('./engines/doctor-engine.ts')).runDoctor,
+};
+
+onmessage = ({ data }: MessageEvent<EngineRequest>) => void run(data);
+
+async function run({ id, engine, input }: EngineRequest): Promise<void> {
+  const send = (reply: EngineReply): void => postMessage(reply);
+  try {
+    const work = await load[engine]();
+    const result = await work(input as never, (text) => send({ id, kind: 'progress', text }));
+    send({ id, kind: 'result', result: result as never });
+  } catch (error) {
+    send({ id, kind: 'problems', problems: problemsOf(error) });
+  }
+}
+
+/** The problems in anything that was thrown; a bug is one that asks for a report. */
+function problemsOf(error: unknown): readonly ShownProblem[] {
+  const problems = problemsIn(error);
+  if (problems === null)
+    return [
+      {
+        code: 'bug',
+        text: `The engine failed: ${String(error)}`,
+        place: null,
+        hint: null,
+        remedy: 'This is a bug in ndots. Please report it with this input.',
+      },
+    ];
+  return problems.map(({ code, message, place, hint, remedy }) => ({
+    code,
+    text: message,
+    place: place === null ? null : `${place.file}:${place.line}:${place.column}`,
+    hint,
+    remedy,
+  }));
+}

@@ -1,0 +1,173 @@
+/** The doctor engine: findings of a capture, a dnstap stream or a log, as `ndots doctor` reports them. */
+import { Problem } from '../../../server/base/problem.ts';
+import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
+import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
+import type { SearchDomains } from '../../../tools/capture/pair/search-walk.ts';
+import { listClients } from '../../../tools/doctor/client-list.ts';
+import type { NotFound } from '../../../tools/doctor/diagnosis.ts';
+import { Examination } from '../../../tools/doctor/examination.ts';
+import { isServer } from '../../../tools/doctor/findings/losses.ts';
+import type { Finding } from '../../../tools/doctor/findings/finding.ts';
+import type { Observations } from '../../../tools/doctor/observe/observations.ts';
+import { diagnoseWithParts, everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
+import { whoOf, type Who } from '../../../tools/doctor/who.ts';
+import { resolverText } from '../../cli/capture/client-rows.ts';
+import type { Progress } from '../engine-messages.ts';
+import { openDropped } from './file-input.ts';
+
+/** A file that stays where it is: it is read piece by piece. */
+export interface DoctorInput {
+  readonly file: File;
+}
+
+/** A finding without its packets. */
+export interface ShownFinding extends Omit<Finding, 'exchanges' | 'counted'> {
+  readonly who: Who;
+  /** The number of exchanges that show it. */
+  readonly count: number;
+  /** Numbers of the first packets that show it. */
+  readonly frames: readonly number[];
+}
+
+/** A client of the capture. */
+export interface ShownClient {
+  readonly address: string;
+  readonly queries: number;
+  readonly lost: number;
+  readonly lookups: number;
+  /** `glibc 98 %`, or why it is not known. */
+  readonly resolver: string;
+}
+
+/** What was counted, and what was found. */
+export interface DoctorResult {
+  readonly name: string;
+  readonly packets: number;
+  readonly queries: number;
+  readonly lost: number;
+  readonly lookups: number;
+  readonly slowLookups: number;
+  readonly clientCount: number;
+  readonly servers: number;
+  readonly seconds: number;
+  readonly findings: readonly ShownFinding[];
+  readonly excluded: readonly NotFound[];
+  readonly unknown: readonly NotFound[];
+  readonly clients: readonly ShownClient[];
+  readonly remarks: readonly string[];
+}
+
+/** What is beside a part belongs to it when a query of it is waited for, milliseconds. */
+const BESIDE_MS = 20_000;
+const CLIENTS_MAX = 20;
+const FRAMES_MAX = 12;
+/** Milliseconds between two messages about progress. */
+const PROGRESS_MS = 250;
+
+/** Reads the file, and where it is worth it once more in parts. @throws Problem */
+export async function runDoctor({ file }: DoctorInput, progress: Progress): Promise<DoctorResult> {
+  const whole = await observe(file, [everything], undefined, progress);
+  const { reading, examination } = whole;
+  const observed = examination.observed[0]!;
+  if (examination.understood === 0) throw nothingIn(file.name, reading, examination);
+  const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
+    observed.forgetDetails();
+    const looked = await observe(file, parts, observed.domains, progress);
+    return looked.examination.observed;
+  };
+  progress('applying the rules');
+  const { findings, excluded, unknown } = await diagnoseWithParts(observed, again);
+  const { totals, remarks } = reading;
+  return {
+    name: file.name,
+    packets: totals.frames,
+    queries: observed.total.asked,
+    lost: observed.total.lost,
+    lookups: observed.lookups,
+    slowLookups: observed.slowLookups,
+    clientCount: observed.clients.size,
+    servers: observed.servers.size,
+    seconds: observed.seconds,
+    findings: findings.map(({ exchanges, counted: _, ...finding }) => ({
+      ...finding,
+      who: whoOf({ ...finding, exchanges }, observed, new Map()),
+      count: exchanges.length,
+      frames: exchanges
+        .map(({ queryFrame }) => queryFrame)
+        .filter((frame) => frame > 0)
+        .slice(0, FRAMES_MAX),
+    })),
+    ...{ excluded, unknown },
+    clients: clientsOf(observed),
+    remarks: remarks.list.map(printRemark),
+  };
+}
+
+interface Observed {
+  readonly reading: Reading;
+  readonly examination: Examination;
+}
+
+async function observe(
+  file: File,
+  parts: readonly Part[],
+  domains: SearchDomains | undefined,
+  progress: Progress,
+): Promise<Observed> {
+  const examination = new Examination(domains, parts);
+  const reading = new Reading(examination.events, usualPorts, {
+    fromMs: Math.min(...parts.map(({ fromMs }) => fromMs)) - BESIDE_MS,
+    toMs: Math.max(...parts.map(({ toMs }) => toMs)) + BESIDE_MS,
+    domains: examination.domains,
+  });
+  const input = await openDropped(file, reading.remarks);
+  let toldMs = performance.now();
+  const chunks = async function* (): AsyncIterable<Uint8Array> {
+    for await (const chunk of input.chunks) {
+      if (performance.now() - toldMs > PROGRESS_MS) {
+        toldMs = performance.now();
+        const share = Math.round((100 * input.taken()) / Math.max(1, file.size));
+        progress(`read ${share} %, ${reading.totals.exchanges} queries`);
+      }
+      yield chunk;
+    }
+  };
+  await reading.read({ ...input, chunks: chunks() });
+  reading.end();
+  examination.noteUnread(reading);
+  return { reading, examination };
+}
+
+/** Why there is nothing to diagnose. */
+function nothingIn(name: string, { totals }: Reading, { unknownLines }: Examination): Problem {
+  if (totals.frames > 0)
+    return new Problem({
+      code: 'capture-empty',
+      text: `${name} has ${totals.frames} packets, but no DNS query to port 53 or 5353`,
+      remedy: `If the name servers listen at other ports, run: ndots doctor ${name} --port PORT`,
+    });
+  return new Problem({
+    code: 'capture-foreign',
+    text:
+      unknownLines > 0
+        ? `${name} is not a capture or a query log`
+        : `${name} holds nothing that can be read`,
+    hint: 'Read are pcap, pcapng, dnstap, query logs of CoreDNS and counters of its metrics.',
+    remedy: 'Take a capture with: tcpdump -i any -s 0 -w dns.pcap port 53',
+  });
+}
+
+function clientsOf(observed: Observations): readonly ShownClient[] {
+  const counted = observed.clients.list.map(({ address, outcomes, lookups, recognition }) => ({
+    ...{ address, lookups, recognition },
+    queries: outcomes.asked,
+    lost: outcomes.lost,
+  }));
+  const { listed } = listClients(counted, CLIENTS_MAX, observed.clients.leftOut, (address) =>
+    isServer(observed, address),
+  );
+  return listed.map(({ address, queries, lost, lookups, resolver }) => ({
+    ...{ address, queries, lost, lookups },
+    resolver: resolverText(resolver),
+  }));
+}

@@ -1,0 +1,96 @@
+/** The trace engine: the queries of every client for a name, planned as `ndots trace` plans them. */
+import { seededRandom } from '../../../server/base/random.ts';
+import { emptyScript, type Script } from '../../../tools/resolver/answers-file.ts';
+import { findCheaper } from '../../../tools/resolver/cheaper.ts';
+import type { AddressFamily } from '../../../tools/resolver/client.ts';
+import { bestNdots, planNdots, type ClientPlan } from '../../../tools/resolver/ndots-plan.ts';
+import { makeReport, type TraceDocument } from '../../../tools/resolver/trace-document.ts';
+import {
+  planLookup,
+  type LookupPlan,
+  type LookupRun,
+  type StartServer,
+} from '../../../tools/resolver/run-lookup.ts';
+import { clientsNamed } from '../../cli/client-choice.ts';
+import { imageAddresses, imageSettings } from '../../cli/trace/image-settings.ts';
+import { compare, type ClientDifference } from '../../cli/trace/trace-comparison.ts';
+import { checkedName } from '../../cli/trace/trace-name.ts';
+import { parseScript } from '../../cli/trace/trace-script.ts';
+import type { Progress } from '../engine-messages.ts';
+import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
+
+/** What a trace depends on. */
+export interface TraceInput {
+  readonly name: string;
+  readonly resolvConf: string;
+  readonly families: readonly AddressFamily[];
+  /** Whether the example cluster answers cluster names. */
+  readonly cluster: boolean;
+  /** The text of an answers file; empty: there is none. */
+  readonly answers: string;
+  readonly clients: readonly string[];
+}
+
+/** The trace of each client, and how they compare. */
+export interface TraceResult {
+  readonly documents: readonly TraceDocument[];
+  readonly differences: readonly ClientDifference[];
+  readonly verdict: string;
+  /** What a lower `ndots` saves the libraries that most programs use. */
+  readonly plans: readonly ClientPlan[];
+  /** The value that saves most and breaks nothing; null: none saves anything. */
+  readonly best: number | null;
+  /** Remarks about the answers and the objects. */
+  readonly notes: readonly string[];
+}
+
+/** The clients for which values of `ndots` are compared. */
+const PLANNED = ['glibc', 'musl', 'go', 'c-ares'];
+
+/** Milliseconds of virtual time. */
+const LIMIT_MS = 600_000;
+
+/** Plans the lookup for each client. @throws Problem in the name, the answers or the objects */
+export async function runTrace(input: TraceInput, progress: Progress): Promise<TraceResult> {
+  const name = checkedName(input.name);
+  const { families } = input;
+  const settings = imageSettings(input.resolvConf);
+  const script =
+    input.answers.trim() === '' ? emptyScript : await parseScript(input.answers, 'answers');
+  const notes: string[] = [];
+  const start = input.cluster ? await startCluster(script, notes) : undefined;
+  const documents: TraceDocument[] = [];
+  const chosen = clientsNamed(input.clients);
+  for (const [index, client] of chosen.entries()) {
+    progress(`client ${index + 1} of ${chosen.length}: ${client.name}`);
+    const plan: LookupPlan = {
+      ...{ client, name, families, settings },
+      ...{ addrConfig: false, repeat: 1, limitMs: LIMIT_MS },
+    };
+    const again = (other: LookupPlan): Promise<LookupRun> =>
+      planLookup(other, script, seededRandom(1), start);
+    const done = await again(plan);
+    const cheaper = done.cut ? [] : await findCheaper(done, again);
+    documents.push(makeReport(done, cheaper, { startedAt: null, from: null, assumed: null }));
+  }
+  const plans: ClientPlan[] = [];
+  for (const label of PLANNED) {
+    const [client] = clientsNamed([label]);
+    progress(`ndots for ${label}`);
+    const asked = { name, lookups: 1, families, script, assumed: false };
+    plans.push(await planNdots(client!, settings, [asked], start));
+  }
+  return { documents, ...compare(documents), plans, best: bestNdots(plans), notes };
+}
+
+/** The server of the example cluster, with kubeadm's Corefile; upstreams answer from the script. */
+async function startCluster(script: Script, notes: string[]): Promise<StartServer> {
+  const { corefileFor, traceServer } = await import('../../cli/trace/trace-server.ts');
+  return traceServer({
+    corefile: corefileFor(EXAMPLE_CLUSTER, 'cluster.local'),
+    script,
+    client: imageAddresses[0]!,
+    env: {},
+    tell: (text) => notes.push(text),
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Globals of Node that engines use and browsers lack: `Buffer`, `setImmediate`, `process`. Loaded
+ * before any engine.
+ */
+import { Buffer } from 'buffer';
+import * as cryptography from './cryptography.ts';
+
+/** A browser runs timers at most every 4 ms; a message is delivered in the next turn. */
+function messageTurns(): (run: (...words: unknown[]) => void, ...words: unknown[]) => object {
+  const { port1, port2 } = new MessageChannel();
+  const waiting: (() => void)[] = [];
+  port1.onmessage = () => waiting.shift()?.();
+  return (run, ...words) => {
+    waiting.push(() => run(...words));
+    port2.postMessage(null);
+    return { unref: () => undefined };
+  };
+}
+
+/** Timers of Node are objects; as numbers they are the browser's. */
+function timerObjects(
+  set: (run: () => void, delayMs?: number) => number,
+): (run: (...words: unknown[]) => void, delayMs?: number, ...words: unknown[]) => object {
+  return (run, delayMs, ...words) => {
+    const id = set(() => run(...words), delayMs);
+    const timer = { valueOf: () => id, ref: () => timer, unref: () => timer, hasRef: () => true };
+    return timer;
+  };
+}
+
+const processOfPage = {
+  platform: 'browser',
+  arch: 'browser',
+  pid: 1,
+  env: {},
+  cwd: () => '/',
+  nextTick: (run: (...words: unknown[]) => void, ...words: unknown[]) =>
+    queueMicrotask(() => run(...words)),
+  getBuiltinModule: (name: string) => (name === 'node:crypto' ? cryptography : undefined),
+};
+
+const globals = globalThis as unknown as Record<string, unknown>;
+globals['global'] ??= globalThis;
+globals['setTimeout'] = timerObjects(globalThis.setTimeout.bind(globalThis) as never);
+globals['setInterval'] = timerObjects(globalThis.setInterval.bind(globalThis) as never);
+globals['Buffer'] ??= Buffer;
+globals['process'] ??= processOfPage;
+globals['setImmediate'] ??= messageTurns();
+// Shared memory needs response headers that a file server does not send. One thread needs none.
+globals['SharedArrayBuffer'] ??= ArrayBuffer;
+// How busy a thread is, decides how it settles its memory. A browser does not tell.
+Object.assign(performance, {
+  eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }),
+});

@@ -1,0 +1,75 @@
+/** What every panel shows of its engine: progress, problems, and when it began to run. */
+import { effect, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { EngineState } from './engine-client.ts';
+import type { EngineName, ShownProblem } from './engine-messages.ts';
+import { page, type PageName } from './page-state.ts';
+
+/** A pause in typing after which an engine runs, milliseconds. */
+const PAUSE_MS = 350;
+
+/** Runs something when its panel is shown, and after each change of the signals that it reads. */
+export function follow<T>(name: PageName, input: () => T, run: (input: T) => void): void {
+  let timer = 0;
+  let isFirst = true;
+  effect(() => {
+    if (page.value !== name) return;
+    const given = input();
+    clearTimeout(timer);
+    timer = setTimeout(() => run(given), isFirst ? 0 : PAUSE_MS) as unknown as number;
+    isFirst = false;
+  });
+}
+
+/** One line that screen readers read when it changes. */
+export function statusLine(state: EngineState<EngineName>, done: string): TemplateResult {
+  const text =
+    state.kind === 'running'
+      ? `Running${state.progress === '' ? '' : `: ${state.progress}`} …`
+      : state.kind === 'done'
+        ? done
+        : state.kind === 'failed'
+          ? 'There is a problem with the input.'
+          : '';
+  return html`<p class="status ${state.kind}" role="status">${text}</p>`;
+}
+
+/** The problems of an input. */
+export function problemList(problems: readonly ShownProblem[]): TemplateResult {
+  return html`<ul class="findings">
+    ${problems.map(
+      ({ text, place, hint, remedy }) =>
+        html`<li class="finding error">
+          <p class="head">
+            <span class="badge error">error</span>
+            ${place === null ? nothing : html`<code>${place}</code>`}
+          </p>
+          <p class="text">${text}</p>
+          ${hint === null ? nothing : html`<p class="hint">${hint}</p>`}
+          ${remedy === null ? nothing : html`<p class="remedy">${remedy}</p>`}
+        </li>`,
+    )}
+  </ul>`;
+}
+
+/** A labelled field of text. */
+export function textField(
+  id: string,
+  label: string,
+  value: Signal<string>,
+  rows: number,
+): TemplateResult {
+  return html`<div>
+    <label class="label" for=${id}>${label}</label>
+    <textarea
+      id=${id}
+      rows=${rows}
+      spellcheck="false"
+      autocomplete="off"
+      autocapitalize="off"
+      wrap="off"
+      .value=${value.value}
+      @input=${({ target }: Event) => (value.value = (target as HTMLTextAreaElement).value)}
+    ></textarea>
+  </div>`;
+}

@@ -1,0 +1,24 @@
+/** A button that copies a text, and says so. */
+import { signal } from '@preact/signals-core';
+import { html, type TemplateResult } from 'lit-html';
+
+/** How long the button says that it has copied, milliseconds. */
+const SHOWN_MS = 2000;
+
+const copied = signal('');
+
+/** @param text is made when the button is pressed */
+export function copyButton(label: string, text: () => string): TemplateResult {
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text());
+      copied.value = label;
+    } catch {
+      copied.value = `${label} failed`;
+    }
+    setTimeout(() => (copied.value = ''), SHOWN_MS);
+  };
+  const said =
+    copied.value === label ? 'Copied' : copied.value === `${label} failed` ? 'Not allowed' : label;
+  return html`<button type="button" class="button" @click=${copy}>${said}</button>`;
+}

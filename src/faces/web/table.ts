@@ -1,0 +1,55 @@
+/** Tables: a caption, heads, and a region that scrolls by keyboard where the table is wider. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+
+/** What a cell shows. */
+export type Cell = string | number | TemplateResult;
+
+/** A column of rows of `Row`. */
+export interface Column<Row> {
+  readonly head: string;
+  /** Numbers are aligned at their end. */
+  readonly numeric?: boolean;
+  /** Names and addresses are set in a fixed width. */
+  readonly code?: boolean;
+  cell(row: Row): Cell;
+}
+
+/** A table. The first column names each row. */
+export function table<Row>(
+  caption: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  rowClass: (row: Row) => string = () => '',
+): TemplateResult {
+  const classOf = ({ numeric, code }: Column<Row>): string =>
+    [numeric === true ? 'number' : '', code === true ? 'code' : ''].join(' ').trim();
+  return html`<div class="table" role="region" tabindex="0" aria-label=${caption}>
+    <table>
+      <caption class="hidden">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${columns.map(
+            (column) =>
+              html`<th scope="col" class=${classOf(column) || nothing}>${column.head}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr class=${rowClass(row) || nothing}>
+              ${columns.map((column, index) =>
+                index === 0
+                  ? html`<th scope="row" class=${classOf(column) || nothing}>
+                      ${column.cell(row)}
+                    </th>`
+                  : html`<td class=${classOf(column) || nothing}>${column.cell(row)}</td>`,
+              )}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,59 @@
+/** The switch between the colours of the system, light and dark. */
+import { signal, type Signal } from '@preact/signals-core';
+import { html, type TemplateResult } from 'lit-html';
+
+/** `auto` follows the system. */
+export type Theme = 'auto' | 'light' | 'dark';
+
+const KEY = 'ndots-theme';
+const themes: readonly (readonly [Theme, string])[] = [
+  ['auto', 'Auto'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+];
+
+/** The chosen theme; the page remembers it where the browser lets it. */
+export const theme: Signal<Theme> = signal(remembered());
+
+function remembered(): Theme {
+  try {
+    const found = localStorage.getItem(KEY);
+    return themes.find(([name]) => name === found)?.[0] ?? 'auto';
+  } catch {
+    // Storage is switched off.
+    return 'auto';
+  }
+}
+
+function choose(name: Theme): void {
+  theme.value = name;
+  applyTheme();
+  try {
+    localStorage.setItem(KEY, name);
+  } catch {
+    // The choice lasts as long as the page.
+  }
+}
+
+/** Sets the chosen theme on the document. */
+export function applyTheme(): void {
+  document.documentElement.dataset['theme'] = theme.value;
+}
+
+/** The switch. */
+export function themeSwitch(): TemplateResult {
+  return html`<fieldset class="switch">
+    <legend class="hidden">Colours</legend>
+    ${themes.map(
+      ([name, label]) =>
+        html`<label
+          ><input
+            type="radio"
+            name="theme"
+            .checked=${theme.value === name}
+            @change=${() => choose(name)}
+          /><span>${label}</span></label
+        >`,
+    )}
+  </fieldset>`;
+}

@@ -1,0 +1,100 @@
+/** What an input is, told by its first bytes: captures, dnstap streams, text, compressed or not. */
+import { Problem } from '../../../server/base/problem.ts';
+import { foreignFile } from './foreign-file.ts';
+import { isPcap } from './packets/pcap.ts';
+import { isPcapng } from './packets/pcapng.ts';
+
+/** What an input is. */
+export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
+
+/** An input that has been opened. */
+export interface Input {
+  readonly name: string;
+  readonly format: Format;
+  /** Bytes of the file as it lies there; null of a pipe. */
+  readonly size: number | null;
+  /**
+   * The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is
+   * given.
+   */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Bytes of the file that have been taken. */
+  taken(): number;
+  close(): void;
+}
+
+/** How an input may be compressed. */
+export type Compression = 'gzip' | 'zstd';
+
+/** Decompresses chunks. */
+export type Unpack = (
+  chunks: AsyncIterable<Uint8Array>,
+  by: Compression,
+) => AsyncIterable<Uint8Array>;
+
+/** So many bytes tell a format. */
+const FIRST = 16;
+
+/**
+ * What the chunks are, decompressed.
+ * @throws Problem for files of a kind that people take for captures
+ */
+export async function recognised(
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+  unpack: Unpack,
+): Promise<Pick<Input, 'format' | 'chunks'>> {
+  const outer = await peek(chunks);
+  const inner = compressionOf(outer.first);
+  const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner));
+  const format = formatOf(opened.first);
+  const foreign = format === 'text' ? foreignFile(opened.first) : null;
+  if (foreign === null) return { format, chunks: opened.chunks };
+  throw new Problem({
+    code: 'capture-foreign',
+    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
+    remedy: foreign.remedy ?? undefined,
+  });
+}
+
+interface Peeked {
+  readonly first: Uint8Array;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Takes so many chunks that the format shows, and gives them again. */
+async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let first: Uint8Array = Buffer.alloc(0);
+  while (first.length < FIRST) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    first = Buffer.concat([first, next.value]);
+  }
+  async function* all(): AsyncIterable<Uint8Array> {
+    yield first;
+    for (;;) {
+      const next = await iterator.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+  return { first, chunks: all() };
+}
+
+function compressionOf(first: Uint8Array): Compression | null {
+  if (first[0] === 0x1f && first[1] === 0x8b) return 'gzip';
+  const zstd = first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd;
+  return zstd ? 'zstd' : null;
+}
+
+function formatOf(first: Uint8Array): Format {
+  if (first.length === 0) return 'empty';
+  if (isPcap(first)) return 'pcap';
+  if (isPcapng(first)) return 'pcapng';
+  // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
+  const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
+  // A log that was cut while it was written to begins with nothing but zeros.
+  const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
+  return escape && hasNumber ? 'dnstap' : 'text';
+}

@@ -1,0 +1,137 @@
+/** Bundles the playground (`src/faces/playground/`): the page, its worker, and one chunk for each engine. */
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
+
+const room = 'src/faces/playground';
+
+/**
+ * What the machine in the browser gives in place of Node's modules. Only the server in memory, which `diff`, `lint` and the
+ * example cluster use, needs it: it can read files and open sockets, and does neither here.
+ */
+const machine: Readonly<Record<string, string>> = {
+  'node:fs': 'files',
+  'node:fs/promises': 'files',
+  'node:net': 'network',
+  'node:dgram': 'network',
+  'node:dns/promises': 'network',
+  'node:buffer': 'system',
+  'node:crypto': 'system',
+  'node:module': 'system',
+  'node:os': 'system',
+  'node:timers/promises': 'system',
+  'node:url': 'system',
+  'node:util': 'system',
+  'node:worker_threads': 'system',
+};
+
+/** Paths are text: this package has Node's functions for them, and needs no machine. */
+const pure: Readonly<Record<string, string>> = { 'node:path': 'pathe' };
+
+/** Which of Node's modules a bundle may name. */
+export type Allowed = 'pure' | 'machine';
+
+/** Names each import of a module of Node that has no place in a browser. */
+export class NodeImports {
+  readonly found: { readonly module: string; readonly by: string }[] = [];
+
+  plugin(allowed: Allowed): Plugin {
+    return {
+      name: 'node-imports',
+      resolveId: {
+        order: 'pre',
+        handler: (source, importer) => {
+          if (Object.hasOwn(pure, source)) return this.#package(pure[source]!);
+          const standIn = Object.hasOwn(machine, source) ? machine[source] : undefined;
+          if (allowed === 'machine' && standIn !== undefined)
+            return resolve(room, 'machine', `${standIn}.ts`);
+          if (!source.startsWith('node:') && source !== 'koffi') return null;
+          this.found.push({ module: source, by: relative('src', importer ?? '') });
+          return { id: source, external: true };
+        },
+      },
+    };
+  }
+
+  #package(name: string): string {
+    return resolve(new URL(import.meta.resolve(name)).pathname);
+  }
+}
+
+const evaluatedFiles: ReadonlySet<string> = new Set(['example-files.ts', 'example-capture.ts']);
+
+/** Files whose exports are computed when the page is built. */
+const evaluated: Plugin = {
+  name: 'evaluated',
+  async load(id) {
+    if (!evaluatedFiles.has(relative(resolve(room), id))) return null;
+    const made = (await import(pathToFileURL(id).href)) as Record<string, unknown>;
+    return Object.entries(made)
+      .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)
+      .join('\n');
+  },
+};
+
+/** A file of the page. */
+export interface BuiltFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  /** Files that it imports at once; null for files that are not scripts. */
+  readonly imports: readonly string[] | null;
+  /** Files that it imports when they are needed. */
+  readonly lazy: readonly string[];
+}
+
+/** Bundles an entry for a browser. */
+export async function bundleForBrowser(
+  input: Readonly<Record<string, string>>,
+  allowed: Allowed,
+): Promise<{ readonly chunks: readonly OutputChunk[]; readonly missing: NodeImports['found'] }> {
+  const imports = new NodeImports();
+  const built = await rolldown({
+    input: { ...input },
+    platform: 'browser',
+    plugins: [imports.plugin(allowed), evaluated],
+    transform: { target: 'es2024' },
+    checks: { ineffectiveDynamicImport: false },
+  });
+  const { output } = await built.generate({
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+    minify: true,
+    comments: false,
+  });
+  await built.close();
+  return { chunks: output.filter((each) => each.type === 'chunk'), missing: imports.found };
+}
+
+/** Writes the page into a directory: files that any static host can serve. */
+export async function buildPlayground(folder: string): Promise<readonly BuiltFile[]> {
+  const { chunks, missing } = await bundleForBrowser(
+    { page: `${room}/page.ts`, 'engine-worker': `${room}/engine-worker.ts` },
+    'machine',
+  );
+  const [first] = missing;
+  if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
+  mkdirSync(folder, { recursive: true });
+  const files: BuiltFile[] = [];
+  for (const { fileName, code, imports, dynamicImports } of chunks) {
+    writeFileSync(join(folder, fileName), code);
+    const bytes = new TextEncoder().encode(code);
+    files.push({ name: fileName, bytes, imports, lazy: dynamicImports });
+  }
+  for (const [name, from] of copied) {
+    copyFileSync(from, join(folder, name));
+    files.push({ name, bytes: readFileSync(from), imports: null, lazy: [] });
+  }
+  return files;
+}
+
+const copied: readonly (readonly [string, string])[] = [
+  ['icon.svg', `${room}/icon.svg`],
+  ['index.html', `${room}/index.html`],
+  ['web.css', 'src/faces/web/web.css'],
+  ['playground.css', `${room}/playground.css`],
+];
