@@ -1,0 +1,57 @@
+/** Groups the files that people read into areas; each area has a count of faults that may only fall. */
+import { globSync } from 'node:fs';
+import type { Opening } from './page-rules.ts';
+
+/** Files whose faults are counted together. */
+export interface Area {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly opening: Opening;
+}
+
+interface PageArea {
+  readonly name: string;
+  readonly globs: readonly string[];
+  readonly opening: Opening;
+}
+
+/** Pages, the first area that matches a file owns it. */
+const pageAreas: readonly PageArea[] = [
+  { name: 'findings page', globs: ['docs/findings.md'], opening: 'free' },
+  {
+    name: 'index pages',
+    globs: ['*.md', '.github/*.md', 'docs/README.md', 'docs/*/README.md', 'docs/glossary.md'],
+    opening: 'free',
+  },
+  { name: 'pages', globs: ['docs/*.md'], opening: 'purpose and command' },
+  { name: 'rule pages', globs: ['docs/rules/*.md'], opening: 'free' },
+  { name: 'lab pages', globs: ['docs/lab/*.md'], opening: 'purpose and command' },
+  { name: 'decisions', globs: ['docs/decisions/*.md'], opening: 'purpose' },
+  { name: 'plugin pages', globs: ['src/**/*.md'], opening: 'purpose and command' },
+  { name: 'deployment pages', globs: ['deploy/**/*.md'], opening: 'purpose and command' },
+  { name: 'example pages', globs: ['examples/**/*.md'], opening: 'purpose and command' },
+];
+
+/** All areas: pages, and the sources of each room, `test`, `tools` and `bench`. */
+export function areas(): readonly Area[] {
+  const owned = new Set<string>();
+  const pages = pageAreas.map(({ name, globs, opening }) => {
+    const files = globSync(globs)
+      .toSorted()
+      .filter((file) => !owned.has(file));
+    for (const file of files) owned.add(file);
+    return { name, files, opening };
+  });
+  const sources = globSync(['src/**/*.ts', 'test/**/*.ts', 'tools/**/*.ts', 'bench/**/*.ts']);
+  const rooms = Object.entries(Object.groupBy(sources.toSorted(), roomOf));
+  return [
+    ...pages,
+    ...rooms.map(([name, files]) => ({ name, files: files!, opening: 'free' as const })),
+  ];
+}
+
+/** `src/server/wire`, `test`. */
+function roomOf(file: string): string {
+  const parts = file.split('/');
+  return parts[0] === 'src' ? parts.slice(0, 3).join('/') : parts[0]!;
+}

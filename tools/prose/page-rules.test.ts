@@ -1,0 +1,45 @@
+/** The shape of pages: how they begin, how wide their lines are, how long their cells. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { pageFaults, type Opening } from './page-rules.ts';
+
+const rules = (page: string, opening: Opening = 'free'): readonly string[] =>
+  pageFaults(page, opening).map(({ line, rule }) => `${line} ${rule}`);
+
+describe('a page', () => {
+  const good = '# A\n\nShows a thing.\n\n```sh\nndots a\n```\n';
+
+  test('begins with a line that says what it is for and a block with what to type', () => {
+    assert.deepEqual(rules(good, 'purpose and command'), []);
+    assert.deepEqual(rules('# A\n\n```sh\nndots a\n```\n', 'purpose'), ['3 opening']);
+    assert.deepEqual(rules('# A\n\nShows\na thing.\n', 'purpose'), ['3 opening']);
+    assert.deepEqual(rules('# A\n\nShows a thing.\n\nText.\n', 'purpose'), []);
+    assert.deepEqual(rules('# A\n\nShows a thing.\n\nText.\n', 'purpose and command'), [
+      '5 opening',
+    ]);
+    assert.deepEqual(rules('# A\n\n## B\n', 'purpose and command'), ['3 opening']);
+    assert.deepEqual(rules('# A\n\n## B\n', 'free'), []);
+  });
+
+  test('has no line over 120 columns, code included, links and tables excepted', () => {
+    const wide = 'ab '.repeat(40);
+    assert.deepEqual(rules(`${wide}a\n`), ['1 wide line']);
+    assert.deepEqual(rules(`${wide}\n`), []);
+    assert.deepEqual(rules(`\`\`\`\n${wide}a\n\`\`\`\n`), ['2 wide line']);
+    assert.deepEqual(rules(`${'a'.repeat(130)}\n| ${wide} | b |\n`), []);
+  });
+
+  test('has no table cell with more than two sentences', () => {
+    assert.deepEqual(rules('| One. Two. | a |\n'), []);
+    assert.deepEqual(rules('| One. Two. Three. | a |\n'), ['1 long cell']);
+    assert.deepEqual(rules('| one; two; three | a |\n'), ['1 long cell']);
+  });
+
+  test('has no sentence that begins in prose and ends below a block of code', () => {
+    assert.deepEqual(rules('This command\n\n```sh\na\n```\n\nserves.\n'), [
+      '3 sentence ends in code',
+    ]);
+    assert.deepEqual(rules('Run:\n\n```sh\na\n```\n'), []);
+    assert.deepEqual(rules('# Try it\n\n```sh\na\n```\n'), []);
+  });
+});

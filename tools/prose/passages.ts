@@ -1,0 +1,237 @@
+/** Finds the text that people read: paragraphs of Markdown, and comments, strings and test titles of sources. */
+import { stripTypeScriptTypes } from 'node:module';
+import { tokenizer, tokTypes, type Token } from 'acorn';
+
+/** The origin of a passage. */
+export type PassageKind = 'markdown' | 'heading' | 'docstring' | 'comment' | 'string' | 'title';
+
+/** A piece of text that is read in one go: a paragraph, a list item, a table cell, a comment, a string. */
+export interface Passage {
+  readonly kind: PassageKind;
+  readonly text: string;
+  /** The source line of each character of the text. */
+  readonly lineAt: (offset: number) => number;
+}
+
+interface Piece {
+  readonly text: string;
+  readonly line: number;
+}
+
+function passage(kind: PassageKind, pieces: readonly Piece[]): Passage {
+  const starts: number[] = [];
+  let text = '';
+  for (const piece of pieces) {
+    if (text !== '') text += ' ';
+    starts.push(text.length);
+    text += piece.text;
+  }
+  const lineAt = (offset: number): number =>
+    pieces[
+      Math.max(
+        0,
+        starts.findLastIndex((start) => start <= offset),
+      )
+    ]!.line;
+  return { kind, text, lineAt };
+}
+
+/** Replaces code, link targets and markup, so that only prose is left. Code becomes one word. */
+export function proseOf(text: string): string {
+  return text
+    .replaceAll(/``+.*?``+|`[^`]*`/g, 'X')
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/<!--.*?-->/g, '')
+    .replaceAll(/\*\*|__|(?<![\w*])[*_](?=\w)|(?<=[\w.])[*_](?![\w*])/g, '')
+    .replaceAll(/\\(?=[*_|<>])/g, '')
+    .replaceAll(/[“”]/g, '"')
+    .replaceAll('’', "'");
+}
+
+/** The passages of a Markdown page. Fenced blocks and what follows a "Written by tools/…" mark are left out. */
+export function markdownPassages(page: string): readonly Passage[] {
+  const found: Passage[] = [];
+  let open: Piece[] = [];
+  let fence = '';
+  const close = (): void => {
+    if (open.length > 0) found.push(paragraph(open));
+    open = [];
+  };
+  for (const [index, raw] of page.split('\n').entries()) {
+    const line = index + 1;
+    const mark = /^ *(```+|~~~+)/.exec(raw)?.[1];
+    if (mark !== undefined && (fence === '' || mark.startsWith(fence))) {
+      close();
+      fence = fence === '' ? mark : '';
+      continue;
+    }
+    if (fence !== '') continue;
+    if (raw.startsWith('<!-- Written by tools/')) break;
+    if (/^\s*$/.test(raw) || /^<!--.*-->$/.test(raw)) {
+      close();
+    } else if (/^#+ /.test(raw)) {
+      close();
+      found.push(passage('heading', [{ text: proseOf(raw.replace(/^#+ /, '')), line }]));
+    } else if (raw.startsWith('|')) {
+      close();
+      if (/^\|[\s:|-]+$/.test(raw)) continue;
+      for (const cell of cellsOf(raw))
+        if (cell !== '') found.push(passage('markdown', [{ text: proseOf(cell), line }]));
+    } else if (/^\s*(?:[-*+]|\d+\.) /.test(raw)) {
+      close();
+      open.push({ text: raw.replace(/^\s*(?:[-*+]|\d+\.) /, ''), line });
+    } else open.push({ text: raw.trim().replace(/^> ?/, ''), line });
+  }
+  close();
+  return found;
+}
+
+/** Removes the markup of joined lines, because links and code may cross lines. Each word keeps its line. */
+function paragraph(pieces: readonly Piece[]): Passage {
+  const marked = pieces.map(({ text }, at) => `${at === 0 ? '' : '\uE000'}${text}`).join(' ');
+  // Line marks inside code and link targets would be lost with them.
+  const clean = proseOf(
+    marked.replaceAll(/`[^`]*`|\]\([^)]*\)/g, (part) => {
+      const marks = part.match(/\uE000/g) ?? [];
+      return part.replaceAll('\uE000', '') + marks.join('');
+    }),
+  );
+  const breaks: number[] = [];
+  let text = '';
+  for (const letter of clean) {
+    if (letter === '\uE000') breaks.push(text.length);
+    else text += letter;
+  }
+  return {
+    kind: 'markdown',
+    text,
+    lineAt: (offset) =>
+      pieces[Math.min(pieces.length - 1, breaks.filter((at) => at <= offset).length)]!.line,
+  };
+}
+
+/** The cells of a row of a table. */
+export function cellsOf(row: string): readonly string[] {
+  return row
+    .replace(/^\||\|\s*$/g, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim());
+}
+
+/** A string that is a sentence or a part of one, and no key, path or pattern. */
+function isProse(text: string): boolean {
+  if (!/[a-z]{2,} [a-z]{2,}/.test(text)) return false;
+  return (text.match(/[A-Za-z']+/g) ?? []).length >= 4 && !/^[\s\d{]|^\S+ \{/.test(text);
+}
+
+/** The passages of a TypeScript source; of tests only comments and titles. */
+export function sourcePassages(source: string, isTest: boolean): readonly Passage[] {
+  const found: Passage[] = [];
+  const lines = lineStarts(source);
+  const lineOf = (offset: number): number => lines.findLastIndex((start) => start <= offset) + 1;
+  const tokens = tokensOf(source);
+  const ranges: (readonly [number, number])[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const { type, start, end } = token;
+    const isText = type === tokTypes.string || type === tokTypes.template;
+    if (isText || type === tokTypes.regexp) ranges.push([start, end]);
+    if (!isText) continue;
+    const text = valueOf(token) ?? '';
+    const isTitle = isTest && isTitleAt(tokens, index);
+    if (isTest ? !isTitle : !isProse(text)) continue;
+    const pieces = text.split('\n').map((part, at) => ({
+      text: proseOf(part.trim()),
+      line: lineOf(start) + (type === tokTypes.template ? at : 0),
+    }));
+    found.push(passage(isTitle ? 'title' : 'string', pieces));
+  }
+  for (const comment of commentsOf(source, ranges, lineOf)) found.push(comment);
+  return found;
+}
+
+/** The text of a name, a string or a part of a template. */
+function valueOf(token: Token | undefined): string | null {
+  const { value } = (token ?? {}) as { readonly value?: unknown };
+  return typeof value === 'string' ? value : null;
+}
+
+/** True for the first argument of `test`, `describe` or `it`, in whatever quotes. */
+function isTitleAt(tokens: readonly Token[], index: number): boolean {
+  let first = index;
+  if (tokens[index]!.type === tokTypes.template) {
+    // Back over `${…}` to the quote that opens the template.
+    let depth = 0;
+    do {
+      first--;
+      const type = tokens[first]?.type;
+      if (type === tokTypes.braceR) depth++;
+      else if (depth > 0 && (type === tokTypes.dollarBraceL || type === tokTypes.braceL)) depth--;
+    } while (first > 0 && (depth > 0 || tokens[first]!.type !== tokTypes.backQuote));
+  }
+  return (
+    tokens[first - 1]?.type === tokTypes.parenL &&
+    /^(?:test|describe|it|suite)$/.test(valueOf(tokens[first - 2]) ?? '')
+  );
+}
+
+function tokensOf(source: string): readonly Token[] {
+  const tokens: Token[] = [];
+  const stripped = stripTypeScriptTypes(source);
+  for (const token of tokenizer(stripped, { ecmaVersion: 'latest', sourceType: 'module' }))
+    tokens.push(token);
+  return tokens;
+}
+
+function lineStarts(source: string): readonly number[] {
+  const starts = [0];
+  for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
+    starts.push(at + 1);
+  return starts;
+}
+
+/** Comments, those of types too: consecutive `//` lines are one. */
+function commentsOf(
+  source: string,
+  texts: readonly (readonly [number, number])[],
+  lineOf: (offset: number) => number,
+): readonly Passage[] {
+  const found: Passage[] = [];
+  let next = 0;
+  let run: Piece[] = [];
+  const endRun = (): void => {
+    if (run.length > 0) found.push(passage('comment', run));
+    run = [];
+  };
+  for (let at = 0; at < source.length; at++) {
+    while (next < texts.length && texts[next]![1] <= at) next++;
+    const text = texts[next];
+    if (text !== undefined && at >= text[0]) {
+      at = Math.max(at, text[1] - 1);
+      continue;
+    }
+    if (source[at] !== '/') continue;
+    if (source[at + 1] === '/') {
+      const end = source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at);
+      const line = lineOf(at);
+      if (run.length > 0 && run.at(-1)!.line !== line - 1) endRun();
+      run.push({ text: proseOf(source.slice(at + 2, end).trim()), line });
+      at = end;
+    } else if (source[at + 1] === '*') {
+      const end = source.indexOf('*/', at + 2);
+      if (end < 0) break;
+      const isDoc = source[at + 2] === '*';
+      const pieces = source
+        .slice(at, end)
+        .split('\n')
+        .map((part, index) => ({
+          text: proseOf(part.replace(/^\s*\/?\*+\s?/, '').trim()),
+          line: lineOf(at) + index,
+        }))
+        .filter(({ text: words }) => words !== '');
+      if (pieces.length > 0) found.push(passage(isDoc ? 'docstring' : 'comment', pieces));
+      at = end + 1;
+    }
+  }
+  endRun();
+  return found;
+}
