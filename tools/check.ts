@@ -12,7 +12,7 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
     'monitoring',
     ['node', '--disable-warning=ExperimentalWarning', 'tools/monitoring.ts', '--check'],
   ],
-  ['prose', ['node', '--disable-warning=ExperimentalWarning', 'tools/prose/check.ts']],
+  ['prose', ['node', '--disable-warning=ExperimentalWarning', 'tools/prose.ts']],
   ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
 ];
 

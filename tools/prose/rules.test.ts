@@ -1,7 +1,7 @@
 /** The prose checker detects sentences that no engineer would write, and leaves plain ones alone. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { faultsOf } from './check.ts';
+import { faultsOf } from './faults.ts';
 
 /** A sentence as it was in this repository, the plain form, and the kind of text. */
 const pairs: readonly (readonly [before: string, after: string])[] = [

@@ -233,7 +233,7 @@ export const proseRules: readonly ProseRule[] = [
 ];
 
 /** The most words of a sentence. The rule of thumb is 25; the checker allows for names and numbers. */
-export const SENTENCE_WORDS = 35;
+const SENTENCE_WORDS = 35;
 
 /** Reports the sentences of a passage that are too long, by where they begin. */
 export function longSentences(text: string): readonly (readonly [offset: number, words: number])[] {

@@ -1,7 +1,7 @@
 /** The number of faults of an area falls and never rises. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lowered, risen } from './check.ts';
+import { lowered, risen } from './ratchet.ts';
 
 test('an area fails when its faults rise, and when it has faults and no recorded count', () => {
   assert.deepEqual(risen({ pages: 4, test: 2 }, { pages: 3, test: 2 }), ['pages']);

@@ -1,26 +1,15 @@
 /**
- * Checks that everything a person reads is plain English: `node tools/prose/check.ts [--record] [AREA|FILE…]`.
+ * Checks that everything a person reads is plain English: `node tools/prose.ts [--record] [AREA|FILE…]`.
  *
  * Without names it compares the number of faults of each area with `counts.json` and fails where one rose. With names it
  * lists the faults of those areas or files. `--record` stores counts that fell; a count that rose has to be written by hand.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { areas, type Area } from './areas.ts';
-import { pageFaults, type Opening } from './page-rules.ts';
-import { markdownPassages, sourcePassages } from './passages.ts';
-import { longSentences, proseRules } from './rules.ts';
-
-/** A fault with its place, the words that have it, and the plain form. */
-export interface ProseFault {
-  readonly file: string;
-  readonly line: number;
-  readonly rule: string;
-  readonly text: string;
-  readonly write: string;
-}
+import { areas, type Area } from './prose/areas.ts';
+import { lowered, risen, type Counts } from './prose/ratchet.ts';
+import { faultsOf, type ProseFault } from './prose/faults.ts';
 
 /** A match that stays, and why. Without `text` the rule is off for the file; the rule `*` is all rules. */
 interface Exception {
@@ -32,56 +21,6 @@ interface Exception {
 
 const COUNTS = 'tools/prose/counts.json';
 const EXCEPTIONS = 'tools/prose/exceptions.json';
-
-/** Reports the faults of one file, exceptions included. */
-export function faultsOf(file: string, content: string, opening: Opening = 'free'): ProseFault[] {
-  const isPage = file.endsWith('.md');
-  const passages = isPage
-    ? markdownPassages(withoutGenerated(file, content))
-    : sourcePassages(content, file.endsWith('.test.ts'));
-  const found: ProseFault[] = [];
-  for (const { kind, text, lineAt } of passages) {
-    for (const { name, pattern, write, only, unless } of proseRules) {
-      if (only !== undefined && !only.includes(kind)) continue;
-      for (const match of text.matchAll(pattern)) {
-        const around = text.slice(
-          Math.max(0, match.index - 40),
-          match.index + match[0].length + 40,
-        );
-        if (unless?.test(match[0]) === true || unless?.test(around) === true) continue;
-        found.push({
-          file,
-          line: lineAt(match.index),
-          rule: name,
-          text: match[0].slice(0, 80),
-          write,
-        });
-      }
-    }
-    if (kind === 'markdown' || kind === 'docstring' || kind === 'comment')
-      for (const [offset, count] of longSentences(text))
-        found.push({
-          file,
-          line: lineAt(offset),
-          rule: 'long sentence',
-          text: `${text.slice(offset, offset + 50).trim()}…`,
-          write: `${count} words; split it`,
-        });
-  }
-  if (isPage)
-    for (const { line, rule, text } of pageFaults(withoutGenerated(file, content), opening))
-      found.push({ file, line, rule, text, write: '' });
-  return found.toSorted((a, b) => a.line - b.line);
-}
-
-/** The Syntax section of a plugin page is printed from the code, which is checked itself. Lines stay where they are. */
-function withoutGenerated(file: string, content: string): string {
-  if (!file.startsWith('src/server/plugins/')) return content;
-  return content.replace(
-    /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m,
-    (part) => part.replaceAll(/[^\n]+/g, ''),
-  );
-}
 
 const exceptions = JSON.parse(readFileSync(EXCEPTIONS, 'utf8')) as readonly Exception[];
 const used = new Set<Exception>();
@@ -106,19 +45,6 @@ function faultsOfArea({ files, opening }: Area): ProseFault[] {
 const print = ({ file, line, rule, text, write }: ProseFault): string =>
   `${file}:${line}: ${rule}: "${text}"${write === '' ? '' : ` → ${write}`}`;
 
-/** Faults by area. */
-export type Counts = Readonly<Record<string, number>>;
-
-/** Returns the areas that have more faults than are recorded; an area that is not recorded may have none. */
-export const risen = (counts: Counts, recorded: Counts): readonly string[] =>
-  Object.keys(counts).filter((name) => counts[name]! > (recorded[name] ?? 0));
-
-/** Returns the counts to record: those that fell. Areas that are gone are dropped. */
-export const lowered = (counts: Counts, recorded: Counts): Counts =>
-  Object.fromEntries(
-    Object.entries(counts).map(([name, count]) => [name, Math.min(count, recorded[name] ?? 0)]),
-  );
-
 function main(): void {
   const { values, positionals } = parseArgs({
     options: { record: { type: 'boolean' } },
@@ -142,7 +68,7 @@ function main(): void {
     const faults = found.get(name)!;
     const shown = limit === 0 ? faults : changed(faults);
     for (const fault of shown.slice(0, 20)) console.error(`  ${print(fault)}`);
-    console.error(`  all of them: node tools/prose/check.ts '${name}'`);
+    console.error(`  all of them: node tools/prose.ts '${name}'`);
   }
   for (const exception of exceptions)
     if (!used.has(exception)) {
@@ -163,4 +89,4 @@ function changed(faults: readonly ProseFault[]): readonly ProseFault[] {
   return own.length > 0 ? own : faults;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) main();
+main();

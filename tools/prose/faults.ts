@@ -1,0 +1,63 @@
+/** Finds the faults of one file: constructions that are not plain English, and pages of the wrong shape. */
+import { pageFaults, type Opening } from './page-rules.ts';
+import { markdownPassages, sourcePassages } from './passages.ts';
+import { longSentences, proseRules } from './rules.ts';
+
+/** A fault with its place, the words that have it, and the plain form. */
+export interface ProseFault {
+  readonly file: string;
+  readonly line: number;
+  readonly rule: string;
+  readonly text: string;
+  readonly write: string;
+}
+
+/** Reports the faults of one file, exceptions included. */
+export function faultsOf(file: string, content: string, opening: Opening = 'free'): ProseFault[] {
+  const isPage = file.endsWith('.md');
+  const passages = isPage
+    ? markdownPassages(withoutGenerated(file, content))
+    : sourcePassages(content, file.endsWith('.test.ts'));
+  const found: ProseFault[] = [];
+  for (const { kind, text, lineAt } of passages) {
+    for (const { name, pattern, write, only, unless } of proseRules) {
+      if (only !== undefined && !only.includes(kind)) continue;
+      for (const match of text.matchAll(pattern)) {
+        const around = text.slice(
+          Math.max(0, match.index - 40),
+          match.index + match[0].length + 40,
+        );
+        if (unless?.test(match[0]) === true || unless?.test(around) === true) continue;
+        found.push({
+          file,
+          line: lineAt(match.index),
+          rule: name,
+          text: match[0].slice(0, 80),
+          write,
+        });
+      }
+    }
+    if (kind === 'markdown' || kind === 'docstring' || kind === 'comment')
+      for (const [offset, count] of longSentences(text))
+        found.push({
+          file,
+          line: lineAt(offset),
+          rule: 'long sentence',
+          text: `${text.slice(offset, offset + 50).trim()}…`,
+          write: `${count} words; split it`,
+        });
+  }
+  if (isPage)
+    for (const { line, rule, text } of pageFaults(withoutGenerated(file, content), opening))
+      found.push({ file, line, rule, text, write: '' });
+  return found.toSorted((a, b) => a.line - b.line);
+}
+
+/** The Syntax section of a plugin page is printed from the code, which is checked itself. Lines stay where they are. */
+function withoutGenerated(file: string, content: string): string {
+  if (!file.startsWith('src/server/plugins/')) return content;
+  return content.replace(
+    /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m,
+    (part) => part.replaceAll(/[^\n]+/g, ''),
+  );
+}
