@@ -1,15 +1,16 @@
 /**
- * Checks that everything a person reads is plain English: `node tools/prose.ts [--record] [AREA|FILE…]`.
+ * Checks that everything a person reads is plain English: `node tools/prose.ts [--record | --wrap] [AREA|FILE…]`.
  *
  * Without names it compares the number of faults of each area with `counts.json` and fails where one rose. With names it
- * lists the faults of those areas or files. `--record` stores counts that fell; a count that rose has to be written by hand.
+ * lists the faults of those areas or files. `--wrap` fills wide paragraphs of the pages that are named. `--record` stores counts that fell; a count that rose has to be written by hand.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { areas, type Area } from './prose/areas.ts';
+import { wrapPage } from './prose/wrap.ts';
 import { lowered, risen, type Counts } from './prose/ratchet.ts';
-import { faultsOf, type ProseFault } from './prose/faults.ts';
+import { changeText, faultsOf, type ProseFault } from './prose/faults.ts';
 
 /** A match that stays, and why. Without `text` the rule is off for the file; the rule `*` is all rules. */
 interface Exception {
@@ -47,10 +48,16 @@ const print = ({ file, line, rule, text, write }: ProseFault): string =>
 
 function main(): void {
   const { values, positionals } = parseArgs({
-    options: { record: { type: 'boolean' } },
+    options: { record: { type: 'boolean' }, wrap: { type: 'boolean' } },
     allowPositionals: true,
   });
   const all = areas();
+  if (values.wrap === true) {
+    for (const file of all.flatMap(({ files }) => files))
+      if (file.endsWith('.md') && positionals.some((name) => file.startsWith(name)))
+        writeFileSync(file, changeText(file, readFileSync(file, 'utf8'), wrapPage));
+    return;
+  }
   if (positionals.length > 0) {
     for (const area of all)
       for (const fault of faultsOfArea(area))

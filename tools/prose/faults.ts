@@ -53,11 +53,25 @@ export function faultsOf(file: string, content: string, opening: Opening = 'free
   return found.toSorted((a, b) => a.line - b.line);
 }
 
-/** The Syntax section of a plugin page is printed from the code, which is checked itself. Lines stay where they are. */
-function withoutGenerated(file: string, content: string): string {
-  if (!file.startsWith('src/server/plugins/')) return content;
-  return content.replace(
-    /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m,
-    (part) => part.replaceAll(/[^\n]+/g, ''),
-  );
+/** The part of a plugin page that is printed from the code, which is checked itself: the block and list of its syntax. */
+const generated = /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m;
+
+/** Removes the generated part. Lines stay where they are. */
+const withoutGenerated = (file: string, content: string): string =>
+  isPluginPage(file)
+    ? content.replace(generated, (part) => part.replaceAll(/[^\n]+/g, ''))
+    : content;
+
+const isPluginPage = (file: string): boolean => file.startsWith('src/server/plugins/');
+
+/** Changes the text of a page around its generated part. */
+export function changeText(
+  file: string,
+  content: string,
+  change: (text: string) => string,
+): string {
+  const part = isPluginPage(file) ? (generated.exec(content)?.[0] ?? '') : '';
+  return part === ''
+    ? change(content)
+    : change(content.replace(part, () => `<!-- part -->`)).replace('<!-- part -->', () => part);
 }

@@ -9,7 +9,7 @@ export interface PageFault {
 }
 
 /** The widest line of a page, in columns. */
-const LINE_COLUMNS = 120;
+export const LINE_COLUMNS = 120;
 const CELL_SENTENCES = 2;
 
 /** The opening that a page has after its title. */

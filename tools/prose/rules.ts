@@ -130,7 +130,7 @@ export const proseRules: readonly ProseRule[] = [
   ),
   rule(
     'finds out',
-    String.raw`\b(?:find|finds|found|finding) (?:\w+ )?out\b`,
+    String.raw`\b(?:find|finds|found|finding) (?:\w+ )?out\b(?! why\b)`,
     'detect, learn, determine',
   ),
   rule('hold against', String.raw`\b(?:hold|holds|held) (?:\w+ )?against\b`, 'compare with'),
