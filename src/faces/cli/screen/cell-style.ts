@@ -1,0 +1,60 @@
+/**
+ * The styles of a full-screen view. A cell stores a number, and only here a style becomes an escape
+ * sequence, in as many colours as the terminal has.
+ */
+
+/** How many colours the terminal shows: none, those of ECMA-48, or the palette of xterm. */
+export type ColourDepth = 'none' | 16 | 256;
+
+/**
+ * Every style, as SGR parameters for each depth. Without colours the meaning must survive in words,
+ * so bold, faint and underlined text is all that is left.
+ */
+const table = {
+  plain: { none: '', 16: '', 256: '' },
+  dim: { none: '2', 16: '2', 256: '38;5;245' },
+  strong: { none: '1', 16: '1', 256: '1' },
+  good: { none: '', 16: '32', 256: '38;5;71' },
+  warn: { none: '1', 16: '33', 256: '38;5;179' },
+  bad: { none: '1', 16: '1;31', 256: '1;38;5;203' },
+  accent: { none: '1', 16: '36', 256: '38;5;74' },
+  title: { none: '1', 16: '1;36', 256: '1;38;5;74' },
+  heading: { none: '4', 16: '1', 256: '1;38;5;250' },
+  bar: { none: '7', 16: '30;46', 256: '38;5;16;48;5;74' },
+} as const;
+
+/** The name of a style. */
+export type StyleName = keyof typeof table;
+
+const names = Object.keys(table) as StyleName[];
+
+/** Style → its number in a cell. */
+export const STYLE: Readonly<Record<StyleName, number>> = Object.fromEntries(
+  names.map((name, at) => [name, at]),
+) as Record<StyleName, number>;
+
+/** Added to a style: the row that the cursor is on, in reverse video. */
+export const SELECTED = 0x80;
+
+/** The escape sequences of all styles, by their numbers. */
+export function styleSequences(depth: ColourDepth): readonly string[] {
+  const sequences: string[] = [];
+  names.forEach((name, at) => {
+    const sgr = table[name][depth];
+    // A faint row in reverse video cannot be read, so the selection drops the colour.
+    sequences[at] = sgr === '' ? '\u001b[0m' : `\u001b[0;${sgr}m`;
+    sequences[at | SELECTED] = name === 'bad' && depth !== 'none' ? '\u001b[0;1;7m' : '\u001b[0;7m';
+  });
+  return sequences;
+}
+
+/**
+ * The colours that a terminal has by its environment: `NO_COLOR` (no-color.org) and `TERM=dumb`
+ * mean none, `COLORTERM` or a `TERM` with 256color means 256.
+ */
+export function colourDepth(env: Readonly<Record<string, string | undefined>>): ColourDepth {
+  const { NO_COLOR, TERM = '', COLORTERM } = env;
+  if (NO_COLOR || TERM === 'dumb' || TERM.startsWith('vt')) return 'none';
+  if (COLORTERM || /256|kitty|alacritty|ghostty|direct/.test(TERM)) return 256;
+  return 16;
+}

@@ -1,0 +1,122 @@
+/** A terminal for tests: what is written goes into xterm's own emulator, whose screen is read as text. */
+import xterm from '@xterm/headless';
+import type { Terminal } from '../../src/faces/cli/screen/full-screen.ts';
+
+/** Rows and columns of characters, as a person would see them. */
+export class EmulatedTerminal implements Terminal {
+  readonly #emulator: InstanceType<typeof xterm.Terminal>;
+  #listeners: Parameters<Terminal['listen']>[0] | null = null;
+  /** Everything that was written since `takeWritten`. */
+  #written = '';
+  isRaw = false;
+  isClosed = false;
+  suspensions = 0;
+  /** Whether the terminal takes what is written; if not, frames wait for `drain`. */
+  takes = true;
+
+  constructor(columns: number, rows: number) {
+    this.#emulator = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
+  }
+
+  get columns(): number {
+    return this.#emulator.cols;
+  }
+
+  get rows(): number {
+    return this.#emulator.rows;
+  }
+
+  write(text: string): boolean {
+    this.#written += text;
+    this.#emulator.write(text);
+    return this.takes;
+  }
+
+  writeNow(text: string): void {
+    this.write(text);
+  }
+
+  raw(on: boolean): void {
+    this.isRaw = on;
+  }
+
+  listen(listeners: Parameters<Terminal['listen']>[0]): void {
+    this.#listeners = listeners;
+  }
+
+  suspend(): void {
+    this.suspensions++;
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** Presses keys, as the bytes that a terminal sends for them. */
+  press(bytes: string): void {
+    this.#listeners!.input(Buffer.from(bytes, 'utf8'));
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#emulator.resize(columns, rows);
+    this.#listeners!.resized();
+  }
+
+  /** The terminal takes what is written again. */
+  drain(): void {
+    this.takes = true;
+    this.#listeners!.drained();
+  }
+
+  /** What happens to the process besides keys. */
+  get events(): Parameters<Terminal['listen']>[0] {
+    return this.#listeners!;
+  }
+
+  takeWritten(): string {
+    const written = this.#written;
+    this.#written = '';
+    return written;
+  }
+
+  /** The rows of the screen, without blanks at their ends. */
+  async screen(): Promise<readonly string[]> {
+    await new Promise<void>((resolve) => this.#emulator.write('', resolve));
+    const { active } = this.#emulator.buffer;
+    return Array.from(
+      { length: this.rows },
+      (_, row) =>
+        active
+          .getLine(active.viewportY + row)
+          ?.translateToString(true)
+          .trimEnd() ?? '',
+    );
+  }
+
+  /** The same as one text. */
+  async text(): Promise<string> {
+    return (await this.screen()).join('\n');
+  }
+
+  /** Whether the alternate screen is shown: what was there before is still there. */
+  async isAlternate(): Promise<boolean> {
+    await new Promise<void>((resolve) => this.#emulator.write('', resolve));
+    return this.#emulator.buffer.active.type === 'alternate';
+  }
+
+  /** The colours and attributes of a cell. */
+  async cell(
+    column: number,
+    row: number,
+  ): Promise<{ characters: string; foreground: number; inverse: boolean; bold: boolean }> {
+    await new Promise<void>((resolve) => this.#emulator.write('', resolve));
+    const { active } = this.#emulator.buffer;
+    const cell = active.getLine(active.viewportY + row)!.getCell(column)!;
+    return {
+      characters: cell.getChars(),
+      foreground: cell.isFgDefault() ? -1 : cell.getFgColor(),
+      inverse: cell.isInverse() !== 0,
+      bold: cell.isBold() !== 0,
+    };
+  }
+}
