@@ -1,40 +1,18 @@
 /** The command line of `ndots capture`. */
 import { CLIENTS_MAX } from '../../../tools/doctor/observe/client-list.ts';
-import {
-  filterWords,
-  ofOwners,
-  type FilterWord,
-  type GivenFilter,
-} from '../../../tools/capture/filter.ts';
-import {
-  clusterGiven,
-  namesCluster,
-  ownerOptions,
-  type ClusterOptions,
-} from '../cluster-options.ts';
-import {
-  liveSourceOptions,
-  namespaceOf,
-  redactionKey,
-  redactionOptions,
-} from '../live-source-options.ts';
-import { flag, group, many, one, type Many, type OptionValue, type Usage } from '../option.ts';
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
+import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
+import { redactionKey, redactionOptions } from '../live-source-options.ts';
+import { flag, group, one, type Usage } from '../option.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
-import { choice, duration, file, integer, text, usage } from '../option-values.ts';
+import { filtersOf, sourcesOf, trafficOptions, type TrafficSources } from './traffic-options.ts';
+import { choice, duration, file, integer, usage } from '../option-values.ts';
 
 /** What a command line of `ndots capture` says. */
-export interface CaptureOptions extends ClusterOptions, ColourOptions {
+export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOptions {
   /** `join`: the files are of one traffic, at several places. */
   readonly action: 'show' | 'join';
-  readonly files: readonly string[];
-  /** Interface, `any`, or null: files are read. */
-  readonly device: string | null;
-  /** Network namespace to capture in: a path; null = the own one. */
-  readonly netns: string | null;
-  /** Where programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
-  readonly dnstap: string | null;
-  readonly ports: readonly number[] | null;
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
   /** Clients that are listed at the end, at most; and where: with what is shown, or besides. */
@@ -56,69 +34,8 @@ export type CaptureOutput = (typeof outputs)[number];
 /** Clients that are listed in a summary, and where they are what is wanted. */
 const CLIENTS = { behind: 10, list: 1000 };
 
-const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
-  pod: ['[NS/]POD', 'to or from pods whose names begin so'],
-  'from-pod': ['[NS/]POD', 'from these'],
-  'to-pod': ['[NS/]POD', 'to these'],
-  namespace: ['NAME', 'from pods of this namespace'],
-  workload: ['[NS/]KIND/NAME', 'from pods that this made: deploy/cart'],
-  service: ['[NS/]NAME', 'to this service'],
-  ip: ['IP[/BITS]', 'to or from an address or net'],
-  'from-ip': ['IP[/BITS]', 'from it'],
-  'to-ip': ['IP[/BITS]', 'to it, before or behind a translation of addresses'],
-  name: ['NAME', 'this name; *.example.com, api.* and *stripe* are parts'],
-  type: ['TYPE', 'A, AAAA, SRV …'],
-  rcode: ['RCODE', 'NXDOMAIN, SERVFAIL …'],
-  verdict: ['VERDICT', 'answered, lost, or error (answered, neither NOERROR nor NXDOMAIN)'],
-  protocol: ['udp|tcp', 'by which it travelled'],
-  'slower-than': ['TIME', 'what took longer, and what was lost'],
-};
-
-/** What completion offers. */
-const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
-  verdict: ['answered', 'lost', 'error'],
-  protocol: ['udp', 'tcp'],
-};
-
-const filterOptions = Object.fromEntries(
-  filterWords.map((word) => {
-    const [placeholder, help] = filterHelp[word];
-    const words = filterValues[word];
-    const value = text(placeholder, words === undefined ? undefined : { words });
-    return [word, many(`--${word}`, value, help)];
-  }),
-) as Readonly<Record<FilterWord, Many<string>>>;
-
-const negation: OptionValue<GivenFilter> = {
-  placeholder: 'FILTER=VALUE',
-  offers: { words: filterWords.map((word) => `${word}=`) },
-  read(given, name) {
-    const equals = given.indexOf('=');
-    const word = filterWords.find((each) => each === given.slice(0, equals));
-    if (word !== undefined) return { word, value: given.slice(equals + 1), negated: true };
-    throw usage(
-      `${name} takes a filter and its value, not "${given}"`,
-      'As in: --not namespace=kube-system',
-    );
-  },
-};
-
 const table = {
-  ...group('Where from', {
-    ...liveSourceOptions,
-    dnstap: one(
-      '--dnstap',
-      text('unix:PATH|tcp:IP:PORT'),
-      'listen there for programs that deliver dnstap',
-    ),
-  }),
-  ...group('Filters', {
-    ...filterOptions,
-    not: many('--not', negation, 'all but these: --not namespace=kube-system'),
-  }),
-  ...group('Names of pods', {
-    ...ownerOptions,
-  }),
+  ...trafficOptions,
   ...group('How much', {
     count: one(
       '-c, --count',
@@ -168,35 +85,10 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const { values, words } = parseOptions(table, given);
   const joins = words[0] === 'join';
   const files = joins ? words.slice(1) : words;
-  const netns = namespaceOf(values);
-  const live = values.device !== null || values.dnstap !== null || netns !== null;
   if (joins && files.length < 2)
     throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
-  if (live && files.length > 0)
-    throw usage(
-      'either files or a live capture, not both',
-      'Files are read without -i, --netns, --pid and --dnstap',
-    );
-  if (values.device === null && values.dnstap !== null && netns !== null)
-    throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
-  if (!live && files.length === 0)
-    throw usage('what is to be read?', 'A file, - for standard input, or -i any');
-  const filters = [
-    ...filterWords.flatMap((word) =>
-      values[word].map((value) => ({ word, value, negated: false })),
-    ),
-    ...values.not,
-  ];
-  const cluster = values.cluster || namesCluster(values);
-  const nameless =
-    cluster || values.manifests !== null
-      ? undefined
-      : filters.find(({ word }) => ofOwners.has(word));
-  if (nameless !== undefined)
-    throw usage(
-      `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} goes with --cluster or --manifests`,
-      'A capture has addresses alone; whose they are is read there.',
-    );
+  const sources = sourcesOf(values, files);
+  const { filters, cluster } = filtersOf(values);
   const output = values.output ?? 'text';
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
@@ -206,11 +98,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {
     action: joins ? 'join' : 'show',
-    files,
-    device: values.device ?? (netns === null || values.dnstap !== null ? null : 'any'),
-    netns,
-    dnstap: values.dnstap,
-    ports: values.ports,
+    ...sources,
     filters,
     count: values.count,
     clients: { most: values.clients ?? usual, in: isOutput ? 'output' : 'summary' },

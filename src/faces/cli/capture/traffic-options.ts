@@ -1,0 +1,153 @@
+/**
+ * Which traffic is meant: the options of the verbs that show traffic as it passes. They say where
+ * packets come from, which of them count, and who has which address.
+ */
+import {
+  filterWords,
+  ofOwners,
+  type FilterWord,
+  type GivenFilter,
+} from '../../../tools/capture/filter.ts';
+import { parseTerm } from '../../../tools/capture/filter-line.ts';
+import { namesCluster, ownerOptions } from '../cluster-options.ts';
+import { liveSourceOptions, namespaceOf } from '../live-source-options.ts';
+import {
+  group,
+  many,
+  one,
+  type Many,
+  type One,
+  type OptionValue,
+  type OptionValues,
+} from '../option.ts';
+import { text, usage } from '../option-values.ts';
+
+const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
+  pod: ['[NS/]POD', 'to or from pods whose names begin so'],
+  'from-pod': ['[NS/]POD', 'from these'],
+  'to-pod': ['[NS/]POD', 'to these'],
+  namespace: ['NAME', 'from pods of this namespace'],
+  workload: ['[NS/]KIND/NAME', 'from pods that this made: deploy/cart'],
+  service: ['[NS/]NAME', 'to this service'],
+  ip: ['IP[/BITS]', 'to or from an address or net'],
+  'from-ip': ['IP[/BITS]', 'from it'],
+  'to-ip': ['IP[/BITS]', 'to it, before or behind a translation of addresses'],
+  name: ['NAME', 'this name; *.example.com, api.* and *stripe* are parts'],
+  type: ['TYPE', 'A, AAAA, SRV …'],
+  rcode: ['RCODE', 'NXDOMAIN, SERVFAIL …'],
+  verdict: ['VERDICT', 'answered, lost, or error (answered, neither NOERROR nor NXDOMAIN)'],
+  protocol: ['udp|tcp', 'by which it travelled'],
+  'slower-than': ['TIME', 'what took longer, and what was lost'],
+};
+
+/** What completion offers. */
+const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
+  verdict: ['answered', 'lost', 'error'],
+  protocol: ['udp', 'tcp'],
+};
+
+const filterOptions = Object.fromEntries(
+  filterWords.map((word) => {
+    const [placeholder, help] = filterHelp[word];
+    const words = filterValues[word];
+    const value = text(placeholder, words === undefined ? undefined : { words });
+    return [word, many(`--${word}`, value, help)];
+  }),
+) as Readonly<Record<FilterWord, Many<string>>>;
+
+const negation: OptionValue<GivenFilter> = {
+  placeholder: 'FILTER=VALUE',
+  offers: { words: filterWords.map((word) => `${word}=`) },
+  read(given, name) {
+    const filter = parseTerm(given, true);
+    if (filter !== null) return filter;
+    throw usage(
+      `${name} takes a filter and its value, not "${given}"`,
+      'As in: --not namespace=kube-system',
+    );
+  },
+};
+
+/** The options that say which traffic is meant. */
+export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
+  readonly dnstap: One<string>;
+  readonly not: Many<GivenFilter>;
+} & Pick<typeof liveSourceOptions, keyof typeof liveSourceOptions> &
+  Pick<typeof ownerOptions, keyof typeof ownerOptions>;
+
+/** The same under their headings. */
+export const trafficOptions: TrafficTable = {
+  ...group('Where from', {
+    ...liveSourceOptions,
+    dnstap: one(
+      '--dnstap',
+      text('unix:PATH|tcp:IP:PORT'),
+      'listen there for programs that deliver dnstap',
+    ),
+  }),
+  ...group('Filters', {
+    ...filterOptions,
+    not: many('--not', negation, 'all but these: --not namespace=kube-system'),
+  }),
+  ...group('Names of pods', { ...ownerOptions }),
+};
+
+/** Where traffic comes from. */
+export interface TrafficSources {
+  readonly files: readonly string[];
+  /** Interface, `any`, or null: no packets are captured. */
+  readonly device: string | null;
+  /** Network namespace to capture in: a path; null = the own one. */
+  readonly netns: string | null;
+  /** Where programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
+  readonly dnstap: string | null;
+  readonly ports: readonly number[] | null;
+}
+
+/** The sources that are meant. @throws Problem (`usage`) */
+export function sourcesOf(
+  values: OptionValues<TrafficTable>,
+  files: readonly string[],
+): TrafficSources {
+  const { device, dnstap, ports } = values;
+  const netns = namespaceOf(values);
+  const live = device !== null || dnstap !== null || netns !== null;
+  if (live && files.length > 0)
+    throw usage(
+      'either files or a live capture, not both',
+      'Files are read without -i, --netns, --pid and --dnstap',
+    );
+  if (device === null && dnstap !== null && netns !== null)
+    throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
+  if (!live && files.length === 0)
+    throw usage('what is to be read?', 'A file, - for standard input, or -i any');
+  return {
+    files,
+    device: device ?? (netns === null || dnstap !== null ? null : 'any'),
+    netns,
+    dnstap,
+    ports,
+  };
+}
+
+/** The filters that were given, and whether a cluster is asked for names. @throws Problem (`usage`) */
+export function filtersOf(values: OptionValues<TrafficTable>): {
+  readonly filters: readonly GivenFilter[];
+  readonly cluster: boolean;
+} {
+  const given = [
+    ...filterWords.flatMap((word) =>
+      values[word].map((value) => ({ word, value, negated: false })),
+    ),
+    ...values.not,
+  ];
+  const cluster = values.cluster || namesCluster(values);
+  const nameless =
+    cluster || values.manifests !== null ? undefined : given.find(({ word }) => ofOwners.has(word));
+  if (nameless !== undefined)
+    throw usage(
+      `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} goes with --cluster or --manifests`,
+      'A capture has addresses alone; whose they are is read there.',
+    );
+  return { filters: given, cluster };
+}
