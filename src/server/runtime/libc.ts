@@ -27,6 +27,8 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: number): number;
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
+  /** Writes seconds and nanoseconds of a clock, 64 bits each. */
+  clockGettime(clock: number, time: number): number;
   /** Moves this thread to the namespace of the descriptor. */
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
@@ -52,6 +54,17 @@ export interface Libc {
   /** Allocates memory that never moves, with a view of it. */
   allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
   free(address: number): void;
+  /**
+   * Maps the memory of a descriptor; null: failed. Views of it must not be used after `unmap`.
+   * @param offset a multiple of a page
+   */
+  mapDescriptor(
+    fd: number,
+    offset: number,
+    size: number,
+    writable: boolean,
+  ): { readonly address: number; readonly buffer: ArrayBuffer } | null;
+  unmap(address: number, size: number): number;
   /** Returns freed memory that the C library keeps to the system. */
   trim(): void;
   /** Tells the kernel how a range of whole pages will be used. */
@@ -123,6 +136,7 @@ function load(): Libc {
     epollControl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
     epollWait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     close: declare('close', ['int']),
+    clockGettime: declare('clock_gettime', ['int', 'uintptr_t']),
     setns: declare('setns', ['int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
     sigprocmask: declare('pthread_sigmask', ['int', 'uintptr_t', 'uintptr_t']),
@@ -139,6 +153,8 @@ function load(): Libc {
         return { address: Number(pointer), buffer: koffi.view(pointer, size) };
       }),
     free: (address) => unterminated(() => koffi.free(BigInt(address))),
+    mapDescriptor: descriptorMaps(koffi, lib),
+    unmap: declare('munmap', ['uintptr_t', 'uint64']),
     trim: trimmer(lib),
     madvise: declare('madvise', ['uintptr_t', 'uintptr_t', 'int']),
     wakeOn: wakeups(koffi, lib),
@@ -172,6 +188,23 @@ function trimmer(lib: Koffi.LibraryHandle): () => void {
   } catch {
     return () => undefined;
   }
+}
+
+const PROT_READ = 1;
+const PROT_WRITE = 2;
+const MAP_SHARED = 1;
+
+function descriptorMaps(koffi: typeof Koffi, lib: Koffi.LibraryHandle): Libc['mapDescriptor'] {
+  const mmap = lib.func('mmap', 'intptr_t', [
+    ...['uintptr_t', 'uint64', 'int', 'int', 'int'],
+    'int64',
+  ]) as (...given: readonly number[]) => number | bigint;
+  return (fd, offset, size, writable) => {
+    const protection = PROT_READ | (writable ? PROT_WRITE : 0);
+    const address = Number(mmap(0, size, protection, MAP_SHARED, fd, offset));
+    if (address === -1) return null;
+    return unterminated(() => ({ address, buffer: koffi.view(BigInt(address), size) }));
+  };
 }
 
 const SIGALRM = 14;

@@ -1,6 +1,8 @@
 /**
- * netlink(7): lists kernel objects, changes one, and finds out whether firewall rules have changed.
+ * netlink(7): lists kernel objects, changes one, asks for one, and finds out whether firewall rules
+ * have changed.
  */
+import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -8,7 +10,10 @@ const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const NETLINK_ROUTE = 0;
-const NETLINK_NETFILTER = 12;
+/** Families of netlink: sockets of the network namespace (sock_diag(7)), and netfilter. */
+export const NETLINK = { SOCK_DIAG: 4, NETFILTER: 12 } as const;
+const SOL_SOCKET = 1;
+const SO_RCVTIMEO = 20;
 
 /** The header of a message in <linux/netlink.h>: its size, and where its parts are, in bytes. */
 const HEADER = { SIZE: 16, TYPE: 4, FLAGS: 6, SEQUENCE: 8 };
@@ -19,6 +24,10 @@ const ALL = 0x300;
 
 /** Buffer for the kernel's answers, which are never longer. */
 const BUFFER = 32 * 1024;
+/** Buffer for the answer about one object. */
+const OBJECT_BUFFER = 4096;
+/** The type of an attribute, without the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
+const ATTRIBUTE_TYPE = 0x3fff;
 
 /** Flags of a change: whether the thing may be there already (<linux/netlink.h>). */
 export const CHANGE = { REPLACE: 0x100, EXCLUSIVE: 0x200, CREATE: 0x400 } as const;
@@ -80,6 +89,71 @@ export function changeByNetlink(
 }
 
 /**
+ * A socket that asks for one object after the other. It belongs to the network namespace in which it
+ * was opened, wherever its thread goes afterwards. Its owner closes it.
+ */
+export class NetlinkSocket {
+  readonly #fd: number;
+  readonly #memory: Memory;
+  readonly #view: DataView;
+  #sequence = 0;
+  #open = true;
+
+  /** @throws LibcMissing, SystemError */
+  constructor(family: number) {
+    const { socket, setsockopt, errno } = libc();
+    this.#fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family);
+    if (this.#fd < 0) throw new SystemError('socket', errno());
+    noteDescriptor(this.#fd);
+    this.#memory = new Memory(OBJECT_BUFFER);
+    const { bytes, words, address } = this.#memory;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    // A kernel that does not answer must not stop this thread: 1 s.
+    words[0] = 1;
+    setsockopt(this.#fd, SOL_SOCKET, SO_RCVTIMEO, address, 16);
+  }
+
+  /**
+   * Asks for one object.
+   * @param body the message without its header
+   * @param size bytes of the object before its attributes
+   * @returns what the socket has then: a view of all of it, where the object begins, and the
+   * attributes, valid until the next question; or the kernel's error number
+   * @throws SystemError if nothing could be sent or received
+   */
+  ask(request: number, body: Uint8Array, size: number): NetlinkObject | number {
+    const sequence = (this.#sequence = (this.#sequence + 1) & 0x7fff_ffff);
+    send(this.#fd, this.#memory, request, REQUEST, body, sequence);
+    for (;;) {
+      const length = receive(this.#fd, this.#memory, OBJECT_BUFFER);
+      if (length < HEADER.SIZE) continue;
+      // A late answer to a question that was given up.
+      if (this.#view.getUint32(HEADER.SEQUENCE, true) !== sequence) continue;
+      if (this.#view.getUint16(HEADER.TYPE, true) === MESSAGE.ERROR)
+        return -this.#view.getInt32(HEADER.SIZE, true);
+      const end = Math.min(length, this.#view.getUint32(0, true));
+      const at = HEADER.SIZE;
+      return { view: this.#view, at, attributes: attributesIn(this.#view, at + size, end) };
+    }
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    forgetDescriptor(this.#fd);
+    libc().close(this.#fd);
+    this.#memory.free();
+  }
+}
+
+/** An object that the kernel described: it begins at byte `at` of the view. */
+export interface NetlinkObject {
+  readonly view: DataView;
+  readonly at: number;
+  readonly attributes: Attributes;
+}
+
+/**
  * Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. What follows the header has four
  * bytes, then attributes.
  */
@@ -100,7 +174,7 @@ export function ruleGeneration(): number | null {
       const place = attributesIn(view, HEADER.SIZE + RULES.SIZE, length).get(RULES.GENERATION);
       if (place !== undefined) generation = view.getUint32(place[0]);
     };
-    withSocket(ask, NETLINK_NETFILTER);
+    withSocket(ask, NETLINK.NETFILTER);
     return generation;
   } catch {
     return null;
@@ -125,7 +199,8 @@ export function attributesIn(view: DataView, start: number, end: number): Attrib
   for (let at = start; at + 4 <= end;) {
     const length = view.getUint16(at, true);
     if (length < 4) break;
-    found.set(view.getUint16(at + 2, true), [at + 4, at + length]);
+    const type = view.getUint16(at + 2, true) & ATTRIBUTE_TYPE;
+    found.set(type, [at + 4, Math.min(at + length, end)]);
     at += align(length);
   }
   return found;
@@ -143,7 +218,14 @@ function withSocket(use: (fd: number, memory: Memory) => void, protocol = NETLIN
   }
 }
 
-function send(fd: number, memory: Memory, type: number, flags: number, body: Uint8Array): void {
+function send(
+  fd: number,
+  memory: Memory,
+  type: number,
+  flags: number,
+  body: Uint8Array,
+  sequence = 0,
+): void {
   const { bytes } = memory;
   bytes.fill(0, 0, HEADER.SIZE);
   bytes.set(body, HEADER.SIZE);
@@ -152,12 +234,13 @@ function send(fd: number, memory: Memory, type: number, flags: number, body: Uin
   view.setUint32(0, size, true);
   view.setUint16(HEADER.TYPE, type, true);
   view.setUint16(HEADER.FLAGS, flags, true);
+  view.setUint32(HEADER.SEQUENCE, sequence, true);
   if (libc().send(fd, memory.address, size, 0) < 0) throw new SystemError('send', libc().errno());
 }
 
-function receive(fd: number, memory: Memory): number {
+function receive(fd: number, memory: Memory, size = BUFFER): number {
   for (;;) {
-    const length = libc().recv(fd, memory.address, BUFFER, 0);
+    const length = libc().recv(fd, memory.address, size, 0);
     if (length >= 0) return length;
     const errno = libc().errno();
     if (errno !== ERRNO.EINTR) throw new SystemError('recv', errno);

@@ -1,0 +1,20 @@
+/** The clock by which the kernel stamps packets. */
+import { libc } from './libc.ts';
+import { Memory } from './memory.ts';
+
+const CLOCK_REALTIME = 0;
+
+/**
+ * Reads the time in milliseconds since 1970, to the microsecond. `performance.now` differs from it
+ * after the clock of the machine was set.
+ * @throws LibcMissing
+ */
+export function wallClock(): () => number {
+  const memory = new Memory(16);
+  const { words, address } = memory;
+  const { clockGettime } = libc();
+  return () => {
+    clockGettime(CLOCK_REALTIME, address);
+    return (words[0]! + words[1]! * 0x1_0000_0000) * 1000 + words[2]! / 1e6;
+  };
+}
