@@ -1,0 +1,141 @@
+/** Assembles programs for the kernel's eBPF machine (RFC 9669): 8 bytes an instruction. */
+
+/** Registers: 0 has results, 1 to 5 arguments, 6 to 9 survive calls, 10 is the frame's end. */
+export type Register = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+
+/** Sizes of loads and stores, in bytes. */
+export type Width = 1 | 2 | 4 | 8;
+
+/** One line: a label, or an instruction. A jump names its label. */
+export type BpfLine = string | BpfInstruction;
+
+/** An instruction before its jump is known. */
+export interface BpfInstruction {
+  readonly code: number;
+  readonly to: Register;
+  readonly from: number;
+  readonly offset: number | string;
+  readonly value: number;
+  /** Instructions with a value of 64 bits take two places. */
+  readonly wide?: true;
+}
+
+const widths: Readonly<Record<Width, number>> = { 1: 0x10, 2: 0x08, 4: 0x00, 8: 0x18 };
+const CLASS = { LOAD_WIDE: 0x18, LOAD: 0x61, STORE: 0x63, STORE_VALUE: 0x62 } as const;
+/** A wide load whose value is the descriptor of a map (BPF_PSEUDO_MAP_FD). */
+const MAP = 1;
+const EXIT = 0x95;
+const CALL = 0x85;
+const JUMP = 0x05;
+
+const make = (
+  code: number,
+  to: Register,
+  from: number,
+  offset: number | string,
+  value: number,
+): BpfInstruction => ({ code, to, from, offset, value });
+
+/** `to = *(from + offset)`. */
+export function load(width: Width, to: Register, from: Register, offset: number): BpfInstruction {
+  return make(CLASS.LOAD | widths[width], to, from, offset, 0);
+}
+
+/** `*(to + offset) = from`. */
+export function store(width: Width, to: Register, offset: number, from: Register): BpfInstruction {
+  return make(CLASS.STORE | widths[width], to, from, offset, 0);
+}
+
+/** `*(to + offset) = value`. */
+export function storeValue(
+  width: Width,
+  to: Register,
+  offset: number,
+  value: number,
+): BpfInstruction {
+  return make(CLASS.STORE_VALUE | widths[width], to, 0, offset, value);
+}
+
+/** `to = from`. */
+export function copy(to: Register, from: Register): BpfInstruction {
+  return make(0xbf, to, from, 0, 0);
+}
+
+/** `to = value`. */
+export function set(to: Register, value: number): BpfInstruction {
+  return make(0xb7, to, 0, 0, value);
+}
+
+/** `to += value`. */
+export function add(to: Register, value: number): BpfInstruction {
+  return make(0x07, to, 0, 0, value);
+}
+
+/** `to &= value`. */
+export function and(to: Register, value: number): BpfInstruction {
+  return make(0x57, to, 0, 0, value);
+}
+
+/** `to <<= value`. */
+export function shiftLeft(to: Register, value: number): BpfInstruction {
+  return make(0x67, to, 0, 0, value);
+}
+
+/** `to >>= value`, without sign. */
+export function shiftRight(to: Register, value: number): BpfInstruction {
+  return make(0x77, to, 0, 0, value);
+}
+
+/** Jumps if `register == value`. */
+export function ifEqual(register: Register, value: number, label: string): BpfInstruction {
+  return make(0x15, register, 0, label, value);
+}
+
+/** Jumps if `register != value`. */
+export function ifDiffers(register: Register, value: number, label: string): BpfInstruction {
+  return make(0x55, register, 0, label, value);
+}
+
+/** Jumps. */
+export function jump(label: string): BpfInstruction {
+  return make(JUMP, 0, 0, label, 0);
+}
+
+/** Calls a function of the kernel by its number. */
+export function call(helper: number): BpfInstruction {
+  return make(CALL, 0, 0, 0, helper);
+}
+
+/** `to` = the map of that descriptor. */
+export function map(to: Register, fd: number): BpfInstruction {
+  return { code: CLASS.LOAD_WIDE, to, from: MAP, offset: 0, value: fd, wide: true };
+}
+
+/** Ends the program; register 0 is its result. */
+export const exit: BpfInstruction = make(EXIT, 0, 0, 0, 0);
+
+/** The program as the kernel takes it. */
+export function assembleBpf(lines: readonly BpfLine[]): Uint8Array {
+  const labels = new Map<string, number>();
+  const steps: { readonly at: number; readonly line: BpfInstruction }[] = [];
+  let at = 0;
+  for (const line of lines) {
+    if (typeof line === 'string') {
+      labels.set(line, at);
+      continue;
+    }
+    steps.push({ at, line });
+    at += line.wide === true ? 2 : 1;
+  }
+  const out = new DataView(new ArrayBuffer(at * 8));
+  for (const { at: place, line } of steps) {
+    const { code, to, from, offset, value } = line;
+    const target = typeof offset === 'number' ? null : labels.get(offset);
+    if (target === undefined) throw new Error(`there is no label ${offset}`);
+    out.setUint8(place * 8, code);
+    out.setUint8(place * 8 + 1, to | (from << 4));
+    out.setInt16(place * 8 + 2, target === null ? Number(offset) : target - place - 1, true);
+    out.setInt32(place * 8 + 4, value, true);
+  }
+  return new Uint8Array(out.buffer);
+}

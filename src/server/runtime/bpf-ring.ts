@@ -1,0 +1,73 @@
+/** A ring buffer into which programs in the kernel write (BPF_MAP_TYPE_RINGBUF, Linux 5.8). */
+import { libc, SystemError } from './libc.ts';
+import { createMap, MAP_KIND, type BpfObject } from './bpf.ts';
+
+const PAGE = 4096;
+/** Flags in the length of a record (<linux/bpf.h>). */
+const BUSY = 0x8000_0000;
+const DISCARDED = 0x4000_0000;
+const HEADER = 8;
+
+/** Reads what programs wrote. Its owner closes it. */
+export class BpfRing {
+  readonly map: BpfObject;
+  readonly #size: number;
+  readonly #consumer: { readonly address: number; readonly positions: BigUint64Array };
+  readonly #producer: { readonly address: number; readonly positions: BigUint64Array };
+  readonly #data: Uint8Array;
+  readonly #lengths: Uint32Array;
+  #at: number;
+  #open = true;
+
+  /** @param size bytes, a power of two and a multiple of a page */
+  constructor(size: number) {
+    this.#size = size;
+    this.map = createMap(MAP_KIND.RING, { key: 0, value: 0, entries: size });
+    const { fd } = this.map;
+    // The records are mapped twice in a row, so that none is cut at the end.
+    const [consumer, producer] = [
+      libc().mapDescriptor(fd, 0, PAGE, true),
+      libc().mapDescriptor(fd, PAGE, PAGE + 2 * size, false),
+    ];
+    if (consumer === null || producer === null) {
+      const error = new SystemError('mmap', libc().errno());
+      this.map.close();
+      throw error;
+    }
+    this.#consumer = {
+      address: consumer.address,
+      positions: new BigUint64Array(consumer.buffer, 0, 1),
+    };
+    this.#producer = {
+      address: producer.address,
+      positions: new BigUint64Array(producer.buffer, 0, 1),
+    };
+    this.#data = new Uint8Array(producer.buffer, PAGE);
+    this.#lengths = new Uint32Array(producer.buffer, PAGE);
+    this.#at = 0;
+  }
+
+  /** Gives each record to `take`, whose bytes are valid during the call. */
+  drain(take: (bytes: Uint8Array, at: number, length: number) => void): void {
+    if (!this.#open) return;
+    const end = Number(Atomics.load(this.#producer.positions, 0));
+    const began = this.#at;
+    while (this.#at < end) {
+      const place = this.#at & (this.#size - 1);
+      const length = Atomics.load(this.#lengths, place >> 2);
+      if ((length & BUSY) !== 0) break;
+      const size = length & 0x3fff_ffff;
+      if ((length & DISCARDED) === 0) take(this.#data, place + HEADER, size);
+      this.#at += (size + HEADER + 7) & ~7;
+    }
+    if (this.#at !== began) Atomics.store(this.#consumer.positions, 0, BigInt(this.#at));
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    libc().unmap(this.#consumer.address, PAGE);
+    libc().unmap(this.#producer.address, PAGE + 2 * this.#size);
+    this.map.close();
+  }
+}
