@@ -8,6 +8,8 @@ const OP = {
   LOAD_HALF: 0x28,
   LOAD_HALF_AT_X: 0x48,
   HEADER_LENGTH_TO_X: 0xb1,
+  BYTE_AT_X: 0x50,
+  AND: 0x54,
   SHIFT_RIGHT: 0x74,
   EQUAL: 0x15,
   ANY_BIT: 0x45,
@@ -16,6 +18,10 @@ const OP = {
 
 /** Protocol numbers, and headers of IPv6 behind which nothing is looked for. */
 const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
+
+/** Flags of TCP. */
+const SYN = 2;
+const ACK = 16;
 
 /**
  * A label, or an instruction: what it does, its number, and where a comparison leads if it holds
@@ -30,8 +36,9 @@ type FilterLine =
  * whose packets begin with the IP header. Fragments and ICMP errors pass, whatever they are about.
  * @param ports packets with such a source or destination port pass; at most 64, because comparisons
  * jump over at most 255 instructions
+ * @param opened packets that open a TCP connection (SYN without ACK) pass, whatever their ports
  */
-export function dnsFilter(ports: readonly number[]): Uint8Array {
+export function dnsFilter(ports: readonly number[], opened = false): Uint8Array {
   const eitherPort = (load: number, source: number, leave: string): FilterLine[] => {
     const last = ports.length - 1;
     return [source, source + 2].flatMap((at, half): FilterLine[] => [
@@ -44,8 +51,18 @@ export function dnsFilter(ports: readonly number[]): Uint8Array {
       ]),
     ]);
   };
-  const endings = (leave: string): FilterLine[] => [
+  const endings = (leave: string, protocolAt: number, flags: FilterLine): FilterLine[] => [
     leave,
+    ...(opened
+      ? ([
+          [OP.LOAD_BYTE, protocolAt],
+          [OP.EQUAL, NEXT.TCP, null, `drop ${leave}`],
+          flags,
+          [OP.AND, SYN | ACK],
+          [OP.EQUAL, SYN, `take ${leave}`],
+        ] satisfies FilterLine[])
+      : []),
+    `drop ${leave}`,
     [OP.RETURN, 0],
     `take ${leave}`,
     [OP.RETURN, 0x40000],
@@ -63,7 +80,7 @@ export function dnsFilter(ports: readonly number[]): Uint8Array {
     'ports 4',
     [OP.HEADER_LENGTH_TO_X, 0],
     ...eitherPort(OP.LOAD_HALF_AT_X, 0, 'leave 4'),
-    ...endings('leave 4'),
+    ...endings('leave 4', 9, [OP.BYTE_AT_X, 13]),
     'not 4',
     [OP.EQUAL, 6, null, 'leave 6'],
     [OP.LOAD_BYTE, 6],
@@ -74,7 +91,7 @@ export function dnsFilter(ports: readonly number[]): Uint8Array {
     [OP.EQUAL, NEXT.UDP, null, 'leave 6'],
     'ports 6',
     ...eitherPort(OP.LOAD_HALF, 40, 'leave 6'),
-    ...endings('leave 6'),
+    ...endings('leave 6', 6, [OP.LOAD_BYTE, 40 + 13]),
   ]);
 }
 

@@ -64,9 +64,10 @@ export class PacketSocket {
 
   /**
    * @param device null = all interfaces of the network namespace that this thread is in
+   * @param opened whether packets that open TCP connections are wanted, too, of all ports
    * @throws SystemError, LibcMissing
    */
-  constructor(device: string | null, ports: readonly number[]) {
+  constructor(device: string | null, ports: readonly number[], opened = false) {
     const { socket, interfaceIndex } = libc();
     const index = device === null ? 0 : interfaceIndex(device);
     if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ENODEV);
@@ -75,7 +76,7 @@ export class PacketSocket {
     if (this.#fd < 0) throw new SystemError('socket', libc().errno());
     noteDescriptor(this.#fd);
     try {
-      this.#attach(dnsFilter(ports));
+      this.#attach(dnsFilter(ports, opened));
       this.#set(SO_TIMESTAMPNS, 1);
       if (!this.#set(SO_RCVBUFFORCE, BUFFER)) this.#set(SO_RCVBUF, BUFFER);
       this.#bind(index);
