@@ -26,12 +26,23 @@ export const filterWords = [
   'verdict',
   'protocol',
   'slower-than',
+  'command',
+  'container',
 ] as const;
 /** One of them. */
 export type FilterWord = (typeof filterWords)[number];
 
 /** Filters that nothing but the reply decides: packets cannot be chosen by them as they pass. */
-export const afterwards: ReadonlySet<FilterWord> = new Set(['rcode', 'verdict', 'slower-than']);
+export const afterwards: ReadonlySet<FilterWord> = new Set([
+  'rcode',
+  'verdict',
+  'slower-than',
+  'command',
+  'container',
+]);
+
+/** Filters that nothing passes unless processes are looked up. */
+export const ofProcesses: ReadonlySet<FilterWord> = new Set(['command', 'container']);
 
 /** Filters that who asks alone decides. */
 export const ofClients: ReadonlySet<FilterWord> = new Set([
@@ -156,6 +167,14 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
     case 'protocol':
       if (value !== 'udp' && value !== 'tcp') throw wrong(word, value, 'udp or tcp');
       return (exchange) => exchange.protocol === value;
+    case 'command': {
+      const isWanted = value.endsWith('*')
+        ? (name: string) => name.startsWith(value.slice(0, -1))
+        : (name: string) => name === value;
+      return ({ asker }) => asker?.processes.some(({ command }) => isWanted(command)) ?? false;
+    }
+    case 'container':
+      return ({ asker }) => asker?.container?.id.startsWith(value.toLowerCase()) ?? false;
     case 'slower-than': {
       const [, number, unit = 's'] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s)?$/.exec(value) ?? [];
       if (number === undefined) throw wrong(word, value, 'a time such as 100ms or 1s');

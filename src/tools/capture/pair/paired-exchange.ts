@@ -3,6 +3,7 @@
  * there when somebody looks at them.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
+import type { Asker } from '../process/asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
@@ -40,6 +41,9 @@ export class PairedExchange implements SeenExchange {
   misfit: Misfit | null = null;
   damaged: boolean = false;
   growing: object | null = null;
+  asker: Asker | null = null;
+  answerer: Asker | null = null;
+  behind: Peer | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
   /** Of the query, as far as the capture has it. */

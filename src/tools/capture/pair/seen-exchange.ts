@@ -1,6 +1,7 @@
 /** A query and its reply as a capture shows them, and the lookups that they belong to. */
 import type { Exchange, Lookup, Peer } from '../../../server/wire/exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
+import type { Asker } from '../process/asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 
@@ -95,6 +96,12 @@ export interface SeenExchange extends Exchange {
    * of when. Absent: of a message.
    */
   readonly logged?: Logged;
+  /** Who asked; absent or null: nobody looked. Of an exchange that is over. */
+  asker?: Asker | null;
+  /** Who answered, behind a translation of addresses; as above. */
+  answerer?: Asker | null;
+  /** The server behind a translation that no packet shows, as the kernel tracks it. */
+  behind?: Peer | null;
   /** The lookup that it is of, while that grows: of its grouping alone. */
   growing: object | null;
   /**

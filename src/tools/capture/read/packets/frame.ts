@@ -19,6 +19,8 @@ export interface Frame {
   wireLength: number;
   /** Which interface of the capture; 0 where there is one. */
   port: number;
+  /** What a file says of it besides (pcapng). */
+  comment?: string;
 }
 
 /** Link types (LINKTYPE_ of pcap) that are understood. */

@@ -2,6 +2,7 @@
  * pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times
  * of any resolution.
  */
+import { clipped } from '../../../../server/base/shortened.ts';
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
 import type { Frame } from './frame.ts';
 
@@ -212,7 +213,11 @@ export class PcapngWriter {
     const port = this.#ports.get(frame.link)?.get(frame.port) ?? this.#describe(frame);
     const length = frame.end - frame.start;
     const padded = (length + 3) & ~3;
-    const out = new Uint8Array(32 + padded);
+    const options =
+      frame.comment === undefined
+        ? NOTHING
+        : Buffer.concat([text(COMMENT, clipped(frame.comment, COMMENT_MAX)), u32(0)]);
+    const out = new Uint8Array(32 + padded + options.length);
     const view = new DataView(out.buffer);
     const micros = Math.round(frame.timeMs * 1000);
     view.setUint32(0, BLOCK.PACKET, true);
@@ -223,7 +228,8 @@ export class PcapngWriter {
     view.setUint32(20, length, true);
     view.setUint32(24, frame.wireLength, true);
     out.set(frame.bytes.subarray(frame.start, frame.end), 28);
-    view.setUint32(28 + padded, out.length, true);
+    out.set(options, 28 + padded);
+    view.setUint32(out.length - 4, out.length, true);
     this.#write(out);
   }
 
@@ -243,6 +249,12 @@ export class PcapngWriter {
     return this.#described++;
   }
 }
+
+const NOTHING = new Uint8Array(0);
+/** opt_comment. */
+const COMMENT = 1;
+/** Characters of a comment: its length has 16 bits. */
+const COMMENT_MAX = 8000;
 
 function block(type: number, parts: readonly Uint8Array[]): Uint8Array {
   const body = Buffer.concat(parts);

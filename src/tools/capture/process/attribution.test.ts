@@ -1,0 +1,204 @@
+/** What proves that a socket sent a query; the races, which no real kernel repeats, are laid out here. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SeenExchange } from '../pair/seen-exchange.ts';
+import type { Asker } from './asker.ts';
+import { Attribution } from './attribution.ts';
+import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
+import { SentQueries, type SentNote } from './sent-queries.ts';
+import { SocketHolders } from './socket-holders.ts';
+
+/** A machine with one namespace, in which sockets are what the test says. */
+class Machine {
+  nowMs = 1000;
+  socket: KernelSocket | null = null;
+  lookups = 0;
+  readonly notes: SentNote[] = [];
+  readonly attribution: Attribution;
+
+  constructor({ bpf = false, spaces = 1 } = {}) {
+    const machine = this;
+    const found = new NetworkSpaces(
+      {
+        sockets: () => ({
+          find() {
+            machine.lookups++;
+            return machine.socket;
+          },
+          close: () => undefined,
+        }),
+        addresses: () => (spaces === 1 ? ['10.0.0.1', 'fe80::1%eth0'] : []),
+      },
+      { name: 'net:[1]', path: '/nowhere' },
+    );
+    const holders = new SocketHolders(null);
+    holders.find = ({ inode }) => named(inode);
+    holders.describe = ({ pids, command }) => ({
+      ...named(pids[0]!),
+      processes: pids.map((pid) => ({ pid, command, commandLine: '', parent: null })),
+    });
+    const source = {
+      drain: (take: (note: SentNote) => void) => this.notes.splice(0).forEach(take),
+      close: () => undefined,
+    };
+    this.attribution = new Attribution({
+      spaces: found,
+      holders,
+      sent: bpf ? new SentQueries(source) : null,
+      translations: [],
+      nowMs: () => this.nowMs,
+    });
+  }
+
+  query(sentMs: number, id = 1, port = 40_000): SeenExchange {
+    const exchange = {
+      protocol: 'udp',
+      client: { address: '10.0.0.1', port },
+      server: { address: '192.0.2.53', port: 53 },
+      sentMs,
+      id,
+      repliedMs: null,
+      ending: 'waiting',
+      hops: [],
+    } as unknown as SeenExchange;
+    this.attribution.ready();
+    this.attribution.begun(exchange);
+    return exchange;
+  }
+
+  reply(exchange: SeenExchange, repliedMs: number | null): Asker {
+    exchange.repliedMs = repliedMs;
+    exchange.ending = repliedMs === null ? 'lost' : 'answered';
+    this.attribution.ended(exchange);
+    return exchange.asker!;
+  }
+}
+
+const named = (pid: number): Asker => ({
+  container: null,
+  cgroup: '/',
+  uid: 0,
+  processes: [{ pid, command: `p${pid}`, commandLine: '', parent: null }],
+  why: null,
+});
+const socket = (inode: number, cookie = BigInt(inode)): KernelSocket => ({
+  inode,
+  cookie,
+  uid: 0,
+  cgroup: 1n,
+  listens: false,
+});
+const pidsOf = ({ processes }: Asker): number[] => processes.map(({ pid }) => pid);
+
+test('a socket that is found before the reply comes has sent the query', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1001;
+  const exchange = machine.query(1000);
+  assert.deepEqual(pidsOf(machine.reply(exchange, 1002)), [7]);
+});
+
+test('a socket that is found after the reply may be another one with the same port', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1003;
+  const exchange = machine.query(1000);
+  const asker = machine.reply(exchange, 1002);
+  assert.deepEqual([asker.why, asker.processes], ['closed', []]);
+  assert.deepEqual(machine.attribution.counts, { attributed: 0, unknown: { closed: 1 } });
+});
+
+test('a socket that was there before the query and after its reply has sent it', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1001;
+  machine.reply(machine.query(1000), 1002);
+  machine.nowMs = 1020;
+  const second = machine.query(1010, 2);
+  assert.deepEqual(pidsOf(machine.reply(second, 1011)), [7]);
+});
+
+test('another socket at the same port, by its cookie, has not sent what came before it', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1001;
+  machine.reply(machine.query(1000), 1002);
+  machine.socket = socket(8);
+  machine.nowMs = 1020;
+  const second = machine.query(1010, 2);
+  assert.equal(machine.reply(second, 1011).why, 'closed');
+  machine.nowMs = 1030;
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1025, 3), 1026)), [8]);
+});
+
+test('a query without a reply belongs to the socket that waits for one', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1500;
+  const exchange = machine.query(1000);
+  assert.deepEqual(pidsOf(machine.reply(exchange, null)), [7]);
+});
+
+test('queries that are read together need one look', () => {
+  const machine = new Machine();
+  machine.socket = socket(7);
+  machine.nowMs = 1001;
+  machine.query(1000);
+  machine.nowMs = 1100;
+  const before = machine.lookups;
+  const all = [1050, 1060, 1070].map((sentMs, at) => machine.query(sentMs, at + 2));
+  assert.equal(machine.lookups - before, 1);
+  for (const each of all) assert.deepEqual(pidsOf(machine.reply(each, 1080)), [7]);
+});
+
+test('an address that no namespace has is elsewhere, and one that listens did not ask', () => {
+  const far = new Machine({ spaces: 0 });
+  assert.equal(far.reply(far.query(1000), 1002).why, 'elsewhere');
+  const machine = new Machine();
+  machine.socket = { ...socket(7), listens: true };
+  assert.equal(machine.reply(machine.query(1000), 1002).why, 'closed');
+});
+
+const note = (pid: number, id: number, parts: Partial<SentNote> = {}): SentNote => ({
+  protocol: 'udp',
+  source: Uint8Array.of(10, 0, 0, 1),
+  target: Uint8Array.of(192, 0, 2, 53),
+  sourcePort: 40_000,
+  targetPort: 53,
+  id,
+  cookie: BigInt(pid),
+  pid,
+  senderPid: pid,
+  cgroup: 1n,
+  command: `p${pid}`,
+  ...parts,
+});
+
+test('a note of the kernel names the process of a socket that is gone', () => {
+  const machine = new Machine({ bpf: true });
+  machine.notes.push(note(9, 5));
+  machine.nowMs = 1010;
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1000, 5), 1001)), [9]);
+  assert.equal(machine.lookups, 0);
+  assert.equal(machine.reply(machine.query(1000, 6), 1001).why, 'closed');
+});
+
+test('a socket of one process that another one uses has both, the sender first', () => {
+  const machine = new Machine({ bpf: true });
+  machine.notes.push(note(9, 5, { senderPid: 10 }));
+  assert.deepEqual(pidsOf(machine.reply(machine.query(1000, 5), 1001)), [10, 9]);
+});
+
+test('sockets of several namespaces with the same addresses and id are not told apart', () => {
+  const machine = new Machine({ bpf: true });
+  machine.notes.push(note(9, 5), note(11, 5));
+  assert.equal(machine.reply(machine.query(1000, 5), 1001).why, 'several');
+});
+
+test('notes are bounded: the oldest go first', () => {
+  const machine = new Machine({ bpf: true });
+  machine.notes.push(note(9, 5));
+  for (let i = 0; i < 100_000; i++)
+    machine.notes.push(note(12, i & 0xffff, { sourcePort: 1 + (i >> 4) }));
+  assert.equal(machine.reply(machine.query(1000, 5), 1001).why, 'closed');
+});

@@ -1,0 +1,232 @@
+/**
+ * Which process asked, and which one answered: for each exchange, while it passes, the socket of
+ * either end is looked up in its network namespace, and the processes that hold it.
+ *
+ * A socket that is found proves something of a packet only if it was there when the packet was
+ * sent. That is so if the reply was still to come when the socket was found (who waits for a reply
+ * has not closed), or if the same socket, by its cookie, was found before the packet and after it.
+ * Otherwise its port may belong to somebody else by now, and the exchange has no process.
+ */
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
+import { unknownAsker, type Asker, type WhyUnknown } from './asker.ts';
+import type { NetworkSpaces } from './network-spaces.ts';
+import type { SentQueries } from './sent-queries.ts';
+import type { SocketHolders } from './socket-holders.ts';
+
+/** Ends of connections whose sockets are remembered. */
+const KNOWN_MAX = 50_000;
+
+/** No remote end: sockets that listen match it. */
+const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
+const ANY_6: Peer = { address: '::', port: 0 };
+
+/** How many exchanges have a process, and why others have none. */
+export interface AttributionCounts {
+  readonly attributed: number;
+  readonly unknown: Readonly<Partial<Record<WhyUnknown, number>>>;
+}
+
+/** A socket that was found. */
+interface KnownSocket {
+  readonly cookie: bigint;
+  readonly firstMs: number;
+  /** When it was found last. */
+  lastMs: number;
+  asker: Asker;
+}
+
+/** Somebody, as far as it is known before the reply is there. */
+interface Finding {
+  readonly asker: Asker;
+  /** A reply before this time leaves it unproved; -Infinity: it is proved. */
+  readonly provedAfterMs: number;
+}
+
+/** A connection as it is behind a translation of addresses. */
+export interface Translated {
+  readonly client: Peer;
+  readonly server: Peer;
+}
+
+/** The connection tracking of a network namespace. */
+export interface TranslationTable {
+  find(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null;
+  close(): void;
+}
+
+/** What asks the kernel, and the clock of the packets. */
+export interface AttributionParts {
+  readonly spaces: NetworkSpaces;
+  readonly holders: SocketHolders;
+  /** Notes of programs in the kernel; null: there are none. */
+  readonly sent: SentQueries | null;
+  /** Connection tracking of the namespaces where a translation may happen. */
+  readonly translations: readonly TranslationTable[];
+  /** CLOCK_REALTIME in milliseconds, with fractions. */
+  readonly nowMs: () => number;
+}
+
+/** Attributes exchanges to processes. */
+export class Attribution {
+  readonly #parts: AttributionParts;
+  readonly #known = new Map<string, KnownSocket>();
+  readonly #open = new WeakMap<SeenExchange, Finding>();
+  readonly #counts: { attributed: number; unknown: Partial<Record<WhyUnknown, number>> } = {
+    attributed: 0,
+    unknown: {},
+  };
+
+  constructor(parts: AttributionParts) {
+    this.#parts = parts;
+  }
+
+  get counts(): AttributionCounts {
+    return this.#counts;
+  }
+
+  /** To be called before packets are read that came together. */
+  ready(): void {
+    this.#parts.sent?.drain();
+  }
+
+  /** Keeps what it knows of the machine fresh. To be called from time to time. */
+  refresh(): void {
+    this.#parts.spaces.refresh();
+  }
+
+  /** To be called when the query was seen, at once. */
+  begun(exchange: SeenExchange): void {
+    const { protocol, client, sentMs, id } = exchange;
+    const server = { address: addressOf(exchange.server), port: exchange.server.port };
+    this.#open.set(exchange, this.sender(protocol, client, server, { sentMs, id }));
+  }
+
+  /** To be called when it is over, before anything is shown of it. */
+  ended(exchange: SeenExchange): void {
+    const found = this.#open.get(exchange);
+    this.#open.delete(exchange);
+    const isProved =
+      exchange.repliedMs === null || exchange.repliedMs >= (found?.provedAfterMs ?? 0);
+    const asker = found === undefined ? unknownAsker('unseen') : found.asker;
+    exchange.asker = isProved || asker.why !== null ? asker : unknownAsker('closed');
+    exchange.answerer = exchange.ending === 'answered' ? this.#answerer(exchange) : null;
+    const { why } = exchange.asker;
+    if (why === null) this.#counts.attributed++;
+    else this.#counts.unknown[why] = (this.#counts.unknown[why] ?? 0) + 1;
+  }
+
+  /**
+   * Who sent a packet that was seen just now.
+   * @param id of the DNS message; 0: it opens a connection
+   */
+  sender(
+    protocol: 'udp' | 'tcp',
+    local: Peer,
+    remote: Peer,
+    { sentMs, id }: { readonly sentMs: number; readonly id: number },
+  ): Finding {
+    const { sent, holders } = this.#parts;
+    const noted = sent?.find(protocol, local, remote, id) ?? null;
+    if (noted === 'several') return nothing('several');
+    if (noted !== null)
+      return {
+        asker: holders.describe(noted, sentMs, this.#parts.nowMs()),
+        provedAfterMs: -Infinity,
+      };
+    return this.#look(protocol, local, remote, sentMs);
+  }
+
+  /** Who has the end of a connection that others reach: the server that accepts or answers. */
+  receiver(protocol: 'udp' | 'tcp', server: Peer, client: Peer, atMs: number): Asker {
+    return this.#look(protocol, server, client, atMs, true).asker;
+  }
+
+  close(): void {
+    this.#parts.sent?.close();
+    this.#parts.spaces.close();
+    for (const each of this.#parts.translations) each.close();
+  }
+
+  /**
+   * The address behind a translation, from the kernel's connection tracking; null: it is not
+   * translated, or not tracked here.
+   */
+  translated(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null {
+    for (const table of this.#parts.translations)
+      try {
+        const found = table.find(protocol, client, server);
+        if (found === null) continue;
+        const { address, port } = found.server;
+        return address === server.address && port === server.port ? null : found;
+      } catch {
+        // Not permitted, or the kernel has no connection tracking.
+        continue;
+      }
+    return null;
+  }
+
+  #answerer(exchange: SeenExchange): Asker {
+    const { protocol, client, sentMs } = exchange;
+    const last = exchange.hops.at(-1);
+    const host = last?.server ?? exchange.server;
+    const server = { address: addressOf(host), port: host.port };
+    const asked = this.receiver(protocol, server, last?.client ?? client, sentMs);
+    if (asked.why !== 'elsewhere' || last !== undefined) return asked;
+    const behind = this.translated(protocol, client, server);
+    if (behind === null) return asked;
+    exchange.behind = behind.server;
+    return this.receiver(protocol, behind.server, behind.client, sentMs);
+  }
+
+  #look(
+    protocol: 'udp' | 'tcp',
+    local: Peer,
+    remote: Peer,
+    sentMs: number,
+    mayListen = false,
+  ): Finding {
+    const { spaces, holders, nowMs } = this.#parts;
+    const space = spaces.of(local.address);
+    if (typeof space === 'string')
+      return nothing(space === 'elsewhere' && spaces.refused !== null ? 'refused' : space);
+    const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
+    const known = this.#known.get(key);
+    // Found after this packet was sent, for one that was read together with it.
+    if (known !== undefined && known.firstMs <= sentMs && known.lastMs >= sentMs)
+      return { asker: known.asker, provedAfterMs: -Infinity };
+    const beforeMs = nowMs();
+    let found = space.sockets.find(protocol, local, remote);
+    // An accepted connection that is closed again: the process that listens has accepted it.
+    if (mayListen && protocol === 'tcp' && (found === null || found.inode === 0))
+      found = space.sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
+    const afterMs = nowMs();
+    if (found === null || (found.listens && !mayListen)) {
+      this.#known.delete(key);
+      return nothing('closed');
+    }
+    if (known?.cookie === found.cookie) {
+      known.lastMs = beforeMs;
+      if (known.asker.why === 'busy')
+        known.asker = holders.find(found, space.name, sentMs, afterMs);
+      return {
+        asker: known.asker,
+        provedAfterMs: known.firstMs <= sentMs ? -Infinity : known.firstMs,
+      };
+    }
+    const asker = holders.find(found, space.name, sentMs, afterMs);
+    if (this.#known.size >= KNOWN_MAX) this.#known.delete(this.#known.keys().next().value!);
+    this.#known.delete(key);
+    this.#known.set(key, {
+      cookie: found.cookie,
+      firstMs: afterMs,
+      lastMs: beforeMs,
+      asker,
+    });
+    return { asker, provedAfterMs: afterMs };
+  }
+}
+
+function nothing(why: WhyUnknown): Finding {
+  return { asker: unknownAsker(why), provedAfterMs: -Infinity };
+}

@@ -1,0 +1,79 @@
+/**
+ * The tree of cgroups v2: from the number by which the kernel knows a cgroup to its path, and to
+ * the processes in it.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Directories that are looked at in one walk; a large node has some thousands. */
+const DIRECTORIES_MAX = 20_000;
+/** A walk that took 1 ms is repeated after 20 ms at the earliest. */
+const PAUSE_PER_COST = 20;
+/** Paths that are remembered after their cgroup is gone. */
+const REMEMBERED_MAX = 50_000;
+
+/** Knows the cgroups below one mount of cgroup v2. */
+export class CgroupTree {
+  readonly #root: string;
+  readonly #paths = new Map<bigint, string>();
+  #walkAfterMs = -Infinity;
+
+  /** @param root where cgroup v2 is mounted (`mountedCgroups`) */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** The path of a cgroup, below the mount: `/kubepods.slice/…`; null: it is not in the tree. */
+  pathOf(id: bigint): string | null {
+    const known = this.#paths.get(id);
+    if (known !== undefined) return known;
+    this.#walk();
+    return this.#paths.get(id) ?? null;
+  }
+
+  /** The processes of a cgroup, without those of cgroups below it. */
+  processesIn(path: string): readonly number[] {
+    try {
+      const text = readFileSync(join(this.#root, path, 'cgroup.procs'), 'utf8');
+      // 0: a process of another PID namespace, which cannot be named.
+      return text
+        .split('\n')
+        .map(Number)
+        .filter((pid) => pid > 0);
+    } catch {
+      return [];
+    }
+  }
+
+  #walk(): void {
+    const beganMs = performance.now();
+    if (beganMs < this.#walkAfterMs) return;
+    if (this.#paths.size > REMEMBERED_MAX) this.#paths.clear();
+    const open = ['/'];
+    for (let seen = 0; open.length > 0 && seen < DIRECTORIES_MAX; seen++) {
+      const path = open.pop()!;
+      try {
+        this.#paths.set(statSync(join(this.#root, path), { bigint: true }).ino, path);
+        for (const entry of readdirSync(join(this.#root, path), { withFileTypes: true }))
+          if (entry.isDirectory()) open.push(join(path, entry.name));
+      } catch {
+        // It was removed meanwhile.
+      }
+    }
+    const endedMs = performance.now();
+    this.#walkAfterMs = endedMs + (endedMs - beganMs) * PAUSE_PER_COST;
+  }
+}
+
+/**
+ * Where cgroup v2 is mounted: the only hierarchy (`/sys/fs/cgroup`), or beside those of v1
+ * (`/sys/fs/cgroup/unified`). Null: nowhere.
+ */
+export function mountedCgroups(mounts: string): string | null {
+  const places = mounts
+    .split('\n')
+    .filter((line) => / - cgroup2 /.test(line))
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((place) => place !== '');
+  return places[0] ?? null;
+}

@@ -1,0 +1,40 @@
+/** Which container a cgroup is: container runtimes put its id into the path. */
+
+/** A container, as the path of its cgroup names it. */
+export interface Container {
+  /** 64 hexadecimal digits. */
+  readonly id: string;
+  /** `containerd`, `cri-o`, `docker`, `podman`; empty where the path does not say. */
+  readonly runtime: string;
+  /** UID of its pod, as the API server has it; empty outside of Kubernetes. */
+  readonly podUid: string;
+}
+
+/** Prefixes of systemd scopes, by container runtime. */
+const runtimes: Readonly<Record<string, string>> = {
+  'cri-containerd': 'containerd',
+  nerdctl: 'containerd',
+  crio: 'cri-o',
+  docker: 'docker',
+  libpod: 'podman',
+};
+
+/**
+ * The container of a path below the root of the cgroups; null: the process is in none. Of
+ * containers inside of others it is the innermost.
+ *
+ * With the driver systemd: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`, with
+ * cgroupfs: `/kubepods/burstable/pod1a2b-…/ID`.
+ */
+export function containerOf(path: string): Container | null {
+  let found: Container | null = null;
+  let podUid = '';
+  for (const part of path.split('/')) {
+    const [, uid] =
+      /(?:^|-)pod([0-9a-f]{8}[-_][0-9a-f_-]{27}|[0-9a-f]{32})(?:\.slice)?$/.exec(part) ?? [];
+    if (uid !== undefined) podUid = uid.replaceAll('_', '-');
+    const [, runtime = '', id] = /^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$/.exec(part) ?? [];
+    if (id !== undefined) found = { id, runtime: runtimes[runtime] ?? '', podUid };
+  }
+  return found;
+}

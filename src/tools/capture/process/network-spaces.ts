@@ -1,0 +1,210 @@
+/**
+ * The network namespaces of this machine, and which of them has an address: there the sockets of
+ * that address are.
+ */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isLoopback, parseAddress, printAddress } from '../../../server/base/ip.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { allProcesses, networkOf } from './proc-files.ts';
+
+/** A socket as the kernel describes it. */
+export interface KernelSocket {
+  /** 0: no process holds it. */
+  readonly inode: number;
+  /** Never used again by another socket while the machine runs. */
+  readonly cookie: bigint;
+  readonly uid: number;
+  /** Number of its cgroup v2; null: the kernel does not say. */
+  readonly cgroup: bigint | null;
+  /** It waits for connections. */
+  readonly listens: boolean;
+}
+
+/** What the kernel says of one network namespace. */
+export interface SpaceSockets {
+  find(protocol: 'udp' | 'tcp', local: Peer, remote: Peer): KernelSocket | null;
+  close(): void;
+}
+
+/** Opens what asks the kernel: `src/server/runtime/` has the native calls. */
+export interface SpaceOpener {
+  /**
+   * @param path of the namespace: `/proc/PID/ns/net`
+   * @throws an error where that is not allowed, or the namespace is gone
+   */
+  sockets(path: string): SpaceSockets;
+  /** Addresses of the namespace as it is now. */
+  addresses(path: string): readonly string[];
+}
+
+/** A network namespace. */
+export interface NetworkSpace {
+  /** `net:[4026531840]`. */
+  readonly name: string;
+  readonly sockets: SpaceSockets;
+}
+
+/** Why no namespace has the sockets of an address. */
+export type NoSpace = 'elsewhere' | 'several';
+
+interface OpenSpace extends NetworkSpace {
+  addresses: readonly string[];
+}
+
+/** Namespaces that are open at a time; a node has some 250 pods. */
+const SPACES_MAX = 1024;
+/** A search that took 1 ms is repeated after 20 ms at the earliest. */
+const PAUSE_PER_COST = 20;
+/** An address that no namespace has is searched for again after this time, milliseconds. */
+const MISSING_MS = 2000;
+/** Addresses without a namespace that are remembered. */
+const MISSING_MAX = 10_000;
+/** What namespaces have is read again after this time, milliseconds. */
+const STALE_MS = 2000;
+/** Where `ip netns` and container runtimes keep namespaces. */
+const KEPT = '/run/netns';
+
+/** Finds the namespace of an address. Its owner closes it. */
+export class NetworkSpaces {
+  readonly #opener: SpaceOpener;
+  readonly #own: OpenSpace;
+  readonly #spaces = new Map<string, OpenSpace>();
+  #byAddress = new Map<string, readonly OpenSpace[]>();
+  readonly #missing = new Map<string, number>();
+  #searchAfterMs = -Infinity;
+  #searchedMs = -Infinity;
+  /** Namespaces that could not be entered. */
+  #refused: unknown = null;
+
+  /**
+   * @param own where packets are seen
+   * @throws what the opener throws for that one
+   */
+  constructor(opener: SpaceOpener, own: { readonly name: string; readonly path: string }) {
+    this.#opener = opener;
+    const addresses = opener.addresses(own.path);
+    this.#own = { name: own.name, sockets: opener.sockets(own.path), addresses };
+    this.#spaces.set(own.name, this.#own);
+    this.#search(performance.now());
+  }
+
+  /** Why some namespaces could not be entered; null: all could. */
+  get refused(): unknown {
+    return this.#refused;
+  }
+
+  get size(): number {
+    return this.#spaces.size;
+  }
+
+  /** The namespace that has the address. */
+  of(address: string): NetworkSpace | NoSpace {
+    const bytes = parseAddress(address);
+    if (bytes === null) return 'elsewhere';
+    if (isLoopback(bytes)) return this.#own;
+    const nowMs = performance.now();
+    let found = this.#byAddress.get(address);
+    if (found === undefined && (this.#missing.get(address) ?? -Infinity) < nowMs) {
+      if (this.#search(nowMs)) {
+        found = this.#byAddress.get(address);
+        if (found === undefined) {
+          if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
+          this.#missing.set(address, nowMs + MISSING_MS);
+        }
+      }
+    }
+    if (found === undefined) return 'elsewhere';
+    // Packets with an address of the namespace where they are seen were sent there.
+    if (found.includes(this.#own)) return this.#own;
+    return found.length === 1 ? found[0]! : 'several';
+  }
+
+  /** Finds new namespaces, and closes those that are gone. To be called from time to time. */
+  refresh(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#searchedMs > STALE_MS) this.#search(nowMs);
+  }
+
+  close(): void {
+    for (const { sockets } of this.#spaces.values()) sockets.close();
+    this.#spaces.clear();
+    this.#byAddress.clear();
+  }
+
+  /** @returns false: it was done just now */
+  #search(nowMs: number): boolean {
+    if (nowMs < this.#searchAfterMs) return false;
+    const paths = namespacePaths();
+    for (const [name, space] of this.#spaces)
+      // Its open sockets would keep a namespace that is gone.
+      if (space !== this.#own && !paths.has(name)) {
+        space.sockets.close();
+        this.#spaces.delete(name);
+      }
+    for (const [name, candidates] of paths) this.#take(name, candidates);
+    this.#index();
+    this.#searchedMs = performance.now();
+    this.#searchAfterMs = this.#searchedMs + (this.#searchedMs - nowMs) * PAUSE_PER_COST;
+    return true;
+  }
+
+  #take(name: string, candidates: readonly string[]): void {
+    const open = this.#spaces.get(name);
+    for (const path of candidates)
+      try {
+        const addresses = this.#opener.addresses(path);
+        if (open !== undefined) open.addresses = addresses;
+        else if (this.#spaces.size < SPACES_MAX)
+          this.#spaces.set(name, { name, sockets: this.#opener.sockets(path), addresses });
+        return;
+      } catch (error) {
+        // A process ended, and another one of the namespace may be there; or it may not be entered.
+        const { code } = error as { readonly code?: string };
+        if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = error;
+      }
+  }
+
+  #index(): void {
+    const found = new Map<string, OpenSpace[]>();
+    for (const space of this.#spaces.values())
+      for (const address of space.addresses) {
+        const plain = canonical(address);
+        const known = found.get(plain);
+        if (known === undefined) found.set(plain, [space]);
+        else if (!known.includes(space)) known.push(space);
+      }
+    this.#byAddress = found;
+    for (const address of found.keys()) this.#missing.delete(address);
+  }
+}
+
+/** As captures print it, without the interface of a link-local one. */
+function canonical(address: string): string {
+  const plain = address.replace(/%.*$/, '');
+  const bytes = parseAddress(plain);
+  return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
+}
+
+/** Files of each namespace that has a process or is kept by name; a few each, as processes end. */
+function namespacePaths(): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const add = (name: string, path: string): void => {
+    const known = found.get(name);
+    if (known === undefined) found.set(name, [path]);
+    else if (known.length < 3) known.push(path);
+  };
+  for (const pid of allProcesses()) {
+    const name = networkOf(pid);
+    if (name !== null) add(name, `/proc/${pid}/ns/net`);
+  }
+  try {
+    for (const file of readdirSync(KEPT)) {
+      const path = join(KEPT, file);
+      add(`net:[${statSync(path).ino}]`, path);
+    }
+  } catch {
+    // Nobody keeps any.
+  }
+  return found;
+}

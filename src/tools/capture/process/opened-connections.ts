@@ -1,0 +1,141 @@
+/**
+ * Connections that processes open to addresses that they have looked up: to where, what a
+ * translation made of it, and who accepted.
+ */
+import { printAddress } from '../../../server/base/ip.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { readMessage } from '../../../server/wire/message.ts';
+import { printData } from '../../../server/wire/print.ts';
+import { ReadError } from '../../../server/wire/reader.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+import type { SeenLookup } from '../pair/seen-exchange.ts';
+import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../read/packets/ip-packet.ts';
+import type { Asker } from './asker.ts';
+import type { Attribution } from './attribution.ts';
+
+/** A TCP connection as it was opened. */
+export interface OpenedConnection {
+  readonly client: Peer;
+  readonly server: Peer;
+  readonly openedMs: number;
+  readonly asker: Asker;
+  /** The server behind a translation; null: not translated, or not known. */
+  behind: Peer | null;
+  /** Who accepted, or listens there; null: not looked up yet. */
+  acceptor: Asker | null;
+}
+
+/** An acceptor has its connection by then; its entry in the connection tracking stays for longer. */
+const SETTLE_MS = 5;
+/** What a program does with an address it does soon, milliseconds. */
+const SOON_MS = 10_000;
+/** Connections that are kept; the oldest go first. */
+const CONNECTIONS_MAX = 10_000;
+/** Connections of one lookup that are shown. */
+export const NEXT_MAX = 5;
+const SYN = 2;
+const ACK = 16;
+const FLAGS_AT = 13;
+
+/** Keeps connections until their lookups are shown. */
+export class OpenedConnections {
+  readonly #attribution: Attribution;
+  readonly #ports: ReadonlySet<number>;
+  readonly #packet = emptyPacket();
+  /** By client, and its port: translated copies and repeats have the same. */
+  readonly #all = new Map<string, OpenedConnection>();
+  #unsettled: OpenedConnection[] = [];
+
+  /** @param ports of name servers, whose connections are queries */
+  constructor(attribution: Attribution, ports: readonly number[]) {
+    this.#attribution = attribution;
+    this.#ports = new Set(ports);
+  }
+
+  /** @returns false: the packet does not open a connection, or one to a name server */
+  take(bytes: Uint8Array, start: number, end: number, timeMs: number): boolean {
+    const packet = this.#packet;
+    const isIp =
+      bytes[start]! >> 4 === 4
+        ? readIpv4(bytes, start, end, packet)
+        : readIpv6(bytes, start, end, packet);
+    if (!isIp || packet.protocol !== PROTOCOL.TCP || packet.end - packet.at <= FLAGS_AT)
+      return false;
+    const at = packet.at;
+    if ((bytes[at + FLAGS_AT]! & (SYN | ACK)) !== SYN) return false;
+    const [from, to] = [(bytes[at]! << 8) | bytes[at + 1]!, (bytes[at + 2]! << 8) | bytes[at + 3]!];
+    if (this.#ports.has(from) || this.#ports.has(to)) return false;
+    const size = packet.family === 4 ? 4 : 16;
+    const address = (place: number): string =>
+      printAddress(packet.head, packet.addressesAt + place, size);
+    this.#opened({ address: address(0), port: from }, { address: address(size), port: to }, timeMs);
+    return true;
+  }
+
+  /** Looks up who accepted. To be called from time to time. */
+  settle(nowMs: number): void {
+    const ripe = this.#unsettled.filter(({ openedMs }) => nowMs - openedMs >= SETTLE_MS);
+    if (ripe.length === 0) return;
+    this.#unsettled = this.#unsettled.filter(({ openedMs }) => nowMs - openedMs < SETTLE_MS);
+    for (const each of ripe) {
+      const { client, server, openedMs } = each;
+      const found = this.#attribution.translated('tcp', client, server);
+      each.behind = found?.server ?? null;
+      each.acceptor = this.#attribution.receiver(
+        'tcp',
+        found?.server ?? server,
+        found?.client ?? client,
+        openedMs,
+      );
+    }
+  }
+
+  /** The connections by which its process used what the lookup found, in order. */
+  after(lookup: SeenLookup): readonly OpenedConnection[] {
+    const pids = new Set(
+      lookup.exchanges.flatMap(({ asker }) => (asker?.processes ?? []).map(({ pid }) => pid)),
+    );
+    if (pids.size === 0) return [];
+    const addresses = addressesFound(lookup);
+    const found: OpenedConnection[] = [];
+    for (const each of this.#all.values()) {
+      const { openedMs, client, server, asker } = each;
+      if (client.address !== lookup.client || !addresses.has(server.address)) continue;
+      if (openedMs < lookup.startMs || openedMs > lookup.endMs + SOON_MS) continue;
+      if (asker.processes.some(({ pid }) => pids.has(pid))) found.push(each);
+      if (found.length === NEXT_MAX) break;
+    }
+    return found;
+  }
+
+  #opened(client: Peer, server: Peer, timeMs: number): void {
+    const key = `${client.address} ${client.port}`;
+    const before = this.#all.get(key);
+    // The same packet behind a translation or on another interface, or repeated.
+    if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
+    const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
+    // Who cannot be named opened it for a lookup that cannot be named.
+    if (asker.processes.length === 0) return;
+    const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
+    this.#all.delete(key);
+    this.#all.set(key, opened);
+    this.#unsettled.push(opened);
+    if (this.#all.size > CONNECTIONS_MAX) this.#all.delete(this.#all.keys().next().value!);
+    if (this.#unsettled.length > CONNECTIONS_MAX) this.#unsettled.shift();
+  }
+}
+
+/** The addresses in the answers of a lookup. */
+function addressesFound({ exchanges }: SeenLookup): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { reply, answers } of exchanges) {
+    if (reply === null || answers === 0) continue;
+    try {
+      for (const { type, data } of readMessage(reply).answer)
+        if (type === TYPE.A || type === TYPE.AAAA) found.add(printData(type, data));
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+  return found;
+}

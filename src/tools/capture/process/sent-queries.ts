@@ -1,0 +1,103 @@
+/**
+ * What programs in the kernel noted of queries and connections as they left: which process sent
+ * them. A note is there before a capture sees the packet.
+ */
+import { printAddress } from '../../../server/base/ip.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+
+/** One query, or one opened TCP connection, as it left. */
+export interface SentNote {
+  readonly protocol: 'udp' | 'tcp';
+  /** 4 or 16 bytes each, valid during the call. */
+  readonly source: Uint8Array;
+  readonly target: Uint8Array;
+  readonly sourcePort: number;
+  readonly targetPort: number;
+  /** Of the DNS message; 0: of a connection. */
+  readonly id: number;
+  readonly cookie: bigint;
+  /** Process that opened the socket or connected it last; 0: not known. */
+  readonly pid: number;
+  /** Process in which the packet left; 0: not known. */
+  readonly senderPid: number;
+  readonly cgroup: bigint;
+  /** Name of the thread that opened or connected the socket. */
+  readonly command: string;
+}
+
+/** Where notes come from. */
+export interface NoteSource {
+  drain(take: (note: SentNote) => void): void;
+  close(): void;
+}
+
+/** The process of a query. */
+export interface Sender {
+  readonly cookie: bigint;
+  /** One; or two, if a socket was opened by one process and used by another. */
+  readonly pids: readonly number[];
+  readonly cgroup: bigint;
+  readonly command: string;
+}
+
+/** Notes that are kept; the oldest go first. */
+const NOTES_MAX = 100_000;
+
+/** Keeps notes until the capture has seen their packets. */
+export class SentQueries {
+  readonly #source: NoteSource;
+  readonly #senders = new Map<string, Sender | 'several'>();
+  #taken = 0;
+
+  constructor(source: NoteSource) {
+    this.#source = source;
+  }
+
+  /** Notes so far. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** To be called before packets are read. */
+  drain(): void {
+    this.#source.drain((note) => this.#take(note));
+  }
+
+  /**
+   * Who sent it; null: no note; several: sockets with the same addresses, of namespaces that cannot
+   * be told apart.
+   * @param id of the message; 0: of a connection
+   */
+  find(protocol: 'udp' | 'tcp', client: Peer, server: Peer, id: number): Sender | 'several' | null {
+    const tail = protocol === 'udp' ? id : 0;
+    return (
+      this.#senders.get(
+        `${protocol} ${client.address} ${client.port} ${server.address} ${server.port} ${tail}`,
+      ) ?? null
+    );
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+
+  #take(note: SentNote): void {
+    const { protocol, source, target, sourcePort, targetPort, cookie, pid, senderPid } = note;
+    this.#taken++;
+    const from = printAddress(source, 0, source.length);
+    const to = printAddress(target, 0, target.length);
+    const key = `${protocol} ${from} ${sourcePort} ${to} ${targetPort} ${protocol === 'udp' ? note.id : 0}`;
+    const pids = [...new Set([senderPid, pid])].filter((each) => each > 0);
+    if (pids.length === 0) return;
+    const before = this.#senders.get(key);
+    const isAmbiguous =
+      before === 'several' ||
+      (before !== undefined && protocol === 'udp' && before.cookie !== cookie);
+    this.#senders.delete(key);
+    this.#senders.set(
+      key,
+      isAmbiguous ? 'several' : { cookie, pids, cgroup: note.cgroup, command: note.command },
+    );
+    if (this.#senders.size > NOTES_MAX) this.#senders.delete(this.#senders.keys().next().value!);
+  }
+}

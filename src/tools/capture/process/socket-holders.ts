@@ -1,0 +1,145 @@
+/** The processes that hold a socket: searched for in the socket's cgroup, and nowhere else. */
+import { readFileSync } from 'node:fs';
+import type { Asker, WhyUnknown } from './asker.ts';
+import type { CgroupTree } from './cgroup-tree.ts';
+import { containerOf } from './container.ts';
+import type { Sender } from './sent-queries.ts';
+import type { KernelSocket } from './network-spaces.ts';
+import {
+  allProcesses,
+  cgroupOf,
+  describeProcess,
+  holdsSocket,
+  networkOf,
+  startedMs,
+  type SeenProcess,
+} from './proc-files.ts';
+
+/**
+ * Files of /proc that are read in a second, of some 2 µs each; the processes of more new sockets are
+ * not searched for.
+ */
+const FILES_PER_SECOND = 100_000;
+/** Files that are read of each process besides its open ones. */
+const FILES_OF_PROCESS = 4;
+/** Of larger cgroups the processes of the namespace are taken first. */
+const SMALL_GROUP = 8;
+/** Sockets whose processes are remembered. */
+const DESCRIBED_MAX = 20_000;
+/** Processes that are searched for one socket. */
+const SEARCHED_MAX = 512;
+/** Milliseconds by which the start of a process is known too early, and clocks are read apart. */
+const START_BLUR_MS = 20;
+
+/** Searches for holders of sockets. */
+export class SocketHolders {
+  readonly #tree: CgroupTree | null;
+  #secondMs = -Infinity;
+  readonly #spent = { files: 0 };
+  #refused = false;
+  readonly #described = new Map<string, Asker>();
+
+  /** @param tree null: there is no cgroup v2; processes of the namespace are searched */
+  constructor(tree: CgroupTree | null) {
+    this.#tree = tree;
+  }
+
+  /** Whether files of a process could not be read because that is not allowed. */
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  /**
+   * @param network namespace of the socket
+   * @param sentMs when the packet was sent: processes that started later did not send it
+   * @param nowMs of the same clock
+   */
+  find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
+    const cgroup = socket.cgroup === null ? null : (this.#tree?.pathOf(socket.cgroup) ?? null);
+    const container = cgroup === null ? null : containerOf(cgroup);
+    const known = { container, cgroup: cgroup ?? '', uid: socket.uid };
+    const nothing = (why: WhyUnknown): Asker => ({ ...known, processes: [], why });
+    if (socket.inode === 0) return nothing('closed');
+    if (!this.#mayRead()) return nothing('busy');
+    const sinceBootMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
+    const found = this.#holders(socket.inode, cgroup, network, sinceBootMs);
+    if (typeof found === 'string') return nothing(found);
+    if (cgroup !== null) return { ...known, processes: found, why: null };
+    const path = cgroupOf(found[0]!.pid) ?? '';
+    return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
+  }
+
+  /** Whether there is time for files of processes in this second. */
+  #mayRead(): boolean {
+    const nowMs = performance.now();
+    if (nowMs - this.#secondMs > 1000) {
+      this.#secondMs = nowMs;
+      this.#spent.files = 0;
+    }
+    return this.#spent.files <= FILES_PER_SECOND;
+  }
+
+  /**
+   * The processes that programs in the kernel have noted: they are known, also if they have ended
+   * since.
+   */
+  describe(sender: Sender, sentMs: number, nowMs: number): Asker {
+    const key = `${sender.cookie} ${sender.pids.join(' ')}`;
+    const known = this.#described.get(key);
+    if (known !== undefined) return known;
+    if (this.#described.size >= DESCRIBED_MAX)
+      this.#described.delete(this.#described.keys().next().value!);
+    const asker = this.#describe(sender, sentMs, nowMs);
+    this.#described.set(key, asker);
+    return asker;
+  }
+
+  #describe({ pids, cgroup, command }: Sender, sentMs: number, nowMs: number): Asker {
+    const path = this.#tree?.pathOf(cgroup) ?? '';
+    const latestStartMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
+    const processes = pids.map((pid): SeenProcess => {
+      const started = this.#mayRead() ? startedMs(pid) : null;
+      const isIt = started !== null && started <= latestStartMs;
+      const found = isIt ? describeProcess(pid) : null;
+      return found ?? { pid, command, commandLine: '', parent: null };
+    });
+    this.#spent.files += pids.length * FILES_OF_PROCESS;
+    return { container: containerOf(path), cgroup: path, uid: null, processes, why: null };
+  }
+
+  #holders(
+    inode: number,
+    cgroup: string | null,
+    network: string,
+    latestStartMs: number,
+  ): readonly SeenProcess[] | WhyUnknown {
+    const group = cgroup === null ? allProcesses() : this.#tree!.processesIn(cgroup);
+    const members =
+      cgroup !== null && group.length <= SMALL_GROUP
+        ? group
+        : group.filter((pid) => networkOf(pid) === network);
+    let refused = false;
+    const found: SeenProcess[] = [];
+    // The newest first: they live shortest.
+    for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
+      const pid = members[at]!;
+      this.#spent.files += FILES_OF_PROCESS;
+      const started = startedMs(pid);
+      if (started === null || started > latestStartMs) continue;
+      const holds = holdsSocket(pid, inode, this.#spent);
+      if (holds === 'refused') refused = true;
+      if (holds !== true) continue;
+      const process = describeProcess(pid);
+      // Another process of the same number started at another time.
+      if (process !== null && startedMs(pid) === started) found.push(process);
+    }
+    if (refused) this.#refused = true;
+    if (found.length > 0) return found.toReversed();
+    return refused ? 'refused' : 'ended';
+  }
+}
+
+/** Milliseconds since the machine started. */
+function uptimeMs(): number {
+  return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
+}
