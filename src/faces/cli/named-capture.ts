@@ -1,5 +1,6 @@
 /** Captures that a person names on a command line, and standard input in the place of one. */
-import { openFile, openStream, type Input } from '../../tools/capture/read/input.ts';
+import { openFile, openStream } from '../../tools/capture/read/input.ts';
+import type { Input } from '../../tools/capture/read/recognised-input.ts';
 import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
 
 /** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */

@@ -7,9 +7,6 @@ import { Problem } from '../../server/base/problem.ts';
 import { FILE_MAX, readGivenBytes, readStandardInput } from '../../server/base/read-file.ts';
 import { whyFailed } from '../../server/base/why-failed.ts';
 import { noText } from '../../tools/capture/read/foreign-file.ts';
-import { openFile, openStream } from '../../tools/capture/read/input.ts';
-import type { Input } from '../../tools/capture/read/recognised-input.ts';
-import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
 import type { Io } from './command.ts';
 
 /**

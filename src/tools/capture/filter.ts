@@ -85,6 +85,7 @@ export type FilteredExchange = Pick<
   | 'protocol'
   | 'sentMs'
   | 'repliedMs'
+  | 'asker'
 >;
 
 /** Whether an exchange is wanted. */

@@ -6,7 +6,7 @@ import {
 } from '../capture/fingerprint/named-resolver.ts';
 import { Recognition } from '../capture/fingerprint/recognition.ts';
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
-import { recognise } from '../doctor/client-list.ts';
+import { recognise } from '../doctor/observe/client-list.ts';
 
 /** Bytes of what is known of one, estimated: its traits and their parts. */
 const RECOGNITION_BYTES = 2500;

@@ -1,5 +1,5 @@
 /** Which of several that should be alike is not: a replica, a node, an agent. */
-import { percent } from '../doctor/findings/finding.ts';
+import { percent } from '../doctor/texts.ts';
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { QueryTally } from './query-tally.ts';
 

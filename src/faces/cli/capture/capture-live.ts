@@ -33,11 +33,22 @@ const SENDERS_MAX = 256;
 
 /** Starts a capture of packets. @throws Problem */
 export function capturePackets(
-  { device, netns, ports }: { device: string; netns: string | null; ports: readonly number[] },
+  {
+    device,
+    netns,
+    ports,
+    opened = false,
+  }: {
+    device: string;
+    netns: string | null;
+    ports: readonly number[];
+    /** Packets that open TCP connections, too. */
+    opened?: boolean;
+  },
   take: TakePacket,
 ): LiveCapture {
   const open = (): PacketSocket =>
-    new PacketSocket(device === 'any' ? null : device, [...new Set([...ports, ENCRYPTED])]);
+    new PacketSocket(device === 'any' ? null : device, [...new Set([...ports, ENCRYPTED])], opened);
   let socket: PacketSocket;
   try {
     socket = netns === null ? open() : inNetworkNamespace(netns, open);

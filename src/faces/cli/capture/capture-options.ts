@@ -25,6 +25,9 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly quiet: boolean;
+  /** Whether processes are looked up; and whether programs in the kernel note them. */
+  readonly process: boolean;
+  readonly bpf: boolean;
 }
 
 const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
@@ -36,6 +39,10 @@ const CLIENTS = { behind: 10, list: 1000 };
 
 const table = {
   ...trafficOptions,
+  ...group('Processes', {
+    process: flag('--process', 'which process asked, and which answered (live, as root)'),
+    bpf: flag('--bpf', 'note them in the kernel, also those that live for milliseconds'),
+  }),
   ...group('How much', {
     count: one(
       '-c, --count',
@@ -68,6 +75,7 @@ export const captureUsage: Usage = {
     ['-i any', 'every query on this machine'],
     ['node7.pcap --verdict lost', 'what was not answered, of a file'],
     ['node7.pcap -o flow', 'lookups: what one call of a program sent'],
+    ['-i any --process -o flow', 'which process asked, who answered, and what it did next'],
     ['node7.pcap -o clients', 'who asks, by which resolver'],
     ['join client.pcap server.pcap', 'where queries were lost'],
   ],
@@ -88,8 +96,18 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (joins && files.length < 2)
     throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
   const sources = sourcesOf(values, files);
-  const { filters, cluster } = filtersOf(values);
+  const { filters, cluster } = filtersOf(values, values.process);
   const output = values.output ?? 'text';
+  if (values.process && sources.device === null)
+    throw usage(
+      '--process needs a live capture',
+      'A capture has no sockets. As in: -i any --process',
+    );
+  if (values.process && redactionKey(values) !== null)
+    throw usage(
+      '--process shows command lines, which --redact does not hide',
+      'Leave one of them out.',
+    );
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
   if (other !== null) throw usage(`join takes no ${other}`);
@@ -112,5 +130,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     color: values.color,
     noColor: values.noColor,
     quiet: values.quiet,
+    process: values.process,
+    bpf: values.bpf,
   };
 }

@@ -8,9 +8,11 @@ import type { ListedClients } from '../../../tools/doctor/observe/client-list.ts
 import type { SeenExchange, SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import type { Frame } from '../../../tools/capture/read/packets/frame.ts';
 import { PcapngWriter } from '../../../tools/capture/read/packets/pcapng.ts';
+import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
 import type { Redaction } from '../../../tools/capture/redaction.ts';
 import { frameBytes, TimeOrder } from '../../../tools/capture/read/packet-order.ts';
 import { packetsOf } from '../../../tools/capture/written-packet.ts';
+import { askerComment, connectionRow } from './asker-rows.ts';
 import type { AddressNaming, PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { clientDocuments, clientRows } from './client-rows.ts';
@@ -32,7 +34,8 @@ const INDENT = ' '.repeat(6);
 /** What is done with wanted exchanges, lookups and frames. */
 export interface CaptureOutputs {
   exchange(exchange: SeenExchange): void;
-  lookup(lookup: SeenLookup): void;
+  /** @param next the connections that its process opened to what it found */
+  lookup(lookup: SeenLookup, next?: readonly OpenedConnection[]): void;
   /** Null: packets are not wanted as they are, and are written from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
   /** At the end, where they are output and not of a summary. */
@@ -88,7 +91,7 @@ export function captureOutputs(
       if (output === 'json') sayAt(exchange.sentMs, JSON.stringify(document(exchange)));
       if (output === 'text') sayAt(exchange.sentMs, fitted(row(exchange), io.columns));
     },
-    lookup(lookup) {
+    lookup(lookup, next = []) {
       if (output !== 'flow') return;
       const { name, candidates, exchanges } = lookup;
       const shown =
@@ -100,7 +103,11 @@ export function captureOutputs(
               candidates: candidates.map((each) => redaction.name(each)),
               exchanges: exchanges.map((each) => ({ ...hidden(each), client: each.client })),
             };
-      sayAt(lookup.startMs, fitted(lookupRows(shown, naming, paint), io.columns));
+      const rows = [
+        lookupRows(shown, naming, paint),
+        ...next.map((each) => connectionRow(each, lookup.startMs, naming, paint)),
+      ];
+      sayAt(lookup.startMs, fitted(rows.join('\n'), io.columns));
     },
     frame: packets !== null && asPassed ? (frame) => packets.packet(frame) : null,
     clients(clients) {
@@ -187,7 +194,9 @@ function exchangeOrder(give: (frame: Frame) => void): {
   const order = new TimeOrder(give, LATEST_MS, frameBytes);
   return {
     exchange(exchange) {
-      for (const frame of packetsOf(exchange)) order.add(frame);
+      const comment = askerComment(exchange);
+      for (const frame of packetsOf(exchange))
+        order.add(comment === '' ? frame : { ...frame, comment });
     },
     end: () => order.end(),
   };

@@ -13,6 +13,7 @@ import { FLAG, OPTION, rcodeName, TYPE, typeName } from '../../../server/wire/ia
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
+import { askerDetails, askerDocuments, askerText, type AskerDocument } from './asker-rows.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
 
@@ -24,13 +25,30 @@ const FELT_MS = 1000;
 /** One exchange as one line: when, who, what, and what came of it. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
   const { client, server, hops, stray } = exchange;
-  const behind = hops.map((hop) => ` ⇒ ${name(hop.server)}`).join('');
-  const way = `${name(client)} → ${name(server)}${behind}`;
+  const behind = [...hops.map((hop) => hop.server), ...behindOf(exchange)]
+    .map((server) => ` ⇒ ${name(server)}`)
+    .join('');
+  const way = `${askerOf(exchange, paint)}${name(client)} → ${name(server)}${behind}${answererOf(exchange, paint)}`;
   const question = `${typeName(exchange.type)} ${paint.strong(exchange.name)}`;
   const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
   const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
   const other = stray === null ? '' : paint.warn(` reply from ${name(stray)}`);
   return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
+}
+
+/** The server behind a translation, where only the kernel's connection tracking shows it. */
+function behindOf({ behind = null }: SeenExchange): readonly Peer[] {
+  return behind === null ? [] : [behind];
+}
+
+/** The process before its address: `341cbd92c83b/curl[29549] `. */
+function askerOf({ asker = null }: SeenExchange, paint: Paint): string {
+  return asker === null ? '' : `${askerText(asker, paint)} `;
+}
+
+/** ` by coredns[12139]`, where the server is on this machine. */
+function answererOf({ answerer = null }: SeenExchange, paint: Paint): string {
+  return answerer === null || answerer.why !== null ? '' : ` by ${askerText(answerer, paint)}`;
 }
 
 /** One lookup: a line for itself, and one for each name of the walk. */
@@ -58,7 +76,27 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
     );
     return `  ${paint.dim(at)}  ${candidate}  ${parts.join(', ')}`;
   });
-  return [head, ...rows].join('\n');
+  return [head, ...processRows(lookup, name, paint), ...rows].join('\n');
+}
+
+/** Who asked for it, and who answered. */
+function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint): string[] {
+  const [first] = exchanges;
+  if (first === undefined || (first.asker ?? null) === null) return [];
+  // One of its queries may have been looked up in time, and another one not.
+  const { asker } = exchanges.find((each) => each.asker?.why === null) ?? first;
+  const details = askerDetails(asker!);
+  const answered = exchanges.filter((each) => each.answerer?.why === null);
+  const by = new Map(
+    answered.map((each) => {
+      const host = each.hops.at(-1)?.server ?? each.behind ?? each.server;
+      return [name(host), askerText(each.answerer!, paint)];
+    }),
+  );
+  return [
+    `  ${'asked'.padStart(8)}  by ${askerText(asker!, paint)}${details === '' ? '' : `  ${paint.dim(details)}`}`,
+    ...[...by].map(([where, who]) => `  ${'answered'.padStart(8)}  by ${who} at ${where}`),
+  ];
 }
 
 function outcome(exchange: SeenExchange, paint: Paint): string {
@@ -132,6 +170,10 @@ export interface ExchangeDocument {
     readonly latencyMs: number | null;
   }[];
   readonly frames: readonly number[];
+  /** With --process: who asked, who answered, and where behind a translation. */
+  readonly asker?: AskerDocument;
+  readonly answerer?: AskerDocument;
+  readonly behind?: Peer;
   readonly query: MessageDocument | null;
   readonly reply: MessageDocument | null;
 }
@@ -159,6 +201,7 @@ export function exchangeDocument(
       latencyMs: rounded(hop.repliedMs === null ? null : hop.repliedMs - hop.sentMs),
     })),
     frames: [queryFrame, replyFrame].filter((frame) => frame > 0),
+    ...askerDocuments(exchange),
     query: documentOf(exchange.query),
     reply: exchange.reply === null ? null : documentOf(exchange.reply),
   };

@@ -8,13 +8,17 @@ import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/cap
 import { emptyFrame, LINK, type Frame } from '../../../tools/capture/read/packets/frame.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading, usualPorts, type ReadingEvents } from '../../../tools/capture/read/reading.ts';
+import type { Attribution } from '../../../tools/capture/process/attribution.ts';
+import { ProcessStory } from '../../../tools/capture/process/process-story.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
+import { attributionLine } from './asker-rows.ts';
 import { captureJoin } from './capture-join.ts';
 import { captureDnstap, capturePackets, type LiveCapture } from './capture-live.ts';
 import { addressNamingOf, addressOwners, namingOf, type AddressNaming } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, exchangeTexts, type CaptureOutputs } from './capture-output.ts';
+import { openAttribution } from './capture-process.ts';
 import { clientRows } from './client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
 import { readLean } from './lean-reading.ts';
@@ -43,6 +47,7 @@ export const capture: Command = {
     const asPassed =
       redaction === null &&
       options.dnstap === null &&
+      !options.process &&
       !options.filters.some(({ word }) => afterwards.has(word));
     const addressNaming = addressNamingOf(owners, redaction);
     const outputs = captureOutputs(options, {
@@ -77,6 +82,9 @@ class CaptureRun {
   /** Of these, queries without a reply. */
   #lostShown = 0;
   #failed = 0;
+  /** Which process asked; null: nobody wants to know. */
+  #attribution: Attribution | null = null;
+  #story: ProcessStory | null = null;
   /** Why output has failed, which ends the capture. */
   readonly #unwritten: unknown[] = [];
   /** Whether the frame that is being read is wanted as a packet. */
@@ -118,6 +126,8 @@ class CaptureRun {
       if (timer !== null) clearTimeout(timer);
     }
     this.#reading.end();
+    this.#story?.end();
+    this.#attribution?.close();
     const { clients } = this.#options;
     if (clients.in === 'output')
       this.#write(() => this.#outputs.clients(this.#clients.listed(clients.most)));
@@ -155,6 +165,7 @@ class CaptureRun {
     const frame = this.#outputs.frame;
     const events: ReadingEvents = {
       ended: (exchange) => {
+        this.#attribution?.ended(exchange);
         const takes = this.#takes(exchange);
         // Of lookups those are counted that are shown (-c).
         const counts = takes && !(output === 'flow' && count !== null);
@@ -173,9 +184,11 @@ class CaptureRun {
           for (const each of lookup.exchanges) this.#clients.exchange(each, true);
         this.#clients.lookup(lookup, output === 'flow' ? isShown : isWanted);
         if (!isShown) return;
-        this.#write(() => this.#outputs.lookup(lookup));
+        if (this.#story === null) this.#write(() => this.#outputs.lookup(lookup));
+        else this.#story.hold(lookup);
         this.#count(lookup.exchanges.filter(isLost).length);
       };
+    if (this.#options.process) events.begun = (exchange) => this.#attribution?.begun(exchange);
     if (frame !== null) {
       events.frame = (each) => this.#frame(each);
       events.begun = (exchange) => (this.#keep ||= this.#filter(exchange));
@@ -275,19 +288,30 @@ class CaptureRun {
     const { device, netns, dnstap, quiet } = this.#options;
     const frame = { ...emptyFrame(), link: LINK.RAW };
     const captures: LiveCapture[] = [];
+    if (this.#options.process) this.#openProcesses();
+    const opened = this.#story !== null;
     if (device !== null)
       captures.push(
-        capturePackets({ device, netns, ports: this.#ports }, (bytes, start, end, timeMs, port) => {
-          this.#reading.takeNetwork(bytes, start, end, timeMs, port);
-          if (this.#outputs.frame === null) return;
-          Object.assign(frame, { bytes, start, end, timeMs, port, wireLength: end - start });
-          this.#frame(frame);
-        }),
+        capturePackets(
+          { device, netns, ports: this.#ports, opened },
+          (bytes, start, end, timeMs, port) => {
+            this.#attribution?.ready();
+            if (this.#story?.take(bytes, start, end, timeMs) === true) return;
+            this.#reading.takeNetwork(bytes, start, end, timeMs, port);
+            if (this.#outputs.frame === null) return;
+            Object.assign(frame, { bytes, start, end, timeMs, port, wireLength: end - start });
+            this.#frame(frame);
+          },
+        ),
       );
     if (dnstap !== null) captures.push(await captureDnstap(dnstap, this.#reading));
     if (!quiet)
       this.#io.err(`ndots capture: ${captures.map(({ name }) => name).join(', ')}; Ctrl-C ends\n`);
-    const flush = setInterval(() => this.#flush(), 200);
+    const flush = setInterval(() => {
+      this.#attribution?.refresh();
+      this.#story?.tell();
+      this.#flush();
+    }, 200);
     if (!this.#stop.signal.aborted)
       await new Promise<void>((resolve) => {
         this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });
@@ -302,6 +326,16 @@ class CaptureRun {
           each.dropped(),
         );
     }
+  }
+
+  #openProcesses(): void {
+    const { netns, bpf, output } = this.#options;
+    const note = (text: string): void => this.#io.err(`ndots capture: ${text}\n`);
+    this.#attribution = openAttribution({ netns, ports: this.#ports, bpf }, note);
+    if (output === 'flow')
+      this.#story = new ProcessStory(this.#attribution, this.#ports, (lookup, next) =>
+        this.#write(() => this.#outputs.lookup(lookup, next)),
+      );
   }
 
   #listClients(): void {
@@ -347,6 +381,7 @@ class CaptureRun {
     // What could not be read at all has been told of.
     const nothing = totals.frames + totals.messages + totals.exchanges === 0;
     if (!nothing || this.#failed === 0) this.#io.err(`${parts.join(', ')}\n`);
+    if (this.#attribution !== null) this.#io.err(`${attributionLine(this.#attribution.counts)}\n`);
     if (this.#framesRead > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
         'ndots capture: no packet is from or to a port of name servers: --port names others than 53 and 5353\n',

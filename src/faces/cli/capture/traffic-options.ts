@@ -5,6 +5,7 @@
 import {
   filterWords,
   ofOwners,
+  ofProcesses,
   type FilterWord,
   type GivenFilter,
 } from '../../../tools/capture/filter.ts';
@@ -38,6 +39,8 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   verdict: ['VERDICT', 'answered, lost, or error (answered, neither NOERROR nor NXDOMAIN)'],
   protocol: ['udp|tcp', 'by which it travelled'],
   'slower-than': ['TIME', 'what took longer, and what was lost'],
+  command: ['NAME', 'from processes of this name (needs --process); curl* is a part'],
+  container: ['ID', 'from this container (needs --process); the beginning of its id'],
 };
 
 /** What completion offers. */
@@ -130,8 +133,15 @@ export function sourcesOf(
   };
 }
 
-/** The filters that were given, and whether a cluster is asked for names. @throws Problem (`usage`) */
-export function filtersOf(values: OptionValues<TrafficTable>): {
+/**
+ * The filters that were given, and whether a cluster is asked for names.
+ * @param knowsProcesses whether the verb finds the processes that ask
+ * @throws Problem (`usage`)
+ */
+export function filtersOf(
+  values: OptionValues<TrafficTable>,
+  knowsProcesses = false,
+): {
   readonly filters: readonly GivenFilter[];
   readonly cluster: boolean;
 } {
@@ -148,6 +158,12 @@ export function filtersOf(values: OptionValues<TrafficTable>): {
     throw usage(
       `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} goes with --cluster or --manifests`,
       'A capture has addresses alone; whose they are is read there.',
+    );
+  const processless = knowsProcesses ? undefined : given.find(({ word }) => ofProcesses.has(word));
+  if (processless !== undefined)
+    throw usage(
+      `--${processless.word} goes with --process`,
+      'As in: ndots capture -i any --process --command curl',
     );
   return { filters: given, cluster };
 }

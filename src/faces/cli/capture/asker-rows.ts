@@ -1,0 +1,120 @@
+/** Processes of queries as lines of text and as JSON. */
+import type { Asker, WhyUnknown } from '../../../tools/capture/process/asker.ts';
+import type { AttributionCounts } from '../../../tools/capture/process/attribution.ts';
+import type { Container } from '../../../tools/capture/process/container.ts';
+import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
+import type { SeenProcess } from '../../../tools/capture/process/proc-files.ts';
+import { visible } from '../../../server/base/visible.ts';
+import type { Peer } from '../../../server/wire/exchange.ts';
+import { count, type Paint } from '../page.ts';
+import type { PeerNaming } from './capture-names.ts';
+import { printElapsed } from '../../../server/base/elapsed.ts';
+
+/** Digits of a container's id that are shown, as container runtimes do. */
+const ID_SHOWN = 12;
+
+const reasons: Readonly<Record<WhyUnknown, string>> = {
+  closed: 'socket closed',
+  elsewhere: 'not on this machine',
+  several: 'address in several namespaces',
+  ended: 'process ended',
+  refused: 'not permitted',
+  busy: 'too many sockets',
+  unseen: 'not seen live',
+};
+
+/** `341cbd92c83b/curl[29549]`, `nginx[12],nginx[13]`, `341cbd92c83b/? (process ended)`. */
+export function askerText(asker: Asker, paint: Paint): string {
+  const { container, processes, why } = asker;
+  const where = container === null ? '' : `${container.id.slice(0, ID_SHOWN)}/`;
+  const who =
+    why === null
+      ? processes.map(({ command, pid }) => `${visible(command)}[${pid}]`).join(',')
+      : paint.dim(`? (${reasons[why]})`);
+  return `${where}${who}`;
+}
+
+/** What is known of a process besides: `curl backend, of sh[29500], pod 1a2b-…`. */
+export function askerDetails({ container, processes }: Asker): string {
+  const parts = [
+    ...processes
+      .slice(0, 1)
+      .flatMap(({ commandLine, parent }) => [
+        ...(commandLine === '' ? [] : [visible(commandLine)]),
+        ...(parent === null ? [] : [`started by ${visible(parent.command)}[${parent.pid}]`]),
+      ]),
+    ...(container === null ? [] : [`container ${container.id.slice(0, ID_SHOWN)}`]),
+    ...(container === null || container.podUid === '' ? [] : [`pod ${container.podUid}`]),
+  ];
+  return parts.join(', ');
+}
+
+/** `connects to 10.3.0.116:80 ⇒ 172.17.0.6:80, accepted by nginx[20647]`. */
+export function connectionRow(
+  { server, behind, acceptor, openedMs }: OpenedConnection,
+  fromMs: number,
+  name: PeerNaming,
+  paint: Paint,
+): string {
+  const to = behind === null ? '' : ` ⇒ ${name(behind)}`;
+  const isThere = acceptor !== null && acceptor.why !== 'elsewhere';
+  const by = isThere ? `  accepted by ${askerText(acceptor, paint)}` : '';
+  const at = printElapsed(openedMs - fromMs).padStart(8);
+  return `  ${paint.dim(at)}  connects to ${name(server)}${to}${by}`;
+}
+
+/** The share of queries with a process, and why others have none. */
+export function attributionLine({ attributed, unknown }: AttributionCounts): string {
+  const rest = Object.entries(unknown) as [WhyUnknown, number][];
+  const missing = rest.reduce((sum, [, each]) => sum + each, 0);
+  const all = attributed + missing;
+  if (all === 0) return 'no queries, so no processes';
+  const share = Math.floor((attributed / all) * 1000) / 10;
+  const why = rest
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([reason, each]) => `${each} ${reasons[reason]}`);
+  const not = missing === 0 ? '' : `; without: ${why.join(', ')}`;
+  return `process known of ${attributed} of ${count(all, 'query', 'queries')} (${share} %)${not}`;
+}
+
+/** As JSON has it. */
+export interface AskerDocument {
+  readonly container: Container | null;
+  readonly cgroup: string;
+  readonly uid: number | null;
+  readonly processes: readonly SeenProcess[];
+  readonly why: WhyUnknown | null;
+}
+
+/** Who asked and who answered, in a line of JSON; nothing where nobody looked. */
+export function askerDocuments(exchange: {
+  readonly asker?: Asker | null;
+  readonly answerer?: Asker | null;
+  readonly behind?: Peer | null;
+}): {
+  readonly asker?: AskerDocument;
+  readonly answerer?: AskerDocument;
+  readonly behind?: Peer;
+} {
+  const { asker = null, answerer = null, behind = null } = exchange;
+  return {
+    ...(asker !== null && { asker }),
+    ...(answerer !== null && { answerer }),
+    ...(behind !== null && { behind }),
+  };
+}
+
+/** A comment on the packets of a query, for Wireshark. */
+export function askerComment(exchange: {
+  readonly asker?: Asker | null;
+  readonly answerer?: Asker | null;
+}): string {
+  const { asker = null, answerer = null } = exchange;
+  const plain: Paint = { strong: String, dim: String, good: String, warn: String, bad: String };
+  const say = (what: string, who: Asker | null): readonly string[] => {
+    if (who === null || who.why === 'elsewhere') return [];
+    const details = askerDetails(who);
+    return [`${what} ${askerText(who, plain)}${details === '' ? '' : `: ${details}`}`];
+  };
+  return [...say('asked by', asker), ...say('answered by', answerer)].join('\n');
+}

@@ -1,0 +1,173 @@
+/** `ndots capture --process`: opens what asks the kernel whose sockets are seen. */
+import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { errorCode } from '../../../server/base/error-code.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { LibcMissing, SystemError } from '../../../server/runtime/libc.ts';
+import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
+import { addressesIn, findsItself, socketsIn } from '../../../server/runtime/network-space.ts';
+import type { FoundSocket } from '../../../server/runtime/socket-lookup.ts';
+import { SocketPrograms } from '../../../server/runtime/socket-programs.ts';
+import { TranslationLookup } from '../../../server/runtime/translation-lookup.ts';
+import { wallClock } from '../../../server/runtime/wall-clock.ts';
+import { Attribution, type TranslationTable } from '../../../tools/capture/process/attribution.ts';
+import { CgroupTree, mountedCgroups } from '../../../tools/capture/process/cgroup-tree.ts';
+import { NetworkSpaces } from '../../../tools/capture/process/network-spaces.ts';
+import { SentQueries } from '../../../tools/capture/process/sent-queries.ts';
+import { SocketHolders } from '../../../tools/capture/process/socket-holders.ts';
+
+const OWN = '/proc/self/ns/net';
+/** The machine's own namespace, where kube-proxy translates. */
+const MACHINE = '/proc/1/ns/net';
+/** The PID namespace of the machine has this number (PROC_PID_INIT_INO). */
+const FIRST_PIDS = 'pid:[4026531836]';
+/** A socket of a lookup is open for milliseconds: who looks must not wait for a processor. */
+const PRIORITY = -10;
+/** Searches before the first query. */
+const WARM_UP = 5;
+const UNPRIVILEGED = new Set(['EPERM', 'EACCES']);
+
+/** What is looked for, and where. */
+export interface ProcessChoice {
+  /** Namespace in which packets are seen; null: the own one. */
+  readonly netns: string | null;
+  readonly ports: readonly number[];
+  /** Whether programs in the kernel note who sends. */
+  readonly bpf: boolean;
+}
+
+/**
+ * @param note called with what restricts the result
+ * @throws Problem
+ */
+export function openAttribution(
+  { netns, ports, bpf }: ProcessChoice,
+  note: (text: string) => void,
+): Attribution {
+  const path = netns ?? OWN;
+  const cgroups = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'));
+  if (bpf) requireForPrograms(cgroups);
+  try {
+    const holders = new SocketHolders(cgroups === null ? null : new CgroupTree(cgroups));
+    const nowMs = wallClock();
+    const network = readlinkSync(OWN);
+    // The first query must not wait for code that was never run.
+    const warmUp = (own: FoundSocket): void => {
+      for (let i = 0; i < WARM_UP; i++) holders.find(own, network, nowMs(), nowMs());
+    };
+    if (!findsItself(warmUp))
+      throw new Problem({
+        code: 'process-no-sockets',
+        text: 'this kernel does not say which socket a packet is of',
+        hint: 'It lacks the module udp_diag, or seccomp forbids netlink sockets.',
+        remedy: 'Load it on the node: modprobe udp_diag; modprobe tcp_diag',
+      });
+    const spaces = new NetworkSpaces(
+      { sockets: socketsIn, addresses: addressesIn },
+      { name: `net:[${statSync(path).ino}]`, path },
+    );
+    const sent = bpf ? new SentQueries(new SocketPrograms(cgroups!, ports)) : null;
+    if (cgroups === null)
+      note('no cgroup v2 here: containers are read from the processes, and searching takes longer');
+    if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
+      note('processes of other PID namespaces are not seen: in Kubernetes set hostPID: true');
+    hurry();
+    return new Attribution({
+      spaces,
+      holders,
+      sent,
+      translations: translationsAt(path),
+      nowMs,
+    });
+  } catch (error) {
+    throw told(error, bpf);
+  }
+}
+
+function requireForPrograms(cgroups: string | null): void {
+  if (cgroups === null)
+    throw new Problem({
+      code: 'process-no-cgroups',
+      text: '--bpf needs cgroup v2, which is not mounted here',
+      remedy:
+        'Leave --bpf out: sockets are then looked up while they are open. In a pod mount /sys/fs/cgroup of the node.',
+    });
+  if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
+    throw new Problem({
+      code: 'process-no-pids',
+      text: '--bpf needs the PID namespace of the machine: the kernel names processes by its numbers',
+      remedy: 'In Kubernetes set hostPID: true.',
+    });
+}
+
+/** Connection tracking where packets are seen, and of the machine. */
+function translationsAt(path: string): readonly TranslationTable[] {
+  const found: TranslationTable[] = [];
+  const paths = [path, MACHINE].filter((each) => existsSync(each));
+  const seen = new Set<number>();
+  for (const each of paths)
+    try {
+      const { ino } = statSync(each);
+      if (seen.has(ino)) continue;
+      seen.add(ino);
+      found.push(inNetworkNamespace(each, () => new TranslationLookup()));
+    } catch {
+      // It may not be entered: then translations are those that packets show.
+    }
+  return found;
+}
+
+/** Goes before other programs, where that is allowed. */
+function hurry(): void {
+  try {
+    setPriority(PRIORITY);
+  } catch {
+    // Without CAP_SYS_NICE: fewer sockets are found on a busy machine.
+  }
+}
+
+function told(error: unknown, bpf: boolean): unknown {
+  if (error instanceof Problem) return error;
+  if (error instanceof LibcMissing)
+    return new Problem({
+      code: 'process-not-here',
+      text: `processes cannot be found here: ${error.message}`,
+      remedy: 'Leave --process out.',
+      cause: error,
+    });
+  const code = errorCode(error);
+  if (bpf && error instanceof SystemError && error.syscall.startsWith('bpf'))
+    return new Problem({
+      code: 'process-no-bpf',
+      text: `programs cannot be loaded into the kernel: ${error.message}`,
+      hint: UNPRIVILEGED.has(code) ? whyRefused() : whyUnknown(code),
+      remedy: 'Leave --bpf out: sockets are then looked up while they are open.',
+      cause: error,
+    });
+  if (UNPRIVILEGED.has(code))
+    return new Problem({
+      code: 'process-not-permitted',
+      text: 'network namespaces may not be entered: permission denied',
+      hint: '--process needs CAP_SYS_ADMIN (network namespaces), CAP_SYS_PTRACE (files of processes) and CAP_NET_ADMIN (connection tracking).',
+      remedy: 'Run it by sudo, or leave --process out.',
+      cause: error,
+    });
+  return error;
+}
+
+function whyRefused(): string {
+  try {
+    const [, mode] = /\[(\w+)\]/.exec(readFileSync('/sys/kernel/security/lockdown', 'utf8')) ?? [];
+    if (mode === 'confidentiality')
+      return 'The kernel is locked down (confidentiality), which forbids programs that read packets.';
+  } catch {
+    // There is no lockdown.
+  }
+  return 'It needs CAP_BPF and CAP_NET_ADMIN, a seccomp profile that allows bpf, and no other program that has the root cgroup for itself.';
+}
+
+function whyUnknown(code: string): string {
+  return code === 'ENOSYS'
+    ? 'The kernel has no bpf, or seccomp forbids it.'
+    : 'It needs Linux 5.11 or later.';
+}

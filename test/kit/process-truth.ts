@@ -1,0 +1,51 @@
+/** Queries whose names hold the process that asked, beside what a capture says of them. */
+import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
+
+/** How often a capture was right, by lookup. */
+export interface ProcessTruth {
+  /** Lookups of one program each. */
+  readonly lookups: number;
+  /** With a process. */
+  readonly attributed: number;
+  /** The same, of lookups that took 2 ms or longer. */
+  readonly slow: number;
+  readonly slowAttributed: number;
+  /** Names with a process that did not ask. */
+  readonly wrong: readonly string[];
+  /** Names with a container other than the one of the clients. */
+  readonly wrongContainer: readonly string[];
+}
+
+/** Lookups of this time and more are long enough to be seen from outside. */
+const SLOW_MS = 2;
+
+/** Reads the lines of `ndots capture --process -o json`. */
+export function readTruth(output: string, container: string): ProcessTruth {
+  const byName = new Map<string, { attributed: boolean; ms: number }>();
+  const wrong = new Set<string>();
+  const wrongContainer = new Set<string>();
+  for (const line of output.split('\n')) {
+    if (!line.startsWith('{"kind":"Exchange"')) continue;
+    const { question, asker, latencyMs } = JSON.parse(line) as ExchangeDocument;
+    const [, pid] = /^p(\d+)\.truth\.test\.$/.exec(question.name) ?? [];
+    if (pid === undefined) continue;
+    const seen = byName.get(question.name) ?? { attributed: false, ms: 0 };
+    byName.set(question.name, seen);
+    seen.ms = Math.max(seen.ms, latencyMs ?? Infinity);
+    const pids = (asker?.processes ?? []).map((process) => process.pid);
+    if (pids.length > 0) seen.attributed = true;
+    if (pids.some((each) => each !== Number(pid))) wrong.add(question.name);
+    const id = asker?.container?.id;
+    if (id !== undefined && id !== container) wrongContainer.add(question.name);
+  }
+  const all = [...byName.values()];
+  const slow = all.filter(({ ms }) => ms >= SLOW_MS);
+  return {
+    lookups: all.length,
+    attributed: all.filter(({ attributed }) => attributed).length,
+    slow: slow.length,
+    slowAttributed: slow.filter(({ attributed }) => attributed).length,
+    wrong: [...wrong],
+    wrongContainer: [...wrongContainer],
+  };
+}
