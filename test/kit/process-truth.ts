@@ -27,7 +27,7 @@ export function readTruth(output: string, container: string): ProcessTruth {
   for (const line of output.split('\n')) {
     if (!line.startsWith('{"kind":"Exchange"')) continue;
     const { question, asker, latencyMs } = JSON.parse(line) as ExchangeDocument;
-    const [, pid] = /^p(\d+)\.truth\.test\.$/.exec(question.name) ?? [];
+    const [, pid] = /^p(\d+)\.n\d+\.truth\.test\.$/.exec(question.name) ?? [];
     if (pid === undefined) continue;
     const seen = byName.get(question.name) ?? { attributed: false, ms: 0 };
     byName.set(question.name, seen);

@@ -90,11 +90,28 @@ export class ProcessWorld {
     return server;
   }
 
+  /** Where captures are written to whose output is long. */
+  get outputFile(): string {
+    return join(this.#folder, 'output');
+  }
+
+  /** Starts a capture on the node whose standard output goes to a file. */
+  captureToFile(...words: readonly string[]): Promise<Child> {
+    return this.#capture(['sh', '-c', `exec "$@" > ${this.outputFile}`, 'sh'], words);
+  }
+
   /** Starts a capture on the node. */
-  async capture(...words: readonly string[]): Promise<Child> {
+  capture(...words: readonly string[]): Promise<Child> {
+    return this.#capture([], words);
+  }
+
+  async #capture(by: readonly string[], words: readonly string[]): Promise<Child> {
     const main = resolve('src/faces/cli/main.ts');
     const namespace = ['--netns', `/run/netns/${this.node}`];
-    const child = start('ndots', [process.execPath, main, 'capture', ...namespace, ...words]);
+    const child = start('ndots', [
+      ...by,
+      ...[process.execPath, main, 'capture', ...namespace, ...words],
+    ]);
     this.#children.push(child);
     await printed(child, /Ctrl-C|^ndots capture: .*[a-z-]+:/m, 60_000);
     return child;
@@ -116,12 +133,12 @@ export class ProcessWorld {
   async lookups(kind: ClientKind, count: number): Promise<string> {
     const words =
       kind === 'getent'
-        ? 'getent ahosts p$$.truth.test'
+        ? 'getent ahosts p$$.n$1.truth.test'
         : kind === 'curl'
-          ? 'curl -s -m 2 http://p$$.truth.test/'
-          : `${await clientWords(kind)} p$$.truth.test 0 1`;
+          ? 'curl -s -m 2 http://p$$.n$1.truth.test/'
+          : `${await clientWords(kind)} p$$.n$1.truth.test 0 1`;
     return this.run(
-      `i=0; while [ $i -lt ${count} ]; do sh -c 'exec ${words} >/dev/null 2>&1'; i=$((i+1)); done; true`,
+      `i=0; while [ $i -lt ${count} ]; do sh -c 'exec ${words} >/dev/null 2>&1' sh $i; i=$((i+1)); done; true`,
     );
   }
 

@@ -74,7 +74,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
   });
 
   test('a filter takes the queries of one program', async () => {
-    const words = ['--bpf', '-o', 'json', '-q', '--command', 'getent'];
+    const words = ['--bpf', '-o', 'json', '--command', 'getent'];
     const output = await during(words, async () => {
       await world.lookups('curl', 1);
       await world.lookups('getent', 2);
@@ -101,7 +101,7 @@ s.recv(512)
 print(os.getpid(), child)
 os.wait()'`;
     let said = '';
-    const output = await during(['-o', 'json', '-q'], async () => {
+    const output = await during(['-o', 'json'], async () => {
       said = await world.run(script);
     });
     const line = output.split('\n').find((each) => each.includes('twice.test.'));
@@ -127,7 +127,8 @@ os.wait()'`;
       { encoding: 'utf8' },
     );
     const [first = ''] = stdout.split('\n');
-    const [, pid, name] = /asked by \w+\/getent\[(\d+)\].*\tp(\d+)\.truth\.test/.exec(first) ?? [];
+    const [, pid, name] =
+      /asked by \w+\/getent\[(\d+)\].*\tp(\d+)\.n0\.truth\.test/.exec(first) ?? [];
     assert.ok(pid !== undefined && pid === name, stdout);
   });
 

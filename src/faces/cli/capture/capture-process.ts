@@ -1,12 +1,12 @@
 /** `ndots capture --process`: opens what asks the kernel whose sockets are seen. */
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { LibcMissing, SystemError } from '../../../server/runtime/libc.ts';
 import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
 import { addressesIn, findsItself, socketsIn } from '../../../server/runtime/network-space.ts';
 import type { FoundSocket } from '../../../server/runtime/socket-lookup.ts';
+import { runInShortSlices } from '../../../server/runtime/short-slices.ts';
 import { SocketPrograms } from '../../../server/runtime/socket-programs.ts';
 import { TranslationLookup } from '../../../server/runtime/translation-lookup.ts';
 import { wallClock } from '../../../server/runtime/wall-clock.ts';
@@ -71,7 +71,7 @@ export function openAttribution(
       note('no cgroup v2 here: containers are read from the processes, and searching takes longer');
     if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
       note('processes of other PID namespaces are not seen: in Kubernetes set hostPID: true');
-    hurry();
+    runInShortSlices(PRIORITY);
     return new Attribution({
       spaces,
       holders,
@@ -115,15 +115,6 @@ function translationsAt(path: string): readonly TranslationTable[] {
       // It may not be entered: then translations are those that packets show.
     }
   return found;
-}
-
-/** Goes before other programs, where that is allowed. */
-function hurry(): void {
-  try {
-    setPriority(PRIORITY);
-  } catch {
-    // Without CAP_SYS_NICE: fewer sockets are found on a busy machine.
-  }
 }
 
 function told(error: unknown, bpf: boolean): unknown {
