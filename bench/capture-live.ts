@@ -2,6 +2,8 @@
  * Live capture of 20 000 packets a second with one processor: `node bench/capture-live.ts`, as root. dnsperf asks an Unbound over a pair of
  * veth interfaces; ndots and tcpdump watch one of these by turns, all of them on the same processor, while load and server have another.
  * What was sent, what was seen and what the kernel dropped are counted.
+ *
+ * Then the price of `--process`, at twice as many queries: the processor time beside that of the same capture without it.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,6 +16,8 @@ need('dnsperf', 'unbound', 'tcpdump', 'ip', 'taskset');
 
 /** Queries a second: with their replies twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
+/** The same where processes are looked up. */
+const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
 const CPU = { watched: 0, load: 1 } as const;
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
@@ -67,6 +71,13 @@ const watchers: readonly Watcher[] = [
   ndots('doctor', 'doctor', '-o', 'json'),
 ];
 
+const plain = ndots('-o none', 'capture', '-o', 'none');
+const processWatchers: readonly Watcher[] = [
+  plain,
+  ndots('-o none --process', 'capture', '-o', 'none', '--process'),
+  ndots('-o none --process --bpf', 'capture', '-o', 'none', '--process', '--bpf'),
+];
+
 /** Two network namespaces with a cable. @returns why there are none */
 function network(): string | null {
   const lines = [
@@ -114,12 +125,12 @@ remote-control:
 }
 
 /** Asks for some seconds. @returns packets that went over the cable */
-async function load(file: string, seconds: number): Promise<number> {
+async function load(file: string, seconds: number, rate: number = RATE): Promise<number> {
   const run = within(
     near,
     'dnsperf',
     [
-      ...['dnsperf', '-s', '10.9.0.2', '-d', file, '-l', String(seconds), '-Q', String(RATE)],
+      ...['dnsperf', '-s', '10.9.0.2', '-d', file, '-l', String(seconds), '-Q', String(rate)],
       ...['-q', '500', '-c', '20', '-T', '1'],
     ],
     CPU.load,
@@ -138,13 +149,17 @@ function cpuSeconds({ pid }: Child): number {
   return spent.reduce((sum, line) => sum + Number(line.split(' ')[0]), 0) / 1e9;
 }
 
-async function watch({ name, words, seen, dropped }: Watcher, file: string): Promise<Seen> {
+async function watch(
+  { name, words, seen, dropped }: Watcher,
+  file: string,
+  rate: number = RATE,
+): Promise<Seen> {
   const child = within(near, name, words, CPU.watched);
   await printed(child, /listening on|Ctrl-C/);
   await wait(smoke ? 0 : 500);
   const before = cpuSeconds(child);
   const began = performance.now();
-  const sent = await load(file, runSeconds);
+  const sent = await load(file, runSeconds, rate);
   // What is left in the kernel's buffer is taken within this time.
   await wait(500);
   const seconds = (performance.now() - began) / 1000;
@@ -170,6 +185,10 @@ try {
     const runs = new Map<Watcher, Seen[]>(watchers.map((each) => [each, []]));
     for (let round = 0; round < rounds; round++)
       for (const [watcher, list] of runs) list.push(await watch(watcher, file));
+    const processRuns = new Map<Watcher, Seen[]>(processWatchers.map((each) => [each, []]));
+    for (let round = 0; round < rounds; round++)
+      for (const [watcher, list] of processRuns)
+        list.push(await watch(watcher, file, PROCESS_RATE));
     await unbound.stop();
     const of = (name: string): readonly Seen[] =>
       runs.get(watchers.find((each) => each.name === name)!)!;

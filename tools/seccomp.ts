@@ -21,6 +21,7 @@ const profiles: Readonly<Record<string, { readonly verb: string; readonly tests:
     verb: 'node-cache',
     tests: ['', '-network', '-upgrade'].map((name) => `test/real/node-cache${name}.test.ts`),
   },
+  capture: { verb: 'capture', tests: ['test/real/capture-process.test.ts'] },
   check: {
     verb: 'check',
     tests: ['', '-kuberhealthy'].map((name) => `test/real/check${name}.test.ts`),

@@ -97,21 +97,19 @@ export class ProcessWorld {
 
   /** Starts a capture on the node whose standard output goes to a file. */
   captureToFile(...words: readonly string[]): Promise<Child> {
-    return this.#capture(['sh', '-c', `exec "$@" > ${this.outputFile}`, 'sh'], words);
+    const into = ['sh', '-c', `exec "$@" > ${this.outputFile}`, 'sh'];
+    return this.captureBy([...into, resolve('bin/ndots')], ...words);
   }
 
   /** Starts a capture on the node. */
   capture(...words: readonly string[]): Promise<Child> {
-    return this.#capture([], words);
+    return this.captureBy([resolve('bin/ndots')], ...words);
   }
 
-  async #capture(by: readonly string[], words: readonly string[]): Promise<Child> {
-    const main = resolve('src/faces/cli/main.ts');
+  /** Starts a capture by these words. */
+  async captureBy(program: readonly string[], ...words: readonly string[]): Promise<Child> {
     const namespace = ['--netns', `/run/netns/${this.node}`];
-    const child = start('ndots', [
-      ...by,
-      ...[process.execPath, main, 'capture', ...namespace, ...words],
-    ]);
+    const child = start('ndots', [...program, 'capture', ...namespace, ...words]);
     this.#children.push(child);
     await printed(child, /Ctrl-C|^ndots capture: .*[a-z-]+:/m, 60_000);
     return child;

@@ -1,16 +1,39 @@
 /** `ndots capture --process` beside the truth: names hold the process that looks them up. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 import type { Child } from '../kit/child.ts';
 import { CONTAINER, noProcessWorld, ProcessWorld, SERVICE } from '../kit/process-world.ts';
+import { noFilters, under } from '../kit/seccomp.ts';
 import { readTruth } from '../kit/process-truth.ts';
 
 const missing = noProcessWorld();
+const main = 'src/faces/cli/main.ts';
+
+/** What the DaemonSet of deploy/capture gives its container. */
+const capabilities = ((): readonly string[] => {
+  const [, daemonSet] = parseAllDocuments(readFileSync('deploy/capture/daemonset.yaml', 'utf8'));
+  const path = ['spec', 'template', 'spec', 'containers', 0, 'securityContext', 'capabilities'];
+  return (daemonSet!.getIn([...path, 'add']) as { toJSON(): string[] }).toJSON();
+})();
+
+/** Runs a program with these capabilities and no others. */
+function bounded(given: readonly string[]): readonly string[] {
+  const set = ['-all', ...given.map((each) => `+${each.toLowerCase()}`)].join(',');
+  return ['setpriv', '--inh-caps', '-all', '--bounding-set', set];
+}
+
+function documentsIn(output: string): readonly ExchangeDocument[] {
+  return output
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as ExchangeDocument);
+}
 const COUNT = 18;
 
 describe('which process asked', { skip: missing ?? false }, () => {
@@ -79,10 +102,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
       await world.lookups('curl', 1);
       await world.lookups('getent', 2);
     });
-    const documents = output
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as ExchangeDocument);
+    const documents = documentsIn(output);
     assert.equal(new Set(documents.map(({ question }) => question.name)).size, 2);
     for (const { asker } of documents) assert.equal(asker!.processes[0]!.command, 'getent');
   });
@@ -132,6 +152,22 @@ os.wait()'`;
     assert.ok(pid !== undefined && pid === name, stdout);
   });
 
+  test('the DaemonSet has exactly the capabilities and system calls that it needs', async (t) => {
+    if (noFilters() !== null) return t.skip(noFilters()!);
+    const child = await world.captureBy(
+      [...bounded(capabilities), ...under('capture', process.execPath, resolve(main))],
+      ...['--process', '--bpf', '-o', 'json'],
+    );
+    await world.lookups('getent', 2);
+    const output = await ended(child);
+    const truth = readTruth(output, CONTAINER.client);
+    assert.deepEqual([truth.lookups, truth.attributed, truth.wrong], [2, 2, []], output);
+    for (const { asker, answerer } of documentsIn(output)) {
+      assert.match(asker!.processes[0]!.commandLine, /^getent ahosts/);
+      assert.equal(answerer!.container!.id, CONTAINER.server);
+    }
+  });
+
   test('a namespace that vanishes, and one that comes, do not end the capture', async () => {
     const other = `ndots-px-${process.pid}`;
     const output = await during(['-o', 'json'], async () => {
@@ -147,27 +183,22 @@ os.wait()'`;
 });
 
 describe('where processes may not be looked up', { skip: missing ?? false }, () => {
-  const main = 'src/faces/cli/main.ts';
-  const without = (capabilities: string, ...words: readonly string[]): string => {
-    const drop = ['--bounding-set', `-${capabilities}`, '--inh-caps', `-${capabilities}`];
-    const { stderr } = spawnSync(
-      'setpriv',
-      [...drop, process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms', ...words],
-      { encoding: 'utf8', timeout: 60_000 },
-    );
-    return stderr;
-  };
-
-  test('without the right to enter namespaces the message names the capability', () => {
-    const said = without('sys_admin', '--process');
-    assert.match(said, /network namespaces may not be entered: permission denied/);
-    assert.match(said, /CAP_SYS_ADMIN/);
-  });
-
-  test('without CAP_BPF the message says so, and how to do without', () => {
-    const said = without('bpf,-sys_admin', '--process', '--bpf');
-    assert.match(said, /programs cannot be loaded|may not be entered/);
-  });
+  for (const [capability, message] of [
+    ['NET_RAW', /packets may not be captured/],
+    ['SYS_ADMIN', /network namespaces may not be entered: permission denied.*\n.*CAP_SYS_ADMIN/s],
+    ['NET_ADMIN', /programs cannot be loaded into the kernel: bpf \w+: EPERM/],
+    ['BPF', /programs cannot be loaded into the kernel: bpf \w+: EPERM.*CAP_BPF/s],
+  ] as const)
+    test(`without ${capability} the message says what is missing`, () => {
+      const [program = '', ...words] = bounded(capabilities.filter((each) => each !== capability));
+      const verb = [process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms'];
+      const { stderr, status } = spawnSync(program, [...words, ...verb, '--process', '--bpf'], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      assert.match(stderr, message);
+      assert.equal(status, 2);
+    });
 
   test('a file has no sockets: wrong usage', () => {
     const { status, stderr } = spawnSync(

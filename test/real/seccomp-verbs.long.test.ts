@@ -6,11 +6,13 @@ import { basename, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { noNodeWorld } from '../kit/node-world.ts';
+import { noProcessWorld } from '../kit/process-world.ts';
 import { noFilters } from '../kit/seccomp.ts';
 
 /** Profile → tests of its verb, and why they cannot be run here. */
 const verbs: Readonly<Record<string, readonly [files: readonly string[], missing: string | null]>> =
   {
+    capture: [['capture-process.test.ts'], noProcessWorld()],
     check: [['check.test.ts', 'check-kuberhealthy.test.ts'], null],
     'node-cache': [['node-cache.test.ts', 'node-cache-upgrade.test.ts'], noNodeWorld()],
     size: [['autoscaler.cluster.test.ts'], noApiServer()],

@@ -23,8 +23,9 @@ const LICENCE = 'Apache-2.0\0';
 
 /** Kinds of maps (<linux/bpf.h>). */
 export const MAP_KIND = { LRU_HASH: 9, RING: 27 } as const;
-/** Kinds of programs, and where they are attached. */
+/** Kinds of programs. */
 export const PROGRAM = { CGROUP_SKB: 8, CGROUP_SOCK: 9, CGROUP_ADDRESS: 18 } as const;
+/** Where programs are attached (enum bpf_attach_type). */
 export const ATTACH = {
   EGRESS: 1,
   SOCKET_CREATED: 2,

@@ -26,7 +26,7 @@ interface End {
 }
 
 /** A connection as it is behind the translation: who seems to ask, and who is really asked. */
-export interface Translated {
+export interface TranslatedEnds {
   readonly client: End;
   readonly server: End;
 }
@@ -40,7 +40,7 @@ export class TranslationLookup {
    * null: it is not tracked.
    * @throws SystemError (EPERM without CAP_NET_ADMIN)
    */
-  find(protocol: 'udp' | 'tcp', client: End, server: End): Translated | null {
+  find(protocol: 'udp' | 'tcp', client: End, server: End): TranslatedEnds | null {
     const [from, to] = [parseAddress(client.address), parseAddress(server.address)];
     if (from === null || to === null || from.length !== to.length) return null;
     const family = from.length === 4 ? 4 : 6;
@@ -77,7 +77,7 @@ export class TranslationLookup {
 }
 
 /** Replies go from the real server to whom it takes for the client. */
-function readReply(view: DataView, attributes: Attributes, family: 4 | 6): Translated | null {
+function readReply(view: DataView, attributes: Attributes, family: 4 | 6): TranslatedEnds | null {
   const inner = (place: readonly [number, number] | undefined): Attributes =>
     place === undefined ? new Map() : attributesIn(view, place[0], place[1]);
   const tuple = inner(attributes.get(REPLY));

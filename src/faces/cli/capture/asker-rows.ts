@@ -1,9 +1,12 @@
 /** Processes of queries as lines of text and as JSON. */
-import type { Asker, WhyUnknown } from '../../../tools/capture/process/asker.ts';
+import type {
+  Asker,
+  SeenContainer,
+  SeenProcess,
+  WhyUnknown,
+} from '../../../tools/capture/pair/asker.ts';
 import type { AttributionCounts } from '../../../tools/capture/process/attribution.ts';
-import type { Container } from '../../../tools/capture/process/container.ts';
 import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
-import type { SeenProcess } from '../../../tools/capture/process/proc-files.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { count, type Paint } from '../page.ts';
@@ -79,7 +82,7 @@ export function attributionLine({ attributed, unknown }: AttributionCounts): str
 
 /** As JSON has it. */
 export interface AskerDocument {
-  readonly container: Container | null;
+  readonly container: SeenContainer | null;
   readonly cgroup: string;
   readonly uid: number | null;
   readonly processes: readonly SeenProcess[];

@@ -3,7 +3,7 @@
  * there when somebody looks at them.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
-import type { Asker } from '../process/asker.ts';
+import type { Asker } from './asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import type { CopiedBytes } from './copied-bytes.ts';

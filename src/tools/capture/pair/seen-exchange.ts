@@ -1,7 +1,7 @@
 /** A query and its reply as a capture shows them, and the lookups that they belong to. */
 import type { Exchange, Lookup, Peer } from '../../../server/wire/exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
-import type { Asker } from '../process/asker.ts';
+import type { Asker } from './asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SeenExchange } from '../pair/seen-exchange.ts';
-import type { Asker } from './asker.ts';
+import type { Asker } from '../pair/asker.ts';
 import { Attribution } from './attribution.ts';
 import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
 import { SentQueries, type SentNote } from './sent-queries.ts';

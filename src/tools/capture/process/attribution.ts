@@ -9,7 +9,7 @@
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
-import { unknownAsker, type Asker, type WhyUnknown } from './asker.ts';
+import { unknownAsker, type Asker, type WhyUnknown } from '../pair/asker.ts';
 import type { NetworkSpaces } from './network-spaces.ts';
 import type { SentQueries } from './sent-queries.ts';
 import type { SocketHolders } from './socket-holders.ts';

@@ -1,14 +1,6 @@
 /** Which container a cgroup is: container runtimes put its id into the path. */
 
-/** A container, as the path of its cgroup names it. */
-export interface Container {
-  /** 64 hexadecimal digits. */
-  readonly id: string;
-  /** `containerd`, `cri-o`, `docker`, `podman`; empty where the path does not say. */
-  readonly runtime: string;
-  /** UID of its pod, as the API server has it; empty outside of Kubernetes. */
-  readonly podUid: string;
-}
+import type { SeenContainer } from '../pair/asker.ts';
 
 /** Prefixes of systemd scopes, by container runtime. */
 const runtimes: Readonly<Record<string, string>> = {
@@ -26,8 +18,8 @@ const runtimes: Readonly<Record<string, string>> = {
  * With the driver systemd: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`, with
  * cgroupfs: `/kubepods/burstable/pod1a2b-…/ID`.
  */
-export function containerOf(path: string): Container | null {
-  let found: Container | null = null;
+export function containerOf(path: string): SeenContainer | null {
+  let found: SeenContainer | null = null;
   let podUid = '';
   for (const part of path.split('/')) {
     const [, uid] =

@@ -181,7 +181,7 @@ export class NetworkSpaces {
 
 /** As captures print it, without the interface of a link-local one. */
 function canonical(address: string): string {
-  const plain = address.replace(/%.*$/, '');
+  const [plain = ''] = address.split('%');
   const bytes = parseAddress(plain);
   return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
 }

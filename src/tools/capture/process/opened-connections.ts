@@ -10,7 +10,7 @@ import { ReadError } from '../../../server/wire/reader.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../read/packets/ip-packet.ts';
-import type { Asker } from './asker.ts';
+import type { Asker } from '../pair/asker.ts';
 import type { Attribution } from './attribution.ts';
 
 /** A TCP connection as it was opened. */

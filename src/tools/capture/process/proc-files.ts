@@ -1,18 +1,7 @@
 /** Processes as /proc(5) shows them. A process may end between two of these calls. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
-
-/** A process. */
-export interface SeenProcess {
-  readonly pid: number;
-  /** Its number in its own PID namespace; absent where that is the same. */
-  readonly innerPid?: number;
-  /** Its name of at most 15 characters. */
-  readonly command: string;
-  /** Program and arguments, shortened; empty where the process has none. */
-  readonly commandLine: string;
-  readonly parent: { readonly pid: number; readonly command: string } | null;
-}
 
 /** Characters of a command line that are shown. */
 const LINE_MAX = 200;
@@ -86,9 +75,14 @@ export function startedMs(pid: number): number | null {
 export function describeProcess(pid: number): SeenProcess | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const field = (name: string): string =>
-      new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
-    const innerPid = Number(field('NSpid').split(/\s+/).at(-1));
+    const fields = new Map(
+      status.split('\n').map((line) => {
+        const colon = line.indexOf(':');
+        return [line.slice(0, colon), line.slice(colon + 1).trim()];
+      }),
+    );
+    const field = (name: string): string => fields.get(name) ?? '';
+    const innerPid = Number(field('NSpid').split('\t').at(-1));
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     const parent = Number(field('PPid'));
     return {

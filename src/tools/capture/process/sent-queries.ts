@@ -32,7 +32,7 @@ export interface NoteSource {
 }
 
 /** The process of a query. */
-export interface Sender {
+export interface QuerySender {
   readonly cookie: bigint;
   /** One; or two, if a socket was opened by one process and used by another. */
   readonly pids: readonly number[];
@@ -46,7 +46,7 @@ const NOTES_MAX = 100_000;
 /** Keeps notes until the capture has seen their packets. */
 export class SentQueries {
   readonly #source: NoteSource;
-  readonly #senders = new Map<string, Sender | 'several'>();
+  readonly #senders = new Map<string, QuerySender | 'several'>();
   #taken = 0;
 
   constructor(source: NoteSource) {
@@ -68,7 +68,12 @@ export class SentQueries {
    * be told apart.
    * @param id of the message; 0: of a connection
    */
-  find(protocol: 'udp' | 'tcp', client: Peer, server: Peer, id: number): Sender | 'several' | null {
+  find(
+    protocol: 'udp' | 'tcp',
+    client: Peer,
+    server: Peer,
+    id: number,
+  ): QuerySender | 'several' | null {
     const tail = protocol === 'udp' ? id : 0;
     return (
       this.#senders.get(

@@ -1,9 +1,9 @@
 /** The processes that hold a socket: searched for in the socket's cgroup, and nowhere else. */
 import { readFileSync } from 'node:fs';
-import type { Asker, WhyUnknown } from './asker.ts';
+import type { Asker, SeenProcess, WhyUnknown } from '../pair/asker.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 import { containerOf } from './container.ts';
-import type { Sender } from './sent-queries.ts';
+import type { QuerySender } from './sent-queries.ts';
 import type { KernelSocket } from './network-spaces.ts';
 import {
   allProcesses,
@@ -12,7 +12,6 @@ import {
   holdsSocket,
   networkOf,
   startedMs,
-  type SeenProcess,
 } from './proc-files.ts';
 
 /**
@@ -83,7 +82,7 @@ export class SocketHolders {
    * The processes that programs in the kernel have noted: they are known, also if they have ended
    * since.
    */
-  describe(sender: Sender, sentMs: number, nowMs: number): Asker {
+  describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
     const key = `${sender.cookie} ${sender.pids.join(' ')}`;
     const known = this.#described.get(key);
     if (known !== undefined) return known;
@@ -94,7 +93,7 @@ export class SocketHolders {
     return asker;
   }
 
-  #describe({ pids, cgroup, command }: Sender, sentMs: number, nowMs: number): Asker {
+  #describe({ pids, cgroup, command }: QuerySender, sentMs: number, nowMs: number): Asker {
     const path = this.#tree?.pathOf(cgroup) ?? '';
     const latestStartMs = uptimeMs() - (nowMs - sentMs) + START_BLUR_MS;
     const processes = pids.map((pid): SeenProcess => {

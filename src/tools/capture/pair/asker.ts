@@ -1,6 +1,26 @@
 /** Who holds one end of an exchange: container and process, or why that is not known. */
-import type { Container } from './container.ts';
-import type { SeenProcess } from './proc-files.ts';
+
+/** A container, as the path of its cgroup names it. */
+export interface SeenContainer {
+  /** 64 hexadecimal digits. */
+  readonly id: string;
+  /** `containerd`, `cri-o`, `docker`, `podman`; empty where the path does not say. */
+  readonly runtime: string;
+  /** UID of its pod, as the API server has it; empty outside of Kubernetes. */
+  readonly podUid: string;
+}
+
+/** A process. */
+export interface SeenProcess {
+  readonly pid: number;
+  /** Its number in its own PID namespace; absent where that is the same. */
+  readonly innerPid?: number;
+  /** Its name of at most 15 characters. */
+  readonly command: string;
+  /** Program and arguments, shortened; empty where the process has none. */
+  readonly commandLine: string;
+  readonly parent: { readonly pid: number; readonly command: string } | null;
+}
 
 /** Why a process is not known. Nothing is guessed. */
 export type WhyUnknown =
@@ -22,7 +42,7 @@ export type WhyUnknown =
 /** Who asked, or who answered. */
 export interface Asker {
   /** Null: in none, or not known. */
-  readonly container: Container | null;
+  readonly container: SeenContainer | null;
   /** Path of the cgroup; empty: not known. */
   readonly cgroup: string;
   /** User of the socket; null: not known. */
