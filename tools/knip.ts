@@ -13,8 +13,9 @@ const config: KnipConfig = {
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
-    // The page and the worker of the playground.
-    'src/faces/playground/{page,engine-worker}.ts!',
+    // The page and the worker of the playground, its links for others, and what stands in for modules of Node.
+    'src/faces/playground/{page,engine-worker,link}.ts!',
+    'src/faces/playground/machine/*.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',
@@ -28,6 +29,8 @@ const config: KnipConfig = {
     'test/kit/apiserver/{main,measure-source}.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
+  // The first is taken for the module of Node; the bundler puts the second in place of `node:path`.
+  ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
   // A constant may have two names where the field has: `integer` and `seconds` read alike.
   exclude: ['binaries', 'unresolved', 'duplicates'],

@@ -131,13 +131,9 @@ const WORDS_MAX = 4;
 function link({ plugin, args, line, severity }: ChainLink): TemplateResult {
   const words = `${args.slice(0, WORDS_MAX).join(' ')}${args.length > WORDS_MAX ? ' …' : ''}`;
   return html`<li>
-    <button
-      type="button"
-      class="plugin ${severity ?? ''}"
-      @click=${() => goToLine(EDITOR, line)}
-      aria-label="${plugin} ${words}, line ${line}${severity === null ? '' : `, ${severity}`}"
-    >
-      <strong>${plugin}</strong>${words === '' ? nothing : html`<span>${words}</span>`}
+    <button type="button" class="plugin ${severity ?? ''}" @click=${() => goToLine(EDITOR, line)}>
+      <strong>${plugin}</strong>${words === '' ? nothing : html` <span>${words}</span>`}
+      <span class="hidden">${` line ${line}${severity === null ? '' : `, ${severity}`}`}</span>
     </button>
   </li>`;
 }

@@ -37,6 +37,3 @@ export type EngineReply<N extends EngineName = EngineName> =
   | { readonly id: number; readonly kind: 'result'; readonly result: Engines[N]['result'] }
   | { readonly id: number; readonly kind: 'problems'; readonly problems: readonly ShownProblem[] }
   | { readonly id: number; readonly kind: 'progress'; readonly text: string };
-
-/** Hears what an engine is doing. */
-export type Progress = (text: string) => void;

@@ -1,13 +1,8 @@
 /** The worker of the page: loads one engine when it is first asked for, and runs it. */
 import './machine/globals.ts';
 import { problemsIn } from '../../server/base/problem.ts';
-import type {
-  EngineName,
-  EngineReply,
-  EngineRequest,
-  Progress,
-  ShownProblem,
-} from './engine-messages.ts';
+import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './engine-messages.ts';
+import type { Progress } from './engines/progress.ts';
 
 type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
 

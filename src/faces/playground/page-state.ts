@@ -6,8 +6,7 @@ import { examples } from './examples.ts';
 /** The names of the panels in the address. */
 export type PageName = 'lookup' | 'corefile' | 'diff' | 'capture';
 
-/** All of them, in the order of the tabs. */
-export const pageNames: readonly PageName[] = ['lookup', 'corefile', 'diff', 'capture'];
+const pageNames: readonly PageName[] = ['lookup', 'corefile', 'diff', 'capture'];
 
 /** The page that is shown. */
 export const page: Signal<PageName> = signal('lookup');
@@ -56,7 +55,7 @@ const initial = new Map<Signal<string>, string>(
 export const tooLong: Signal<boolean> = signal(false);
 
 /** Takes page and inputs from the address. */
-export function readAddress(): void {
+function readAddress(): void {
   const { page: named, parameters } = parseHash(location.hash);
   const known = pageNames.find((name) => name === named);
   if (known === undefined) {

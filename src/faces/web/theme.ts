@@ -13,7 +13,7 @@ const themes: readonly (readonly [Theme, string])[] = [
 ];
 
 /** The chosen theme; the page remembers it where the browser lets it. */
-export const theme: Signal<Theme> = signal(remembered());
+const theme: Signal<Theme> = signal(remembered());
 
 function remembered(): Theme {
   try {

@@ -18,8 +18,7 @@ export interface DiffStyle {
   readonly columns: number;
 }
 
-/** What differs, in words. */
-export const words: Readonly<Record<DifferenceKind, string>> = {
+const words: Readonly<Record<DifferenceKind, string>> = {
   answers: 'other answers',
   upstreams: 'other upstreams',
   ttls: 'other TTLs',

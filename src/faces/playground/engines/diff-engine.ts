@@ -10,7 +10,7 @@ import {
   comparisonDocument,
 } from '../../cli/diff/diff-text.ts';
 import { parseStartedCorefile } from '../../cli/parse-corefile.ts';
-import type { Progress } from '../engine-messages.ts';
+import type { Progress } from './progress.ts';
 import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 
 /** The two texts. */

@@ -12,7 +12,7 @@ import type { Observations } from '../../../tools/doctor/observe/observations.ts
 import { diagnoseWithParts, everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
 import { whoOf, type Who } from '../../../tools/doctor/who.ts';
 import { resolverText } from '../../cli/capture/client-rows.ts';
-import type { Progress } from '../engine-messages.ts';
+import type { Progress } from './progress.ts';
 import { openDropped } from './file-input.ts';
 
 /** A file that stays where it is: it is read piece by piece. */
@@ -21,7 +21,7 @@ export interface DoctorInput {
 }
 
 /** A finding without its packets. */
-export interface ShownFinding extends Omit<Finding, 'exchanges' | 'counted'> {
+export interface ShownFinding extends Omit<Finding, 'exchanges'> {
   readonly who: Who;
   /** The number of exchanges that show it. */
   readonly count: number;
@@ -88,7 +88,7 @@ export async function runDoctor({ file }: DoctorInput, progress: Progress): Prom
     clientCount: observed.clients.size,
     servers: observed.servers.size,
     seconds: observed.seconds,
-    findings: findings.map(({ exchanges, counted: _, ...finding }) => ({
+    findings: findings.map(({ exchanges, ...finding }) => ({
       ...finding,
       who: whoOf({ ...finding, exchanges }, observed, new Map()),
       count: exchanges.length,

@@ -16,7 +16,7 @@ import { imageAddresses, imageSettings } from '../../cli/trace/image-settings.ts
 import { compare, type ClientDifference } from '../../cli/trace/trace-comparison.ts';
 import { checkedName } from '../../cli/trace/trace-name.ts';
 import { parseScript } from '../../cli/trace/trace-script.ts';
-import type { Progress } from '../engine-messages.ts';
+import type { Progress } from './progress.ts';
 import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 
 /** What a trace depends on. */
