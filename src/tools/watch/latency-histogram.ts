@@ -26,14 +26,19 @@ export class LatencyHistogram {
   add(ms: number): void {
     this.count++;
     if (ms > this.maxMs) this.maxMs = ms;
-    this.#counts[this.#place(bucketOf(ms))]!++;
+    const at = this.#place(bucketOf(ms));
+    this.#counts[at]!++;
   }
 
   merge(other: LatencyHistogram): void {
     this.count += other.count;
     if (other.maxMs > this.maxMs) this.maxMs = other.maxMs;
-    for (const [at, count] of other.#counts.entries())
-      if (count > 0) this.#counts[this.#place(other.#first + at)]! += count;
+    for (let from = 0; from < other.#counts.length; from++) {
+      const count = other.#counts[from]!;
+      if (count === 0) continue;
+      const at = this.#place(other.#first + from);
+      this.#counts[at]! += count;
+    }
   }
 
   /** @param part from 0 to 1. @returns milliseconds; null: there are none */

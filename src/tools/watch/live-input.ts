@@ -21,8 +21,8 @@ export interface LiveInputParts {
   readonly name: string;
   readonly ports: readonly number[];
   /**
-   * `now`: its messages are of the present, so a clock that is off is corrected. `own`: the time of
-   * the model is that of its messages, as in a file.
+   * `now`: its messages are of the present, so a clock that is off is corrected. `own`: its messages
+   * move the time of the model, as those of a file do that is replayed at any speed.
    */
   readonly time: 'now' | 'own';
 }
@@ -114,7 +114,8 @@ export class LiveInput {
   }
 
   #onClock(ms: number): number {
-    if (ms < UNTIMED_MS) return (this.#lastMs = this.#now());
+    const nowMs = this.#now();
+    if (ms < UNTIMED_MS && nowMs > UNTIMED_MS) return (this.#lastMs = nowMs);
     if (ms > this.#newestMs) this.#newestMs = ms;
     return (this.#lastMs = ms - this.#aheadMs);
   }

@@ -41,8 +41,13 @@ const LONG_EXCHANGES = 20_000;
 const CHECK_EXCHANGES = 100_000;
 /** Time that goes back by more is that of a clock that was set, milliseconds. */
 const BACK_MS = 60_000;
+/** How often messages of a file that is replayed move the time on, milliseconds. */
+const REACH_MS = 500;
 /** Bytes of an exchange that waits, with its query, estimated. */
 const WAITING_BYTES = 700;
+
+/** What faces and drivers use of a model. */
+export type LiveModelSurface = Pick<LiveModel, 'open' | 'name' | 'advance' | 'view'>;
 
 /** What happens now, and within the last minutes. */
 export class LiveModel {
@@ -77,14 +82,14 @@ export class LiveModel {
     if (owners !== undefined) this.name(owners);
   }
 
-  /** Opens an input. Whatever takes packets, messages or lines gives them to its `reading`. */
-  open(parts: Pick<LiveInputParts, 'name'> & Partial<LiveInputParts>): LiveInput {
-    const input = new LiveInput(
-      { ports: usualPorts, time: 'now', ...parts },
-      this.#events,
-      () => this.nowMs,
-      this.domains,
-    );
+  /**
+   * Opens an input. Whatever takes packets, messages or lines gives them to its `reading`.
+   * @param name for people: `interface eth0, port 53`
+   */
+  open(name: string, parts: Partial<Omit<LiveInputParts, 'name'>> = {}): LiveInput {
+    const { time = 'now', ports = usualPorts } = parts;
+    const events = time === 'now' ? this.#events : this.#reachingEvents();
+    const input = new LiveInput({ name, ports, time }, events, () => this.nowMs, this.domains);
     this.inputs = [...this.inputs, input];
     return input;
   }
@@ -195,6 +200,25 @@ export class LiveModel {
       this.#long.line(line, number);
     },
   };
+
+  /** Those of an input whose messages move the time of the model on. */
+  #reachingEvents(): ReadingEvents {
+    const { begun, ended } = this.#events;
+    const reach = ({ sentMs }: SeenExchange): void => {
+      if (sentMs >= this.nowMs + REACH_MS || this.nowMs === -Infinity) this.advance(sentMs);
+    };
+    return {
+      ...this.#events,
+      begun: (exchange) => {
+        reach(exchange);
+        begun!(exchange);
+      },
+      ended: (exchange) => {
+        reach(exchange);
+        ended!(exchange);
+      },
+    };
+  }
 
   #ended(exchange: SeenExchange): void {
     if (this.nowMs === -Infinity) this.advance(exchange.sentMs);

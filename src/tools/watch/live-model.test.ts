@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
+import { healthy, play, STORY_START } from '../../../test/kit/story.ts';
+import { watched } from '../../../test/kit/watched.ts';
+import type { LiveModel } from './live-model.ts';
+import { viewNames, type ViewName } from './view.ts';
+
+const pod = (name: string, workload: string): AddressOwner => ({
+  ...{ kind: 'pod', namespace: 'shop', name, workload, node: 'node1' },
+});
+const owners = new Map<string, AddressOwner>([
+  ['10.244.1.1', pod('cart-1', 'deploy/cart')],
+  ['10.244.1.2', pod('cart-2', 'deploy/cart')],
+  [
+    '10.96.0.10',
+    { kind: 'service', namespace: 'kube-system', name: 'kube-dns', workload: '', node: '' },
+  ],
+]);
+const names = ['redis.cache', 'api.example.com', 'no.such.example.net'];
+const lookups = (from: number): { atMs: number; name: string }[] =>
+  Array.from({ length: 12 }, (_, at) => ({ atMs: from + at * 1500, name: names[at % 3]! }));
+const packets = await play(
+  [
+    { address: '10.244.1.1', resolver: 'glibc', lookups: lookups(0) },
+    { address: '10.244.1.2', resolver: 'musl', lookups: lookups(40) },
+    {
+      address: '10.244.1.3',
+      resolver: 'go',
+      lookups: [...lookups(80), { atMs: 9000, name: 'lost.example.com' }],
+    },
+  ],
+  (passing) =>
+    passing.name.startsWith('lost.')
+      ? { lost: true }
+      : { behind: '10.244.0.5', ...healthy(passing) },
+);
+const untilMs = packets.at(-1)!.timeMs + 40_000;
+const model: LiveModel = watched(packets, { owners }, undefined, untilMs);
+
+describe('views of a small cluster', () => {
+  test('every view is plain data: JSON gives it back unchanged', () => {
+    for (const view of viewNames) {
+      const seen = model.view({ view });
+      assert.deepEqual(JSON.parse(JSON.stringify(seen)), seen, view);
+      assert.equal(seen.view, view);
+      assert.equal(seen.inputs[0]!.name, 'interface veth0, port 53');
+    }
+  });
+
+  test('now: sums are those of all queries, and lists of clients, names and servers add up to them', () => {
+    const now = model.view({ view: 'now' });
+    const queries = model.inputs[0]!.reading.totals.exchanges;
+    assert.equal(now.queries, queries);
+    assert.equal(now.lookups, 37);
+    assert.equal(now.lost, model.inputs[0]!.reading.totals.lost);
+    assert.ok(now.lost > 0);
+    assert.equal(
+      now.rcodes.reduce((sum, { count }) => sum + count, now.lost),
+      queries,
+    );
+    const { series } = now;
+    for (const [of, sum] of [
+      [series.queries, now.queries],
+      [series.lookups, now.lookups],
+      [series.wasted, now.wasted],
+      [series.lost, now.lost],
+    ] as const)
+      assert.equal(
+        of.reduce((one, other) => one + other, 0),
+        sum,
+      );
+    const clients = model.view({ view: 'clients' });
+    assert.deepEqual([clients.shown, clients.total, clients.error, clients.leftOut], [3, 3, 0, 0]);
+    for (const key of ['queries', 'lost', 'wasted', 'lookups', 'failed'] as const)
+      assert.equal(
+        clients.rows.reduce((sum, row) => sum + row[key], 0),
+        now[key],
+        key,
+      );
+    const all = model.view({ view: 'names' });
+    assert.equal(
+      all.rows.reduce((sum, row) => sum + row.lookups, 0),
+      37,
+    );
+    assert.equal(
+      all.rows.reduce((sum, row) => sum + row.queries, 0),
+      queries,
+    );
+    assert.equal(now.waiting, 0);
+    assert.equal(now.clients, 3);
+  });
+
+  test('lookups: each has its queries with reasons, the newest first', () => {
+    const { rows, total, sampledShare } = model.view({ view: 'lookups' });
+    assert.deepEqual([total, sampledShare], [37, 1]);
+    assert.ok(rows.every((row, at) => at === 0 || row.id < rows[at - 1]!.id));
+    const one = rows.find(
+      ({ name, client }) => name === 'api.example.com' && client.name === 'shop/cart-1',
+    )!;
+    assert.equal(one.outcome, 'answered');
+    assert.equal(one.wasted, 6);
+    assert.deepEqual(
+      one.queries.map(({ type, reason, why, server }) => [type, reason, why, server.name]),
+      [
+        ['A', 'first', 'search domain shop.svc.cluster.local', 'kube-system/kube-dns'],
+        ['AAAA', 'other-family', 'the same name for IPv6', 'kube-system/kube-dns'],
+        [
+          'A',
+          'search',
+          'search domain svc.cluster.local (no such name before)',
+          'kube-system/kube-dns',
+        ],
+        ['AAAA', 'other-family', 'the same name for IPv6', 'kube-system/kube-dns'],
+        [
+          'A',
+          'search',
+          'search domain cluster.local (no such name before)',
+          'kube-system/kube-dns',
+        ],
+        ['AAAA', 'other-family', 'the same name for IPv6', 'kube-system/kube-dns'],
+        ['A', 'as-written', 'the name as written (no such name before)', 'kube-system/kube-dns'],
+        ['AAAA', 'other-family', 'the same name for IPv6', 'kube-system/kube-dns'],
+      ],
+    );
+    const lost = rows.find(({ name }) => name.startsWith('lost.'))!;
+    assert.equal(lost.outcome, 'lost');
+    assert.ok(lost.queries.some(({ reason }) => reason === 'no-reply'));
+    const failed = rows.find(({ name }) => name.startsWith('no.such'))!;
+    assert.deepEqual([failed.outcome, failed.rcode], ['no-such-name', 'NXDOMAIN']);
+    const [only] = model.view({ view: 'lookups', id: one.id }).rows;
+    assert.deepEqual(only, one);
+    const before = model.view({ view: 'lookups', before: one.id, most: 1 }).rows[0]!;
+    assert.equal(before.id, one.id - 1);
+  });
+
+  test('clients have their workload and their resolver, and stay when the pod is gone', () => {
+    const rows = model.view({ view: 'clients', sort: 'name' }).rows;
+    assert.deepEqual(
+      rows.map(({ name, workload, resolver }) => [name, workload, resolver.kinds]),
+      [
+        ['', '', ['go']],
+        ['shop/cart-1', 'deploy/cart', ['glibc']],
+        ['shop/cart-2', 'deploy/cart', ['musl']],
+      ],
+    );
+    const rest = new Map([...owners].filter(([address]) => address !== '10.244.1.2'));
+    model.name(rest);
+    const gone = model.view({ view: 'clients', id: '10.244.1.2' }).rows[0]!;
+    assert.deepEqual([gone.name, gone.isGone], ['shop/cart-2', true]);
+    assert.ok(
+      model
+        .view({ view: 'now' })
+        .changes.rows.some(({ text }) => text === 'pod shop/cart-2 is gone'),
+    );
+    // Another pod gets the address: the one before keeps its lookups.
+    model.name(new Map([...rest, ['10.244.1.2', pod('web-1', 'deploy/web')]]));
+    assert.equal(model.view({ view: 'clients', id: '10.244.1.2' }).rows[0]!.name, 'shop/cart-2');
+    model.name(owners);
+  });
+
+  test('servers: the service, and the pod behind it', () => {
+    const { rows } = model.view({ view: 'servers' });
+    assert.deepEqual(
+      rows.map(({ id, name, role, behind }) => [
+        id,
+        name,
+        role,
+        behind.map(({ address }) => address),
+      ]),
+      [
+        ['10.96.0.10', 'kube-system/kube-dns', 'server', ['10.244.0.5']],
+        ['10.244.0.5', '', 'behind', []],
+      ],
+    );
+    assert.equal(rows[0]!.clients, 3);
+  });
+
+  test('filters have the words of capture, and hold for every view', () => {
+    const filters = [{ word: 'workload', value: 'deploy/cart', negated: true }] as const;
+    const seen = (view: 'clients' | 'lookups' | 'names'): number =>
+      model.view({ view, filters }).total;
+    assert.deepEqual([seen('clients'), seen('lookups'), seen('names')], [1, 13, 4]);
+    const now = model.view({ view: 'now', filters });
+    assert.equal(now.lookups, 13);
+    assert.equal(now.queries, model.view({ view: 'clients', id: '10.244.1.3' }).rows[0]!.queries);
+    assert.throws(
+      () =>
+        model.view({
+          view: 'names',
+          filters: [{ word: 'type', value: 'nonsense', negated: false }],
+        }),
+      { code: 'usage' },
+    );
+  });
+
+  test('a page of a list says how many rows there are', () => {
+    const { rows, shown, total } = model.view({ view: 'names', most: 2, skip: 1, sort: 'name' });
+    assert.deepEqual(
+      [rows.map(({ name }) => name), shown, total],
+      [['lost.example.com', 'no.such.example.net'], 2, 4],
+    );
+    const turned = model.view({ view: 'names', most: 1, sort: 'name', reversed: true });
+    assert.equal(turned.rows[0]!.name, 'redis.cache');
+  });
+
+  test('memory: what is used is shown, and less than the limit', () => {
+    const { usedBytes, limitBytes, dropped } = model.view({ view: 'now' }).memory;
+    assert.ok(usedBytes > 0 && usedBytes < limitBytes);
+    assert.equal(dropped, '');
+  });
+});
+
+test('a model without inputs has all views, and they are empty', async () => {
+  const { LiveModel: Model } = await import('./live-model.ts');
+  const empty = new Model();
+  for (const view of viewNames as readonly ViewName[])
+    assert.deepEqual(JSON.parse(JSON.stringify(empty.view({ view }))), empty.view({ view }));
+  assert.equal(empty.view({ view: 'lookups' }).total, 0);
+  empty.advance(STORY_START);
+  assert.equal(empty.view({ view: 'now' }).queries, 0);
+});

@@ -1,0 +1,30 @@
+/** Packets of a story, given to a live model on the clock of the story. */
+import { LiveModel, type LiveModelParts } from '../../src/tools/watch/live-model.ts';
+import type { Captured } from './packets.ts';
+
+/** How often time goes on between packets, milliseconds. */
+const STEP_MS = 1000;
+
+/**
+ * Gives packets to a model, with a step of its clock each second.
+ * @param each called after each step of the clock
+ */
+export function watched(
+  packets: readonly Captured[],
+  parts: LiveModelParts = {},
+  each: (model: LiveModel, nowMs: number) => void = () => undefined,
+  untilMs: number = packets.at(-1)!.timeMs,
+): LiveModel {
+  const model = new LiveModel(parts);
+  const input = model.open('interface veth0, port 53');
+  let at = 0;
+  for (let nowMs = packets[0]!.timeMs; nowMs <= untilMs + STEP_MS; nowMs += STEP_MS) {
+    for (; at < packets.length && packets[at]!.timeMs <= nowMs; at++) {
+      const { bytes, timeMs, port = 0 } = packets[at]!;
+      input.reading.takeNetwork(bytes, 0, bytes.length, timeMs, port);
+    }
+    model.advance(nowMs);
+    each(model, nowMs);
+  }
+  return model;
+}
