@@ -204,6 +204,30 @@ describe('views of a small cluster', () => {
     assert.equal(turned.rows[0]!.name, 'redis.cache');
   });
 
+  test('waste: each workload has what its search path costs, and the patch that ends it', async () => {
+    await model.plans.settled;
+    const { waste, wasted, queries } = model.view({ view: 'now' });
+    assert.deepEqual([waste.queries, waste.share], [wasted, wasted / queries]);
+    assert.deepEqual(
+      waste.workloads.rows.map(({ id, clients }) => [id, clients]),
+      [
+        ['shop/deploy/cart', 2],
+        ['10.244.1.3', 1],
+      ],
+    );
+    assert.equal(
+      waste.workloads.rows.reduce((sum, row) => sum + row.wasted, 0),
+      wasted,
+    );
+    const plan = waste.workloads.rows[0]!.plan!;
+    assert.equal(plan.ndots, 2);
+    assert.ok(plan.then < plan.now, `${plan.then} of ${plan.now}`);
+    assert.deepEqual(JSON.parse(plan.patch).spec.template.spec.dnsConfig, {
+      options: [{ name: 'ndots', value: '2' }],
+    });
+    assert.deepEqual(plan.dotted[0]?.name, 'api.example.com.');
+  });
+
   test('memory: what is used is shown, and less than the limit', () => {
     const { usedBytes, limitBytes, dropped } = model.view({ view: 'now' }).memory;
     assert.ok(usedBytes > 0 && usedBytes < limitBytes);

@@ -19,6 +19,7 @@ import { Parties } from './parties.ts';
 import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
 import type { MemoryUse, ViewName, ViewQuery, Views } from './view.ts';
 import { WaitingQueries } from './waiting-queries.ts';
+import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
 /** What a model is made of. */
@@ -39,6 +40,8 @@ const LONG_MS = 300_000;
 const LONG_EXCHANGES = 20_000;
 /** A check of so many exchanges may come in each period; with more, checks are that much rarer. */
 const CHECK_EXCHANGES = 100_000;
+/** How often it is looked for workloads whose search paths waste queries, milliseconds. */
+const PLAN_MS = 30_000;
 /** Time that goes back by more is that of a clock that was set, milliseconds. */
 const BACK_MS = 60_000;
 /** How often messages of a file that is replayed move the time on, milliseconds. */
@@ -65,6 +68,8 @@ export class LiveModel {
   ring: LookupRing;
   resolvers: ClientResolvers;
   waiting: WaitingQueries = new WaitingQueries();
+  readonly plans: WastePlans = new WastePlans();
+  #plannedMs = -Infinity;
   #short: RecentExamination;
   #long: RecentExamination;
   /** Packets that the kernel dropped by the second at which it was noticed. */
@@ -139,6 +144,9 @@ export class LiveModel {
         about: { view: 'findings', id: row.id },
       });
     this.changes.watch(this.counts, this.parties, atMs);
+    if (atMs - this.#plannedMs < PLAN_MS) return;
+    this.#plannedMs = atMs;
+    this.plans.update(this, atMs - this.limits.windowMs, atMs);
   }
 
   /** Computes a view. @throws Problem with the code `usage` for a filter that cannot be */
@@ -272,6 +280,7 @@ export class LiveModel {
     this.waiting = new WaitingQueries();
     this.#lost = [];
     this.findings.checkedMs = null;
+    this.#plannedMs = -Infinity;
     [this.#short, this.#long] = this.#examinations();
     const text = 'the clock was set back: the window begins anew';
     this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });

@@ -25,6 +25,7 @@ import {
   type Views,
 } from './view.ts';
 import type { WaitingQueries } from './waiting-queries.ts';
+import { wasteRows, type WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
 /** Lookups in full detail that a filter is tried on, the newest ones. */
@@ -46,6 +47,7 @@ export interface ViewedModel {
   readonly findings: FindingHistory;
   readonly changes: ChangeLog;
   readonly memory: MemoryUse;
+  readonly plans: WastePlans;
   lostSince(fromMs: number): number;
 }
 
@@ -166,7 +168,13 @@ function nowView(model: ViewedModel, query: ViewQuery<'now'>, source: Source): N
     waste: {
       queries: sums.wasted,
       share: sums.queries === 0 ? 0 : sums.wasted / sums.queries,
-      workloads: { rows: [], shown: 0, total: 0, ...leftOut },
+      workloads: listRows(
+        wasteRows({ counts: source.counts, parties: model.parties }, fromMs, toMs, model.plans),
+        { most: query.most ?? NOW_ROWS },
+        { wasted: byMost(({ wasted }) => wasted) },
+        (row) => row,
+        leftOut,
+      ),
     },
     findings: ordered(findings.rows.filter(({ endedMs }) => endedMs === null)),
     excluded: findings.excluded.length,

@@ -5,7 +5,7 @@
 import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
-import { parseAnswerSpec } from '../../../tools/resolver/answer-spec.ts';
+import { seenAnswers } from '../../../tools/resolver/seen-answers.ts';
 import type { SeenNames } from './plan-names.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
@@ -82,18 +82,7 @@ export class NameFacts {
   #found(name: string, a: boolean, aaaa: boolean): readonly AnswerRule[] {
     const number = this.#numbers.get(name) ?? this.#numbers.size + 1;
     this.#numbers.set(name, number);
-    // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two
-    // names share one.
-    const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
-    const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
-    const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
-    const rule = (type: string, answer: string): AnswerRule => ({
-      server: null,
-      name,
-      type,
-      answers: [parseAnswerSpec(answer, name)],
-    });
-    return [rule('A', a ? v4 : 'NODATA'), rule('AAAA', aaaa ? v6 : 'NODATA'), rule('*', 'NODATA')];
+    return seenAnswers(name, number, { a, aaaa });
   }
 
   /** Whether the name has a dot and is not in the cluster's domain. */

@@ -5,9 +5,9 @@ import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
 import type { SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
-import { absoluteName, isDomainName } from '../../../server/corefile/zones.ts';
+import { searchOf, walkOf, type NameWalk } from '../../../tools/capture/pair/spelled-name.ts';
+import { isDomainName } from '../../../server/corefile/zones.ts';
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
-import { countDots } from '../../../tools/resolver/client.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
@@ -21,11 +21,7 @@ export interface SeenName {
 }
 
 /** Lookups of one client that began with the same name on the wire. */
-export interface SeenWalk {
-  /** The first name that was asked for: absolute. */
-  readonly first: string;
-  /** What the search path was put behind, if it was walked; null: there is one name only. */
-  readonly stem: string | null;
+export interface SeenWalk extends NameWalk {
   lookups: number;
   both: boolean;
 }
@@ -70,8 +66,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     const walked = searchOf(lookup);
     if (walked.length > (searches.get(lookup.client)?.length ?? 0))
       searches.set(lookup.client, walked);
-    const [first = ''] = lookup.candidates;
-    const stem = lookup.candidates.length > 1 ? lookup.name.replace(/\.$/, '') : null;
+    const { first, stem } = walkOf(lookup);
     const key = `${first} ${stem ?? ''}`;
     const walk = theirs.get(key);
     const both = lookup.exchanges.some(({ type }) => type === TYPE.AAAA);
@@ -123,32 +118,4 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     names,
     listed,
   };
-}
-
-/** What was appended to the name, in order; without final dots. */
-function searchOf({ name, candidates }: SeenLookup): readonly string[] {
-  const stem = `${name.replace(/\.$/, '')}.`;
-  return candidates
-    .filter((candidate) => candidate.startsWith(stem) && candidate.length > stem.length)
-    .map((candidate) => candidate.slice(stem.length).replace(/\.$/, ''));
-}
-
-/**
- * The name as the application spelled it, told from what its resolver made of it: what stands in
- * front of the first search domain, with fewer dots than `ndots`, was searched. A name that was
- * not, though its dots are few, was written with a final dot.
- */
-export function spelledName(
-  { first, stem }: SeenWalk,
-  { search, ndots }: { readonly search: readonly string[]; readonly ndots: number },
-): string {
-  if (stem !== null) return stem;
-  const bare = first.replace(/\.$/, '');
-  const [domain = ''] = search;
-  const suffix = `.${domain.toLowerCase().replace(/\.$/, '')}`;
-  if (suffix !== '.' && bare.endsWith(suffix)) {
-    const front = bare.slice(0, -suffix.length);
-    if (front !== '' && countDots(front) < ndots) return front;
-  }
-  return countDots(bare) < ndots && search.length > 0 ? absoluteName(bare) : bare;
 }

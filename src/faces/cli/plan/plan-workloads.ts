@@ -13,7 +13,8 @@ import {
   type ClientPlan,
 } from '../../../tools/resolver/ndots-plan.ts';
 import { NameFacts } from './plan-facts.ts';
-import { spelledName, type SeenNames, type SeenWalk } from './plan-names.ts';
+import { spelledName } from '../../../tools/capture/pair/spelled-name.ts';
+import type { SeenNames, SeenWalk } from './plan-names.ts';
 import type { PlanOptions } from './plan-options.ts';
 import { settingsBehind, usualDns } from '../trace/trace-pod.ts';
 import { readText } from '../named-file.ts';

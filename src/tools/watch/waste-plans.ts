@@ -1,0 +1,236 @@
+/** What search paths cost each workload, and the change that would end it. */
+import { RCODE, TYPE } from '../../server/wire/iana.ts';
+import { searchOf, spelledName, walkOf } from '../capture/pair/spelled-name.ts';
+import { emptyScript, type AnswerRule } from '../resolver/answers-file.ts';
+import { findClient } from '../resolver/clients.ts';
+import { bestNdots, planNdots, type AskedName, type ClientPlan } from '../resolver/ndots-plan.ts';
+import { seenAnswers } from '../resolver/seen-answers.ts';
+import type { ClientResolvers } from './client-resolvers.ts';
+import type { RingLookup } from './lookup-ring.ts';
+import { addressOfId, type Parties } from './parties.ts';
+import type { Party, WastePlan, WasteRow } from './view.ts';
+import type { WindowCounts } from './window-counts.ts';
+
+/** Workloads that have a plan: those that waste most. */
+const PLANNED_MAX = 5;
+/** Names of one workload that are planned: those that are looked up most. */
+const NAMES_MAX = 30;
+/** Lookups that are read for one plan. */
+const LOOKUPS_MAX = 3000;
+/** A plan is computed again after so long, milliseconds. */
+const STALE_MS = 300_000;
+/** What Kubernetes sets; that of a client which walks a search path is not known otherwise. */
+const NDOTS = 5;
+/** A workload that wastes fewer queries needs no plan. */
+const WASTED_LEAST = 20;
+/** Names that a plan lists. */
+const LISTED = 10;
+
+interface Planned {
+  readonly atMs: number;
+  readonly plan: WastePlan | null;
+}
+
+/** Where lookups of a workload are found. */
+export interface WasteParts {
+  readonly counts: WindowCounts;
+  readonly parties: Parties;
+  readonly resolvers: ClientResolvers;
+  readonly ring: { newest(fromMs: number): Iterable<RingLookup> };
+}
+
+/** Plans for workloads, computed aside and remembered. */
+export class WastePlans {
+  /** Resolves when no plan is being computed. */
+  settled: Promise<void> = Promise.resolve();
+  /** Why a plan could not be computed, for people; empty: all could. */
+  failed = '';
+  readonly #plans = new Map<string, Planned>();
+  #isBusy = false;
+
+  /** Begins to compute plans that are missing or old. */
+  update(parts: WasteParts, fromMs: number, nowMs: number): void {
+    if (this.#isBusy) return;
+    const due = wasteRows(parts, fromMs, nowMs, this)
+      .filter(({ wasted }) => wasted >= WASTED_LEAST)
+      .slice(0, PLANNED_MAX)
+      .filter(({ id }) => nowMs - (this.#plans.get(id)?.atMs ?? -Infinity) >= STALE_MS);
+    for (const [id, { atMs }] of this.#plans)
+      if (nowMs - atMs > 3 * STALE_MS) this.#plans.delete(id);
+    if (due.length === 0) return;
+    this.#isBusy = true;
+    this.settled = this.#compute(parts, due, fromMs, nowMs).then(
+      () => void (this.#isBusy = false),
+      (error: unknown) => {
+        this.#isBusy = false;
+        this.failed = (error as Error).message;
+      },
+    );
+  }
+
+  of(id: string): WastePlan | null {
+    return this.#plans.get(id)?.plan ?? null;
+  }
+
+  async #compute(
+    parts: WasteParts,
+    due: readonly WasteRow[],
+    fromMs: number,
+    nowMs: number,
+  ): Promise<void> {
+    for (const { id } of due)
+      this.#plans.set(id, { atMs: nowMs, plan: await planOf(parts, id, fromMs) });
+  }
+}
+
+/** Workloads whose search paths waste queries, the most wasteful first. */
+export function wasteRows(
+  { counts, parties }: Pick<WasteParts, 'counts' | 'parties'>,
+  fromMs: number,
+  nowMs: number,
+  plans: WastePlans,
+): readonly WasteRow[] {
+  const rows = new Map<
+    string,
+    { party: Party; clients: number; queries: number; wasted: number }
+  >();
+  for (const { key, tally } of counts.clients.sums(fromMs).values()) {
+    if (tally.wasted === 0) continue;
+    const party = parties.at(addressOfId(key), tally.lastMs);
+    const id = workloadOf(party);
+    const { clients, queries, wasted } = rows.get(id) ?? { clients: 0, queries: 0, wasted: 0 };
+    rows.set(id, {
+      party,
+      clients: clients + 1,
+      queries: queries + tally.queries,
+      wasted: wasted + tally.wasted,
+    });
+  }
+  const seconds = Math.max(1, (nowMs - Math.max(fromMs, firstMsOf(counts, nowMs))) / 1000);
+  return [...rows]
+    .map(([id, { party, ...sums }]): WasteRow => {
+      const { namespace, workload } = party;
+      const wastedRate = sums.wasted / seconds;
+      return { id, namespace, workload, ...sums, wastedRate, plan: plans.of(id) };
+    })
+    .toSorted((one, other) => other.wasted - one.wasted || (one.id < other.id ? -1 : 1));
+}
+
+/** `shop/deploy/cart`, `shop/web-0`, or an address. */
+function workloadOf({ address, namespace, workload, name }: Party): string {
+  if (workload !== '') return `${namespace}/${workload}`;
+  return name === '' ? address : name;
+}
+
+function firstMsOf({ minutes }: WindowCounts, nowMs: number): number {
+  let firstMs = nowMs;
+  for (const tally of minutes.between(-Infinity)) firstMs = Math.min(firstMs, tally.firstMs);
+  return firstMs;
+}
+
+/** The plan of one workload, from its lookups in full detail; null: they do not show enough. */
+async function planOf(
+  { parties, resolvers, ring }: WasteParts,
+  id: string,
+  fromMs: number,
+): Promise<WastePlan | null> {
+  const lookups: RingLookup[] = [];
+  for (const lookup of ring.newest(fromMs)) {
+    if (workloadOf(parties.at(lookup.client, lookup.startMs)) !== id) continue;
+    lookups.push(lookup);
+    if (lookups.length >= LOOKUPS_MAX) break;
+  }
+  const search = lookups
+    .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))
+    .reduce((longest, each) => (each.length > longest.length ? each : longest), []);
+  const [newest] = lookups;
+  if (search.length === 0 || newest === undefined) return null;
+  const { kinds } = resolvers.of(parties.idAt(newest.client, newest.startMs), false);
+  const client =
+    kinds.map((kind) => findClient(kind)).find((each) => each !== null) ?? findClient('glibc')!;
+  const asked = askedNames(lookups, search);
+  const settings = {
+    resolvConf: `nameserver 10.96.0.10\nsearch ${search.join(' ')}\noptions ndots:${NDOTS}\n`,
+    nsswitch: 'hosts: files dns\n',
+    ...{ hosts: null, hostAliases: null, env: {} },
+    host: { hostname: 'pod', addresses: ['192.0.2.1'], loopback: [4, 6] as const },
+  };
+  return printPlan(await planNdots(client, settings, asked), id);
+}
+
+function candidatesOf({ queries }: RingLookup): readonly string[] {
+  return [...new Set(queries.map(({ name }) => name))];
+}
+
+function askedNames(
+  lookups: readonly RingLookup[],
+  search: readonly string[],
+): readonly AskedName[] {
+  const names = new Map<
+    string,
+    { lookups: number; both: boolean; rules: Map<string, readonly AnswerRule[]> }
+  >();
+  const seen = new Map<string, { a: boolean; aaaa: boolean }>();
+  for (const { queries } of lookups)
+    for (const { name, type, rcode, answers } of queries) {
+      if (rcode !== RCODE.NOERROR) continue;
+      const has = seen.get(name) ?? { a: false, aaaa: false };
+      // A log says only that the name exists.
+      if (type === TYPE.A && answers !== 0) has.a = true;
+      if (type === TYPE.AAAA && answers !== null && answers > 0) has.aaaa = true;
+      seen.set(name, has);
+    }
+  for (const lookup of lookups) {
+    const candidates = candidatesOf(lookup);
+    if (!lookup.queries.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) continue;
+    const spelled = spelledName(walkOf({ name: lookup.name, candidates }), {
+      search,
+      ndots: NDOTS,
+    });
+    const known = names.get(spelled) ?? { lookups: 0, both: false, rules: new Map() };
+    names.set(spelled, known);
+    known.lookups++;
+    known.both ||= lookup.queries.some(({ type }) => type === TYPE.AAAA);
+  }
+  const numbers = new Map([...seen.keys()].map((name, at) => [name, at + 1]));
+  return [...names]
+    .toSorted(([, one], [, other]) => other.lookups - one.lookups)
+    .slice(0, NAMES_MAX)
+    .map(([name, { lookups: times, both }]) => {
+      const plain = `${name.replace(/\.$/, '')}.`;
+      const rules = [plain, ...search.map((domain) => `${plain}${domain}.`)].flatMap((each) => {
+        const has = seen.get(each);
+        return has === undefined ? [] : seenAnswers(each, numbers.get(each)!, has);
+      });
+      const families = both ? ([4, 6] as const) : ([4] as const);
+      // Names that did not exist anywhere will not do so with another setting.
+      return { name, lookups: times, families, script: { ...emptyScript, rules }, assumed: false };
+    });
+}
+
+function printPlan(plan: ClientPlan, id: string): WastePlan {
+  const ndots = bestNdots([plan]);
+  const [now] = plan.choices;
+  const best = plan.choices.find((choice) => choice.ndots === (ndots ?? plan.ndots)) ?? now!;
+  const lowest = plan.choices.at(-1)!;
+  const [kind = '', name] = id.split('/').slice(-2);
+  return {
+    ndots,
+    now: now!.queries,
+    then: best.queries,
+    broken: lowest.broken.slice(0, LISTED).map((broken) => broken.name),
+    unknown: lowest.unknown.slice(0, LISTED),
+    dotted: plan.dotted.slice(0, LISTED).map((dotted) => ({
+      name: `${dotted.name}.`,
+      saved: dotted.lookups * (dotted.now - dotted.dotted),
+    })),
+    patch: ndots === null || name === undefined || kind !== 'deploy' ? '' : patchText(ndots),
+    resolver: plan.client,
+  };
+}
+
+/** What `kubectl patch deploy NAME --patch` takes. */
+function patchText(ndots: number): string {
+  const option = { name: 'ndots', value: String(ndots) };
+  return JSON.stringify({ spec: { template: { spec: { dnsConfig: { options: [option] } } } } });
+}
