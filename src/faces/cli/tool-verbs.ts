@@ -25,6 +25,10 @@ export const toolVerbs: Readonly<Record<ToolVerbName, Verb>> = {
     usage: async () => (await import('./capture/capture-options.ts')).captureUsage,
     command: async () => (await import('./capture/capture.ts')).capture,
   },
+  top: {
+    usage: async () => (await import('./top/top-options.ts')).topUsage,
+    command: async () => (await import('./top/top.ts')).top,
+  },
   diff: {
     usage: async () => (await import('./diff/diff-options.ts')).diffUsage,
     command: async () => (await import('./diff/diff.ts')).diff,

@@ -11,6 +11,7 @@ const summaries = {
   query: 'one plain DNS query, in dig’s or doggo’s spelling',
   lint: 'what is wrong with a Corefile, and with what runs it',
   capture: 'queries and replies as they pass: live, from captures, dnstap, logs',
+  top: 'what happens now, in a terminal: lookups, clients, servers, findings',
   diff: 'which answers a change of the Corefile changes',
   plan: 'what a lower ndots or final dots save, and which names break',
   doctor: 'what is wrong with DNS: from captures, logs and counters to causes',

@@ -5,7 +5,7 @@
 import type { Clock } from '../../../server/base/clock.ts';
 import { CellGrid } from './cell-grid.ts';
 import { styleSequences, type ColourDepth } from './cell-style.ts';
-import { KeyInput, type Key } from './key-input.ts';
+import { KeyInput, type KeyPress } from './key-input.ts';
 import { screenUpdate } from './screen-update.ts';
 
 /** A terminal: the one of the process, or one in a test. */
@@ -63,7 +63,7 @@ export class FullScreen {
     depth: ColourDepth,
     parts: {
       readonly draw: (grid: CellGrid) => void;
-      readonly key: (key: Key) => void;
+      readonly key: (key: KeyPress) => void;
       readonly clock: Clock;
     },
   ) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';
-import { KeyInput, type Key } from './key-input.ts';
+import { KeyInput, type KeyPress } from './key-input.ts';
 
 describe('keys', () => {
   for (const [bytes, expected] of [
@@ -76,7 +76,7 @@ function keyboard(): { input: KeyInput; keys: string[]; clock: VirtualClock } {
   return { input: new KeyInput((key) => keys.push(print(key)), clock), keys, clock };
 }
 
-function print({ name, ctrl, alt, shift, text }: Key): string {
+function print({ name, ctrl, alt, shift, text }: KeyPress): string {
   const held = [ctrl ? 'ctrl+' : '', alt ? 'alt+' : '', shift ? 'shift+' : ''].join('');
   return `${held}${name}${name === 'paste' ? `(${text})` : ''}`;
 }

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
 /** A key that was pressed, or text that was pasted. */
-export interface Key {
+export interface KeyPress {
   /** The character as typed, or a name: `up`, `enter`, `f1`, `paste`. */
   readonly name: string;
   readonly ctrl: boolean;
@@ -68,7 +68,7 @@ const controls: Readonly<Record<string, string>> = {
 
 /** Turns the bytes of a terminal into keys, however they are cut into pieces. */
 export class KeyInput {
-  readonly #take: (key: Key) => void;
+  readonly #take: (key: KeyPress) => void;
   readonly #clock: Clock;
   readonly #decoder = new TextDecoder();
   #pending = '';
@@ -78,7 +78,7 @@ export class KeyInput {
   #inString = false;
   #timer: Timer | null = null;
 
-  constructor(take: (key: Key) => void, clock: Clock) {
+  constructor(take: (key: KeyPress) => void, clock: Clock) {
     this.#take = take;
     this.#clock = clock;
   }

@@ -1,0 +1,142 @@
+/**
+ * Tables for any width: the columns that matter most stay, those with names share the room that is
+ * left.
+ */
+import { oneLine } from '../../../server/base/visible.ts';
+import type { StyleName } from './cell-style.ts';
+import { fit, type StyledSpan, type StyledLine } from './styled-line.ts';
+
+/** One column of a table. */
+export interface Column<Row> {
+  readonly title: string;
+  /** The sort key of the column; empty: the table cannot be sorted by it. */
+  readonly sort: string;
+  readonly align: 'left' | 'right';
+  /**
+   * Where there is no room, the column with the highest rank is left out first. From `SPARE` on, it
+   * is also left out where another column would have to be cut for it. Rank 0 always stays.
+   */
+  readonly rank: number;
+  /** Least width. */
+  readonly least: number;
+  /** Whether it may be cut to `least` to make room; the others always show all they have. */
+  readonly shrinks: boolean;
+  cell(row: Row): StyledSpan;
+}
+
+/** A column that shows numbers and short words. */
+export function fixed<Row>(
+  title: string,
+  parts: Partial<Pick<Column<Row>, 'sort' | 'align' | 'least'>> &
+    Pick<Column<Row>, 'rank' | 'cell'>,
+): Column<Row> {
+  return { sort: '', align: 'right', least: title.length, shrinks: false, ...parts, title };
+}
+
+/** A column that shows names, which may be cut. */
+export function shrinking<Row>(
+  title: string,
+  parts: Partial<Pick<Column<Row>, 'sort'>> & Pick<Column<Row>, 'rank' | 'cell' | 'least'>,
+): Column<Row> {
+  return { sort: '', align: 'left', shrinks: true, ...parts, title };
+}
+
+/** Columns from this rank on take only what the others do not need. */
+const SPARE = 7;
+/** Blanks between columns. */
+const GAP = 1;
+
+/** A table that was fitted to a width. */
+export interface FittedTable<Row> {
+  readonly header: StyledLine;
+  row(row: Row): StyledLine;
+  /** How many columns had no room. */
+  readonly hidden: number;
+}
+
+/**
+ * Fits columns to a width.
+ * @param rows those that are to be shown
+ * @param widths how wide each column has been, by its place, so that it does not jump; it is updated
+ * @param sorted the sort key in use, whose column gets an arrow
+ */
+export function fitTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+  widths: Map<number, number>,
+  sorted: { readonly key: string; readonly reversed: boolean } | null,
+): FittedTable<Row> {
+  const titleOf = (column: Column<Row>): string =>
+    sorted !== null && column.sort === sorted.key && column.sort !== ''
+      ? `${column.title}${sorted.reversed ? '↑' : '↓'}`
+      : column.title;
+  const wanted = new Map<Column<Row>, number>();
+  columns.forEach((column, at) => {
+    let most = Math.max(titleOf(column).length, column.least, widths.get(at) ?? 0);
+    for (const row of rows) most = Math.max(most, oneLine(column.cell(row)[0]).length);
+    widths.set(at, most);
+    wanted.set(column, most);
+  });
+  // Columns of rank 0 always stay: those that can be cut share what the others of them leave.
+  const always = columns.filter(({ rank }) => rank === 0);
+  const solid = always.filter(({ shrinks }) => !shrinks);
+  const room = solid.reduce((left, column) => left - wanted.get(column)! - GAP, width);
+  const share = Math.floor(room / Math.max(1, always.length - solid.length)) - GAP + 1;
+  const leastOf = (column: Column<Row>): number => {
+    if (!column.shrinks) return wanted.get(column)!;
+    const least = Math.min(column.least, wanted.get(column)!);
+    return column.rank === 0 ? Math.max(1, Math.min(least, share)) : least;
+  };
+  const kept = new Set<Column<Row>>();
+  // With all columns cut as far as they can be, and with none cut.
+  let least = -GAP;
+  let whole = -GAP;
+  for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
+    // A column that has nothing to say takes no room.
+    if (column.rank >= SPARE && rows.every((row) => column.cell(row)[0] === '')) continue;
+    least += GAP + leastOf(column);
+    whole += GAP + wanted.get(column)!;
+    if (column.rank > 0 && (column.rank < SPARE ? least : whole) > width) break;
+    kept.add(column);
+  }
+  const shown = columns.filter((column) => kept.has(column));
+  const given = shareOut(
+    shown.map((column) => ({ least: leastOf(column), most: wanted.get(column)! })),
+    width - GAP * (shown.length - 1),
+  );
+  const lineOf = (cell: (column: Column<Row>) => StyledSpan): StyledLine =>
+    shown.flatMap((column, at): StyledSpan[] => {
+      const [text, style] = cell(column);
+      const isLast = at === shown.length - 1 && column.align === 'left';
+      const fitted = fit(text, given[at]!, column.align);
+      return [
+        [isLast ? fitted.trimEnd() : fitted, style],
+        ...(at < shown.length - 1 ? [[' '.repeat(GAP), 'plain'] as const] : []),
+      ];
+    });
+  return {
+    header: lineOf((column) => [titleOf(column), 'heading' satisfies StyleName]),
+    row: (row) => lineOf((column) => column.cell(row)),
+    hidden: columns.length - shown.length,
+  };
+}
+
+/** Gives each its least, and then room in equal shares to those that want more. */
+function shareOut(
+  wishes: readonly { readonly least: number; readonly most: number }[],
+  room: number,
+): readonly number[] {
+  const given = wishes.map(({ least }) => least);
+  let left = room - given.reduce((sum, each) => sum + each, 0);
+  for (;;) {
+    const hungry = wishes.flatMap(({ most }, at) => (given[at]! < most ? [at] : []));
+    if (left <= 0 || hungry.length === 0) return given;
+    const share = Math.max(1, Math.floor(left / hungry.length));
+    for (const at of hungry) {
+      const more = Math.min(share, wishes[at]!.most - given[at]!, left);
+      given[at]! += more;
+      left -= more;
+    }
+  }
+}

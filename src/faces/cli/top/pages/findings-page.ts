@@ -1,0 +1,229 @@
+/** The page of findings: what is wrong, since when, for whom, and what to do. */
+import type {
+  ExampleRow,
+  FindingRow,
+  FindingsView,
+  NotFoundRow,
+} from '../../../../tools/watch/view.ts';
+import type { Severity } from '../../../../tools/doctor/findings/finding.ts';
+import { count } from '../../page.ts';
+import type { StyleName } from '../../screen/cell-style.ts';
+import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
+import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import {
+  latencySpan,
+  partyName,
+  printAge,
+  printMoment,
+  printNumber,
+  printShare,
+  printTime,
+} from './figures.ts';
+import { leavesOut } from './leaves-out.ts';
+import {
+  field,
+  heading,
+  listField,
+  paragraph,
+  tableBody,
+  tableLines,
+  type PageFit,
+  type TopBody,
+  type TopItem,
+  type TopRow,
+} from './top-page.ts';
+
+const severities: Readonly<Record<Severity, StyleName>> = {
+  critical: 'bad',
+  warning: 'warn',
+  info: 'accent',
+};
+
+/** The colour of a finding; what has ended is faint. */
+export function findingStyle({
+  severity,
+  state,
+}: Pick<FindingRow, 'severity' | 'state'>): StyleName {
+  return state === 'ended' ? 'dim' : severities[severity];
+}
+
+/** `since 12:01:03 (2 min)`, `12:01:03 to 12:03:05`. */
+export function findingTime({ beganMs, endedMs }: FindingRow, atMs: number): string {
+  return endedMs === null
+    ? `since ${printTime(beganMs)} (${printAge(atMs - beganMs)})`
+    : `${printTime(beganMs)} to ${printTime(endedMs)}`;
+}
+
+/** `new`, `holds`, `ended`. */
+function stateSpan(row: FindingRow): StyledSpan {
+  const words = { began: 'new', continues: 'holds', ended: 'ended' };
+  return [words[row.state], findingStyle(row)];
+}
+
+function columns(atMs: number): readonly Column<FindingRow>[] {
+  return [
+    fixed('STATE', { rank: 2, sort: 'state', align: 'left', cell: stateSpan }),
+    fixed('SEVERITY', {
+      rank: 1,
+      sort: 'severity',
+      align: 'left',
+      cell: (row) => [row.severity, findingStyle(row)],
+    }),
+    fixed('CODE', {
+      rank: 0,
+      sort: 'code',
+      align: 'left',
+      least: 6,
+      cell: ({ code }) => [code, 'accent'],
+    }),
+    fixed('BEGAN', {
+      rank: 3,
+      sort: 'began',
+      align: 'left',
+      least: 8,
+      cell: ({ beganMs }) => [printTime(beganMs), 'plain'],
+    }),
+    fixed('FOR', {
+      rank: 4,
+      least: 5,
+      cell: ({ beganMs, endedMs }) => [printAge((endedMs ?? atMs) - beganMs), 'dim'],
+    }),
+    fixed('QUERIES', { rank: 5, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
+    fixed('CLIENTS', { rank: 6, cell: ({ who }) => [printNumber(who.clients), 'plain'] }),
+    shrinking('FINDING', {
+      rank: 0,
+      least: 40,
+      cell: (row) => [
+        row.subject === '' ? row.title : `${row.title} (${row.subject})`,
+        row.state === 'ended' ? 'dim' : 'strong',
+      ],
+    }),
+  ];
+}
+
+/** The page: the findings, and below them what was looked for and is not so. */
+export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
+  const table = tableBody(columns(view.atMs), view.rows, findingItem, {
+    ...fit,
+    sort: fit.sort ?? 'state',
+  });
+  const rows: TopRow[] = [...table.rows];
+  if (rows.length === 0)
+    rows.push(
+      ...paragraph(
+        view.checkedMs === null
+          ? 'The rules have not run yet.'
+          : 'Nothing is wrong by what was seen.',
+        fit.width,
+        { style: 'good' },
+      ).map(asRow),
+    );
+  rows.push(...notFound('Excluded', view.excluded, fit.width));
+  rows.push(...notFound('Cannot be told from this input', view.unknown, fit.width));
+  return {
+    header: view.rows.length === 0 ? [] : table.header,
+    rows,
+    leavesOut: leavesOut(view, 'finding', 'findings'),
+  };
+}
+
+function asRow(line: StyledLine): TopRow {
+  return { line, item: null };
+}
+
+function notFound(title: string, rows: readonly NotFoundRow[], width: number): readonly TopRow[] {
+  if (rows.length === 0) return [];
+  const table = tableLines(notFoundColumns, rows, width);
+  return [...heading(`${title} (${rows.length})`), ...table.slice(1)].map(asRow);
+}
+
+const notFoundColumns: readonly Column<NotFoundRow>[] = [
+  fixed('CODE', { rank: 0, align: 'left', least: 6, cell: ({ code }) => [code, 'dim'] }),
+  shrinking('CAUSE', { rank: 0, least: 20, cell: ({ name }) => [name, 'plain'] }),
+  shrinking('REASON', { rank: 1, least: 24, cell: ({ reason }) => [reason, 'dim'] }),
+];
+
+/** A finding as a row of any page. */
+export function findingItem(row: FindingRow): TopItem {
+  return {
+    id: row.id,
+    details(ask, width) {
+      const view = ask({ view: 'findings', id: row.id, most: 1 });
+      return findingDetails(view.rows[0] ?? row, width, view.atMs);
+    },
+    lookups: lookupsOf(row),
+    target() {
+      const [example] = row.examples;
+      if (example === undefined) return null;
+      const { name, client, server } = example;
+      return { name, client, candidates: [name], server: server.address };
+    },
+    code: row.code,
+    about: null,
+  };
+}
+
+/** Those of the clients and names of its examples. */
+function lookupsOf({ examples }: FindingRow): TopItem['lookups'] {
+  if (examples.length === 0) return null;
+  const names = new Set(examples.map(({ name }) => name));
+  return [...names].slice(0, 8).map((value) => ({ word: 'name', value, negated: false }));
+}
+
+function findingDetails(row: FindingRow, width: number, atMs: number): readonly StyledLine[] {
+  const { code, title, subject, severity, confidence, who, times, examples, places } = row;
+  const sure = `${Math.min(99, Math.round(confidence * 100))} % sure`;
+  const again =
+    times > 1 ? `, the ${times}${times === 2 ? 'nd' : times === 3 ? 'rd' : 'th'} time` : '';
+  return [
+    ...paragraph(title, width, { style: 'title' }),
+    [
+      [`${code} ${severity}`, findingStyle(row)],
+      [`, ${sure}, ${findingTime(row, atMs)}${again}`, 'plain'],
+    ],
+    ...field('About', subject, width),
+    ...listField('Seen', row.seen, width),
+    ...field('Why', row.why, width),
+    ...field('Who', whoText(row), width),
+    ...field(
+      'Resolvers',
+      who.resolvers.map((each) => `${each.name} ${each.count}`).join(', '),
+      width,
+    ),
+    ...field('Affected', who.affected.join(', '), width),
+    ...listField('Fix', row.fix, width),
+    ...field('Prove', row.prove, width),
+    ...field('Disproved', row.disproved, width),
+    ...listField('Where', places, width),
+    ...(examples.length === 0
+      ? []
+      : [
+          ...heading(`Queries that show it (${examples.length} of ${printNumber(row.queries)})`),
+          ...tableLines(exampleColumns, examples, width),
+        ]),
+  ];
+}
+
+function whoText({ who: { clients, nodes, groups } }: FindingRow): string {
+  if (clients === 0) return '';
+  const parts = groups.map(
+    ({ name, clients: some, share }) => `${name} (${some} of its clients, ${printShare(share)})`,
+  );
+  const on = nodes > 0 ? ` on ${count(nodes, 'node', 'nodes')}` : '';
+  return `${count(clients, 'client', 'clients')}${on}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`;
+}
+
+const exampleColumns: readonly Column<ExampleRow>[] = [
+  fixed('TIME', { rank: 2, align: 'left', cell: ({ sentMs }) => [printMoment(sentMs), 'dim'] }),
+  fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
+  fixed('TYPE', { rank: 1, align: 'left', cell: ({ type }) => [type, 'plain'] }),
+  fixed('RESULT', {
+    rank: 0,
+    align: 'left',
+    least: 8,
+    cell: ({ rcode }) => (rcode === '' ? ['no reply', 'bad'] : [rcode, 'plain']),
+  }),
+  shrinking('CLIENT', { rank: 3, least: 12, cell: ({ client }) => [partyName(client), 'plain'] }),
+  shrinking('SERVER', { rank: 4, least: 12, cell: ({ server }) => [partyName(server), 'plain'] }),
+  shrinking('NAME', { rank: 0, least: 16, cell: ({ name }) => [name, 'strong'] }),
+];

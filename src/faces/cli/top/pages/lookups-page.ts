@@ -1,0 +1,232 @@
+/** The page of lookups: one row for each call of a program, which opens to its queries. */
+import type {
+  LookupEnding,
+  LookupRow,
+  LookupsView,
+  QueryReason,
+  QueryRow,
+} from '../../../../tools/watch/view.ts';
+import { count } from '../../page.ts';
+import type { StyleName } from '../../screen/cell-style.ts';
+import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
+import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import {
+  latencySpan,
+  partyName,
+  partyText,
+  printLatency,
+  printMoment,
+  printNumber,
+} from './figures.ts';
+import { leavesOut } from './leaves-out.ts';
+import {
+  field,
+  heading,
+  paragraph,
+  tableBody,
+  tableLines,
+  type PageFit,
+  type TopBody,
+  type TopItem,
+  type TraceTarget,
+} from './top-page.ts';
+
+/** A lookup that takes so long is felt, milliseconds. */
+const FELT_MS = 1000;
+
+const outcomes: Readonly<Record<LookupEnding, readonly [text: string, style: StyleName]>> = {
+  answered: ['answered', 'good'],
+  'no-such-name': ['NXDOMAIN', 'warn'],
+  'no-record': ['no record', 'warn'],
+  error: ['error', 'bad'],
+  lost: ['lost', 'bad'],
+  waiting: ['waiting', 'dim'],
+};
+
+/** How a lookup ended, in its colour. */
+export function outcomeSpan(outcome: LookupEnding, rcode: string): StyledSpan {
+  const [text, style] = outcomes[outcome];
+  return [outcome === 'error' && rcode !== '' ? rcode : text, style];
+}
+
+/** `✓` found, `!` found late or after a loss, `✗` not found: as `ndots capture -o flow` has it. */
+function mark({ outcome, lost, tookMs }: LookupRow): StyledSpan {
+  if (outcome === 'waiting') return ['…', 'dim'];
+  if (outcome !== 'answered') return ['✗', outcomes[outcome][1]];
+  return lost > 0 || tookMs >= FELT_MS ? ['!', 'warn'] : ['✓', 'good'];
+}
+
+const columns: readonly Column<LookupRow>[] = [
+  fixed('', { rank: 0, least: 1, align: 'left', cell: mark }),
+  fixed('TIME', {
+    rank: 4,
+    sort: 'time',
+    align: 'left',
+    cell: ({ startMs }) => [printMoment(startMs), 'dim'],
+  }),
+  fixed('TOOK', {
+    rank: 2,
+    sort: 'took',
+    least: 7,
+    cell: ({ outcome, tookMs }) => (outcome === 'waiting' ? ['', 'dim'] : latencySpan(tookMs)),
+  }),
+  fixed('RESULT', {
+    rank: 1,
+    align: 'left',
+    least: 9,
+    cell: ({ outcome, rcode }) => outcomeSpan(outcome, rcode),
+  }),
+  fixed('QRY', {
+    rank: 5,
+    sort: 'queries',
+    cell: ({ queries, more }) => [String(queries.length + more), 'plain'],
+  }),
+  fixed('WASTE', {
+    rank: 6,
+    cell: ({ wasted }) => [String(wasted), wasted === 0 ? 'dim' : 'plain'],
+  }),
+  fixed('LOST', {
+    rank: 6,
+    cell: ({ lost }) => [String(lost), lost === 0 ? 'dim' : 'bad'],
+  }),
+  shrinking('CLIENT', {
+    rank: 3,
+    sort: 'client',
+    least: 16,
+    cell: ({ client }) => [partyName(client), client.isGone ? 'dim' : 'plain'],
+  }),
+  shrinking('NAME', { rank: 0, sort: 'name', least: 18, cell: ({ name }) => [name, 'strong'] }),
+];
+
+/** The page. */
+export function lookupsBody(view: LookupsView, fit: PageFit): TopBody {
+  return {
+    ...tableBody(columns, view.rows, lookupItem, { ...fit, sort: fit.sort ?? 'time' }),
+    leavesOut: leavesOut(view, 'lookup', 'lookups'),
+  };
+}
+
+/** A few lookups below something else. */
+export function lookupLines(rows: readonly LookupRow[], width: number): readonly StyledLine[] {
+  return rows.length === 0 ? [] : [...heading('Last lookups'), ...tableLines(columns, rows, width)];
+}
+
+function lookupItem(lookup: LookupRow): TopItem {
+  return {
+    id: String(lookup.id),
+    details: (ask, width) => {
+      // One that is not over may have got further since the list was made.
+      const [now = lookup] = ask({ view: 'lookups', id: lookup.id, most: 1 }).rows;
+      return lookupDetails(now, width);
+    },
+    lookups: [
+      { word: 'from-ip', value: lookup.client.address, negated: false },
+      { word: 'name', value: `${withDot(lookup.name)}*`, negated: false },
+    ],
+    target: () => targetOf(lookup),
+    code: null,
+    about: { view: 'clients', id: lookup.client.address },
+  };
+}
+
+/** The lookup, to be asked again. */
+export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
+  return {
+    name,
+    client,
+    candidates: [...new Set(queries.map((query) => query.name))],
+    server: queries.at(-1)?.server.address ?? '',
+  };
+}
+
+/** The name as absolute names begin with it. */
+export function withDot(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+function lookupDetails(lookup: LookupRow, width: number): readonly StyledLine[] {
+  const { name, client, startMs, tookMs, outcome, rcode, wasted, lost, queries, more } = lookup;
+  const [ending, style] = outcomeSpan(outcome, rcode);
+  const all = queries.length + more;
+  const ways = new Set(queries.map(serverText));
+  const counts = [
+    count(all, 'query', 'queries'),
+    ...(wasted > 0 ? [`${wasted} for names that do not exist`] : []),
+    ...(lost > 0 ? [`${lost} lost`] : []),
+  ].join(', ');
+  return [
+    ...paragraph(name, width, { style: 'title' }),
+    [
+      [ending, style],
+      [
+        outcome === 'waiting' ? `: ${counts}` : ` after ${printLatency(tookMs)}: ${counts}`,
+        'plain',
+      ],
+    ],
+    ...field('Client', partyText(client), width),
+    ...(ways.size === 1 ? field('Server', [...ways][0]!, width) : []),
+    ...field('Began', `${printMoment(startMs)} UTC`, width),
+    ...heading('Queries'),
+    ...tableLines(ways.size > 1 ? [...queryColumns, serverColumn] : queryColumns, queries, width),
+    ...(more > 0
+      ? paragraph(`and ${printNumber(more)} more, for which there was no memory`, width, {
+          style: 'dim',
+        })
+      : []),
+  ];
+}
+
+const queryColumns: readonly Column<QueryRow>[] = [
+  fixed('AFTER', { rank: 2, least: 7, cell: ({ afterMs }) => [printLatency(afterMs), 'dim'] }),
+  fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
+  fixed('TYPE', { rank: 0, align: 'left', cell: ({ type }) => [type, 'plain'] }),
+  fixed('RESULT', { rank: 0, align: 'left', least: 8, cell: queryResult }),
+  shrinking('NAME', { rank: 0, least: 24, cell: ({ name }) => [name, 'strong'] }),
+  fixed('WHY', {
+    rank: 3,
+    align: 'left',
+    least: 12,
+    cell: (query) => [reasonText(query), 'accent'],
+  }),
+];
+/** Where the queries of a lookup did not all go the same way. */
+const serverColumn: Column<QueryRow> = shrinking('SERVER', {
+  rank: 4,
+  least: 12,
+  cell: (query) => [serverText(query), 'plain'],
+});
+
+const reasons: Readonly<Record<QueryReason, string>> = {
+  first: 'first',
+  'other-family': 'other family',
+  search: 'search path',
+  'as-written': 'as written',
+  'no-reply': 'no reply',
+  error: 'after error',
+  truncated: 'truncated',
+  'next-server': 'next server',
+  'other-type': 'other type',
+};
+
+/** `no reply, try 2, tcp`. */
+function reasonText({ reason, attempt, protocol }: QueryRow): string {
+  return [
+    reasons[reason],
+    ...(attempt > 1 ? [`try ${attempt}`] : []),
+    ...(protocol === 'udp' ? [] : [protocol]),
+  ].join(', ');
+}
+
+function queryResult({ rcode, answers, truncated }: QueryRow): StyledSpan {
+  if (rcode === '') return ['no reply', 'bad'];
+  if (truncated) return ['truncated', 'warn'];
+  // A log does not say how many records there were.
+  if (rcode === 'NOERROR' && answers === null) return [rcode, 'good'];
+  if (rcode === 'NOERROR' && answers !== null)
+    return answers > 0 ? [`${answers} found`, 'good'] : ['no record', 'warn'];
+  return [rcode, rcode === 'NXDOMAIN' ? 'warn' : 'bad'];
+}
+
+function serverText({ server, behind }: QueryRow): string {
+  return [partyName(server), ...behind.map((pod) => `⇒ ${partyName(pod)}`)].join(' ');
+}

@@ -1,0 +1,328 @@
+/** The first page: rates, latency, waste, findings and changes at a glance. */
+import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
+import { count } from '../../page.ts';
+import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
+import { fitTable, fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import {
+  latencySpan,
+  printAge,
+  printLatency,
+  printNumber,
+  printRate,
+  printShare,
+  printTime,
+  sparkline,
+} from './figures.ts';
+import {
+  field,
+  heading,
+  listField,
+  paragraph,
+  type TopBody,
+  type TopItem,
+  type TopRow,
+} from './top-page.ts';
+import { findingItem, findingStyle, findingTime } from './findings-page.ts';
+
+/** Columns of a row of the overview: its name, the rate, and the sums at the right. */
+const LABEL = 9;
+const RATE = 8;
+const SUMS = 34;
+/** Narrower than this there is no room for a course over time. */
+const SPARK_LEAST = 10;
+/** Workloads and changes that are listed; the pages behind have all. */
+const LISTED = 8;
+
+/** The page. */
+export function nowBody(view: NowView, { width }: { readonly width: number }): TopBody {
+  return {
+    header: [],
+    rows: [
+      ...overview(view, width).map(asRow),
+      ...findings(view, width),
+      ...waste(view, width),
+      ...changes(view, width),
+    ],
+    leavesOut: nowLeavesOut(view),
+  };
+}
+
+function asRow(line: StyledLine): TopRow {
+  return { line, item: null };
+}
+
+function nowLeavesOut({ lostByKernel, window, atMs }: NowView): string {
+  const seen = printAge(Math.max(0, Math.min(atMs, window.toMs) - window.fromMs));
+  return `sums of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
+}
+
+interface Measure {
+  readonly label: string;
+  readonly now: StyledSpan;
+  readonly course: readonly (number | null)[];
+  readonly sums: string;
+}
+
+function measures(view: NowView): readonly Measure[] {
+  const { rates, series, queries, lookups, lost, failed, latency } = view;
+  const share = (some: number, of: number): string =>
+    `${printNumber(some)} (${printShare(of === 0 ? 0 : some / of)})`;
+  const bad = (rate: number): StyledSpan => [printRate(rate), rate === 0 ? 'dim' : 'bad'];
+  const { p50, p99, max } = latency;
+  return [
+    {
+      label: 'Queries',
+      now: [printRate(rates.queries), 'strong'],
+      course: series.queries,
+      sums: `${printNumber(queries)}, ${printNumber(view.waiting)} waiting`,
+    },
+    {
+      label: 'Lookups',
+      now: [printRate(rates.lookups), 'strong'],
+      course: series.lookups,
+      sums: `${printNumber(lookups)}, ${printNumber(view.slowLookups)} slow, ${printNumber(view.failedLookups)} failed`,
+    },
+    { label: 'Lost', now: bad(rates.lost), course: series.lost, sums: share(lost, queries) },
+    {
+      label: 'Errors',
+      now: bad(rates.failed),
+      course: series.failed,
+      sums: share(failed, queries),
+    },
+    {
+      label: 'Wasted',
+      now: [printRate(rates.wasted), rates.wasted === 0 ? 'dim' : 'warn'],
+      course: series.wasted,
+      sums: share(view.wasted, queries),
+    },
+    {
+      label: 'p99',
+      now: latencySpan(series.p99.findLast((each) => each !== null) ?? p99),
+      course: series.p99,
+      sums: `p50 ${printLatency(p50)} p99 ${printLatency(p99)} max ${printLatency(max)}`,
+    },
+  ];
+}
+
+function overview(view: NowView, width: number): readonly StyledLine[] {
+  const room = width - LABEL - RATE - 2;
+  const spark = Math.min(60, room - SUMS - 1);
+  const lines = measures(view).map(({ label, now: [now, style], course, sums }): StyledLine => {
+    const left: StyledSpan[] = [
+      [fit(label, LABEL), 'accent'],
+      [`${fit(now, RATE, 'right')}  `, style],
+    ];
+    if (spark < SPARK_LEAST) return [...left, [fit(sums, room).trimEnd(), 'plain']];
+    return [
+      ...left,
+      [fit(sparkline(course, spark).padStart(spark), spark), style === 'strong' ? 'accent' : style],
+      [` ${fit(sums, SUMS).trimEnd()}`, 'plain'],
+    ];
+  });
+  const mixture = [
+    ['Replies', parts(view.rcodes.map(({ rcode, count: some }) => [rcode, some]))],
+    ['Types', parts(view.types.map(({ type, count: some }) => [type, some]))],
+    ['Over', parts(view.protocols.map(({ protocol, count: some }) => [protocol, some]))],
+    [
+      'From',
+      `${count(view.clients, 'client', 'clients')} to ${count(view.servers, 'server', 'servers')}`,
+    ],
+  ] as const;
+  return [...lines, ...packedFields(mixture, width)];
+}
+
+/** `NOERROR 40 %, NXDOMAIN 58 %`: the largest few. */
+function parts(counts: readonly (readonly [name: string, count: number])[]): string {
+  const sum = counts.reduce((all, [, some]) => all + some, 0);
+  const shown = counts.slice(0, 4).map(([name, some]) => `${name} ${printShare(some / sum)}`);
+  return [...shown, ...(counts.length > 4 ? [`${counts.length - 4} others`] : [])].join(', ');
+}
+
+/** Short fields, as many on a line as there is room for. */
+function packedFields(
+  fields: readonly (readonly [label: string, text: string])[],
+  width: number,
+): readonly StyledLine[] {
+  const lines: StyledLine[] = [];
+  for (const [label, text] of fields) {
+    if (text === '') continue;
+    const last = lines.at(-1);
+    if (last !== undefined && lineWidth(last) + label.length + text.length + 4 <= width)
+      lines[lines.length - 1] = [...last, [`   ${label} `, 'accent'], [text, 'plain']];
+    else
+      lines.push([
+        [fit(label, LABEL), 'accent'],
+        [fit(text, Math.min(text.length, width - LABEL)), 'plain'],
+      ]);
+  }
+  return lines;
+}
+
+function findings(view: NowView, width: number): readonly TopRow[] {
+  const { findings: rows, excluded, unknown, atMs } = view;
+  const checked = `${excluded} excluded, ${unknown} cannot be told from this input`;
+  const title = heading('Findings');
+  if (rows.length === 0)
+    return [
+      ...title.map(asRow),
+      ...paragraph(
+        excluded + unknown === 0 ? 'The rules have not run yet.' : `None: ${checked}.`,
+        width,
+        { style: excluded + unknown === 0 ? 'dim' : 'good' },
+      ).map(asRow),
+    ];
+  const columns: readonly Column<FindingRow>[] = [
+    fixed('', { rank: 0, align: 'left', cell: (row) => [row.severity, findingStyle(row)] }),
+    fixed('', { rank: 1, align: 'left', cell: ({ code }) => [code, 'accent'] }),
+    fixed('', { rank: 2, align: 'left', cell: (row) => [findingTime(row, atMs), 'dim'] }),
+    shrinking('', {
+      rank: 0,
+      least: 24,
+      cell: ({ title: text, subject }) => [
+        subject === '' ? text : `${text} (${subject})`,
+        'strong',
+      ],
+    }),
+  ];
+  const table = fitTable(columns, rows, width, new Map(), null);
+  return [
+    ...title.map(asRow),
+    ...rows.map((row) => ({ line: table.row(row), item: findingItem(row) })),
+    asRow([[`Other causes: ${checked}.`, 'dim']]),
+  ];
+}
+
+const wasteColumns: readonly Column<WasteRow>[] = [
+  shrinking('WORKLOAD', { rank: 0, least: 16, cell: ({ id }) => [id, 'strong'] }),
+  fixed('CLIENTS', { rank: 4, cell: ({ clients }) => [printNumber(clients), 'plain'] }),
+  fixed('QUERIES', { rank: 3, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
+  fixed('WASTED', {
+    rank: 0,
+    cell: ({ wasted, queries }) => [printShare(queries === 0 ? 0 : wasted / queries), 'warn'],
+  }),
+  fixed('RATE', { rank: 2, least: 7, cell: ({ wastedRate }) => [printRate(wastedRate), 'plain'] }),
+  shrinking('WHAT ENDS IT', { rank: 1, least: 20, cell: ({ plan }) => [planText(plan), 'good'] }),
+];
+
+/** `ndots 2: 41.0k queries become 12.1k`. */
+function planText(plan: WasteRow['plan']): string {
+  if (plan === null) return '';
+  const { ndots, now, then, dotted, broken } = plan;
+  if (ndots !== null)
+    return `ndots ${ndots}: ${printNumber(now)} queries become ${printNumber(then)}`;
+  const [first] = dotted;
+  if (first !== undefined) return `a final dot: ${first.name}`;
+  return broken.length > 0 ? `a lower ndots would break ${broken[0]}` : '';
+}
+
+function waste(view: NowView, width: number): readonly TopRow[] {
+  const { workloads, share, queries } = view.waste;
+  if (queries === 0) return [];
+  const title = heading(
+    `Wasted by search paths: ${printShare(share)} of all queries, for names that do not exist`,
+  );
+  const rows = workloads.rows.slice(0, LISTED);
+  const table = fitTable(wasteColumns, rows, width, new Map(), null);
+  const left = workloads.total - rows.length;
+  return [
+    ...title.map(asRow),
+    asRow(table.header),
+    ...rows.map((row) => ({ line: table.row(row), item: wasteItem(row) })),
+    ...(left > 0 ? [asRow([[`and ${count(left, 'more', 'more')}`, 'dim']])] : []),
+  ];
+}
+
+function wasteItem(row: WasteRow): TopItem {
+  return {
+    id: `waste ${row.id}`,
+    details: (_ask, width) => wasteDetails(row, width),
+    lookups: wasteFilters(row),
+    target: () => null,
+    code: null,
+    about: null,
+  };
+}
+
+function wasteFilters({ namespace, workload, id }: WasteRow): TopItem['lookups'] {
+  if (workload !== '')
+    return [
+      {
+        word: 'workload',
+        value: `${namespace === '' ? '' : `${namespace}/`}${workload}`,
+        negated: false,
+      },
+    ];
+  return [{ word: 'from-ip', value: id, negated: false }];
+}
+
+function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
+  const { id, clients, queries, wasted, wastedRate, plan } = row;
+  const share = printShare(queries === 0 ? 0 : wasted / queries);
+  const lines = [
+    ...paragraph(id, width, { style: 'title' }),
+    ...paragraph(
+      `${printNumber(wasted)} of ${printNumber(queries)} queries (${share}, ${printRate(wastedRate)}) of ${count(clients, 'client', 'clients')} asked for names that only a search path made.`,
+      width,
+    ),
+  ];
+  if (plan === null)
+    return [
+      ...lines,
+      ...paragraph('Nothing is known yet that would end it.', width, { style: 'dim' }),
+    ];
+  const { ndots, now, then, broken, unknown, dotted, patch, resolver } = plan;
+  return [
+    ...lines,
+    ...field(
+      'Fix',
+      ndots === null
+        ? 'no lower ndots is safe for it'
+        : `ndots ${ndots}: ${printNumber(now)} queries become ${printNumber(then)}`,
+      width,
+      ndots === null ? 'warn' : 'good',
+    ),
+    ...field('Resolver', resolver, width),
+    ...listField('Breaks', broken, width),
+    ...listField('Not known', unknown, width),
+    ...listField(
+      'Final dot',
+      dotted.map(({ name, saved }) => `${name} saves ${printNumber(saved)} queries`),
+      width,
+    ),
+    ...(patch === ''
+      ? []
+      : [...heading('Patch'), ...patch.split('\n').map((text): StyledLine => [[text, 'plain']])]),
+  ];
+}
+
+function changes({ changes: list }: NowView, width: number): readonly TopRow[] {
+  if (list.rows.length === 0) return [];
+  const rows = list.rows.slice(0, LISTED);
+  const columns: readonly Column<ChangeRow>[] = [
+    fixed('', { rank: 0, align: 'left', cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
+    shrinking('', { rank: 0, least: 20, cell: ({ text }) => [text, 'plain'] }),
+  ];
+  const table = fitTable(columns, rows, width, new Map(), null);
+  const left = list.total - rows.length;
+  return [
+    ...heading('What changed').map(asRow),
+    ...rows.map((row) => ({ line: table.row(row), item: changeItem(row) })),
+    ...(left > 0
+      ? [asRow([[`and ${count(left, 'earlier change', 'earlier changes')}`, 'dim']])]
+      : []),
+  ];
+}
+
+function changeItem({ atMs, kind, text, about }: ChangeRow): TopItem {
+  return {
+    id: `change ${atMs} ${kind} ${text}`,
+    details: (_ask, width) => [
+      ...paragraph(text, width, { style: 'title' }),
+      ...field('When', `${printTime(atMs)} UTC`, width),
+    ],
+    lookups: null,
+    target: () => null,
+    code: null,
+    about: about === null ? null : { view: about.view, id: String(about.id) },
+  };
+}

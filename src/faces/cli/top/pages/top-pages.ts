@@ -1,0 +1,64 @@
+/** The six pages, by the names of their views. */
+import type { ViewName, Views } from '../../../../tools/watch/view.ts';
+import type { AskModel, PageFit, SortKey, TopBody } from './top-page.ts';
+import type { GivenFilter } from '../../../../tools/capture/filter.ts';
+import { clientsBody } from './clients-page.ts';
+import { findingsBody } from './findings-page.ts';
+import { lookupsBody } from './lookups-page.ts';
+import { namesBody } from './names-page.ts';
+import { nowBody } from './now-page.ts';
+import { serversBody } from './servers-page.ts';
+
+/** What is asked of the model for a page. */
+export interface PageQuery {
+  readonly filters: readonly GivenFilter[];
+  readonly sort: SortKey | null;
+  readonly reversed: boolean;
+  readonly most: number;
+  /** Null: the whole window. */
+  readonly lastMs: number | null;
+}
+
+/** The titles of the pages, in the order of their keys. */
+export const pageTitles: Readonly<Record<ViewName, string>> = {
+  now: 'Now',
+  lookups: 'Lookups',
+  clients: 'Clients',
+  names: 'Names',
+  servers: 'Servers',
+  findings: 'Findings',
+};
+
+/** A view of any page. */
+export type SeenView = Views[ViewName];
+
+/** Asks the model for what a page shows. */
+export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenView {
+  const { filters, sort, reversed, most, lastMs } = query;
+  return ask({
+    view,
+    most,
+    ...(filters.length > 0 && { filters }),
+    ...(sort !== null && { sort }),
+    ...(reversed && { reversed }),
+    ...(lastMs !== null && { lastMs }),
+  });
+}
+
+/** Fits what was seen to a width. */
+export function fitPage(seen: SeenView, fit: PageFit): TopBody {
+  switch (seen.view) {
+    case 'now':
+      return nowBody(seen, fit);
+    case 'lookups':
+      return lookupsBody(seen, fit);
+    case 'clients':
+      return clientsBody(seen, fit);
+    case 'names':
+      return namesBody(seen, fit);
+    case 'servers':
+      return serversBody(seen, fit);
+    case 'findings':
+      return findingsBody(seen, fit);
+  }
+}

@@ -1,0 +1,45 @@
+/** A page of the live view as text or JSON, for scripts. */
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import { wantsColour, type Io } from '../command.ts';
+import { paintFor } from '../page.ts';
+import { paintLine } from '../screen/styled-line.ts';
+import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
+import type { TopOptions } from './top-options.ts';
+import type { SortKey } from './pages/top-page.ts';
+
+/** Rows that are printed unless another number was asked for. */
+const ROWS = 200;
+
+function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
+  return seePage((query) => model.view(query), options.view, {
+    filters: options.filters,
+    sort: options.sort as SortKey | null,
+    reversed: options.reversed,
+    most: options.most ?? ROWS,
+    lastMs: null,
+  });
+}
+
+/** The view as one line of JSON. */
+export function printDocument(options: TopOptions, model: Pick<LiveModel, 'view'>): string {
+  return `${JSON.stringify(see(options, model))}\n`;
+}
+
+/** The page as a person would see it, with all its rows. */
+export function printPage(
+  options: TopOptions,
+  model: Pick<LiveModel, 'view'>,
+  io: Pick<Io, 'columns' | 'colour'> & Io,
+): string {
+  const seen = see(options, model);
+  const paint = paintFor(wantsColour(options, io));
+  const { header, rows, leavesOut } = fitPage(seen, {
+    width: io.columns,
+    widths: new Map(),
+    sort: options.sort as SortKey | null,
+    reversed: options.reversed,
+  });
+  const lines = [...header, ...rows.map(({ line }) => line)].map((line) => paintLine(line, paint));
+  const remarks = seen.remarks.map((remark) => paint.warn(remark));
+  return [...lines, '', ...remarks, paint.dim(leavesOut), ''].join('\n');
+}

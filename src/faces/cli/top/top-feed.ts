@@ -1,0 +1,236 @@
+/** Where the live view gets its packets from, and how its time goes on. */
+import type { LiveInput } from '../../../tools/watch/live-input.ts';
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import type { Input } from '../../../tools/capture/read/recognised-input.ts';
+import { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
+import { usualPorts, type Reading } from '../../../tools/capture/read/reading.ts';
+import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
+import { printShare } from './pages/figures.ts';
+import { problemsIn, Problem } from '../../../server/base/problem.ts';
+import { captureDnstap, capturePackets, type LiveCapture } from '../capture/capture-live.ts';
+import { openGiven } from '../named-capture.ts';
+import { pacedChunks, ReplayPace } from './replay-pace.ts';
+import type { TopOptions } from './top-options.ts';
+
+/** How often the time of the model goes on, milliseconds. */
+const TICK_MS = 250;
+/** What a pipe brings is live if its first packet is no older than this, milliseconds. */
+const FRESH_MS = 60_000;
+
+/** The inputs of one run. */
+export interface TopFeed {
+  /** For people: `any, port 53`. */
+  readonly name: string;
+  /** Files are replayed; null: traffic is live. */
+  readonly pace: ReplayPace | null;
+  /** `43 %` of the file that is being read; empty: not known. */
+  readonly progress: string;
+  /** Whether all of it has been read. */
+  readonly isOver: boolean;
+  /** Resolves when all of it has been read, or `stop` was called. Rejects if nothing could be. */
+  readonly over: Promise<void>;
+  stop(): void;
+}
+
+/** Starts to read. @throws Problem where a live capture cannot be had */
+export async function startFeed(
+  options: TopOptions,
+  model: LiveModel,
+  clock: Clock,
+): Promise<TopFeed> {
+  return options.files.length > 0
+    ? new FileFeed(options, model, clock)
+    : LiveFeed.start(options, model, clock);
+}
+
+/** Packets of an interface, and dnstap. */
+class LiveFeed implements TopFeed {
+  readonly name: string;
+  readonly pace: null = null;
+  readonly progress: string = '';
+  isOver = false;
+  readonly over: Promise<void>;
+  readonly #captures: readonly (readonly [capture: LiveCapture, input: LiveInput])[];
+  readonly #timer: Timer;
+  #ended: () => void = () => undefined;
+
+  private constructor(
+    captures: readonly (readonly [capture: LiveCapture, input: LiveInput])[],
+    model: LiveModel,
+    clock: Clock,
+  ) {
+    this.#captures = captures;
+    this.name = captures.map(([{ name }]) => name).join(', ');
+    this.over = new Promise((resolve) => (this.#ended = resolve));
+    this.#timer = every(clock, TICK_MS, () => {
+      for (const [capture, input] of captures) input.lostByKernel(capture.dropped());
+      model.advance(clock.wall());
+    });
+  }
+
+  static async start(
+    { device, netns, dnstap, ports }: TopOptions,
+    model: LiveModel,
+    clock: Clock,
+  ): Promise<LiveFeed> {
+    const captures: [LiveCapture, LiveInput][] = [];
+    const own = ports ?? usualPorts;
+    if (device !== null) {
+      const taken: { input?: LiveInput } = {};
+      const capture = capturePackets(
+        { device, netns, ports: own },
+        (bytes, start, end, timeMs, port) =>
+          taken.input?.reading.takeNetwork(bytes, start, end, timeMs, port),
+      );
+      taken.input = model.open(capture.name, { ports: own });
+      captures.push([capture, taken.input]);
+    }
+    if (dnstap !== null) {
+      const input = model.open(`dnstap at ${dnstap}`);
+      captures.push([await captureDnstap(dnstap, input.reading), input]);
+    }
+    return new LiveFeed(captures, model, clock);
+  }
+
+  stop(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#timer.cancel();
+    for (const [capture, input] of this.#captures) {
+      capture.stop();
+      input.lostByKernel(capture.dropped());
+      input.close();
+    }
+    this.#ended();
+  }
+}
+
+/** Files, one after the other, at a pace; or what a pipe brings. */
+class FileFeed implements TopFeed {
+  readonly name: string;
+  readonly pace: ReplayPace;
+  readonly over: Promise<void>;
+  isOver = false;
+  readonly #files: readonly string[];
+  readonly #model: LiveModel;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+  #input: Input | null = null;
+  #live: LiveInput | null = null;
+  readonly #ports: readonly number[];
+  /** Whether what is read is of the present. */
+  #isNow = false;
+
+  constructor({ files, speed, ports }: TopOptions, model: LiveModel, clock: Clock) {
+    this.#ports = ports ?? usualPorts;
+    const [first = '-'] = files;
+    const own = first === '-' ? 'standard input' : (first.split('/').at(-1) ?? first);
+    this.name = files.length > 1 ? `${own} and ${files.length - 1} more` : own;
+    this.pace = new ReplayPace(clock, speed);
+    this.#files = files;
+    this.#model = model;
+    this.#clock = clock;
+    const timer = every(clock, TICK_MS, () => this.#advance());
+    this.over = this.#run().finally(() => {
+      timer.cancel();
+      this.isOver = true;
+    });
+    // Who never waits for it is not to be ended by it.
+    this.over.catch(() => undefined);
+  }
+
+  get progress(): string {
+    const { size, taken } = this.#input ?? { size: null, taken: () => 0 };
+    return size === null || size === 0 ? '' : printShare(taken() / size);
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.pace.stop();
+    this.#input?.close();
+  }
+
+  async #run(): Promise<void> {
+    let read = 0;
+    let failed: unknown = null;
+    for (const path of this.#files) {
+      if (this.#stop.signal.aborted) return;
+      try {
+        await this.#file(path);
+        read++;
+      } catch (error) {
+        if (problemsIn(error) === null) throw error;
+        failed ??= error;
+      }
+    }
+    // One of several that cannot be read is a remark, and no end.
+    if (read === 0 && failed !== null) throw failed;
+  }
+
+  async #file(path: string): Promise<void> {
+    const { signal } = this.#stop;
+    const name = path === '-' ? 'standard input' : path;
+    const remarks = new Remarks();
+    let live: LiveInput | null = null;
+    try {
+      const input = await openGiven(path, remarks, signal);
+      this.#input = input;
+      // A log that is followed may have no times: its lines are of now.
+      const time = input.size === null && input.format === 'text' ? 'now' : 'own';
+      live = this.#model.open(name, { time, ports: this.#ports });
+      this.#live = live;
+      await this.#read(input, live.reading, time);
+      for (const { text, first, count } of remarks.list)
+        live.reading.remarks.add(text, first, count);
+      live.close();
+      this.#advance();
+      this.#model.check();
+    } catch (error) {
+      live ??= this.#model.open(name, { time: 'own' });
+      live.close(problemsIn(error)?.[0]?.message ?? 'it cannot be read');
+      throw error;
+    }
+  }
+
+  async #read(input: Input, reading: Reading, time: 'now' | 'own'): Promise<void> {
+    const { signal } = this.#stop;
+    const chunks =
+      input.size === null
+        ? input.chunks
+        : pacedChunks(input.chunks, this.pace, () => {
+            this.#advance();
+            return reading.totals.lastMs;
+          });
+    this.#isNow = time === 'now';
+    try {
+      await reading.read({ ...input, chunks }, () => signal.aborted);
+    } finally {
+      this.#isNow = false;
+      input.close();
+    }
+    const { exchanges, frames, messages } = reading.totals;
+    if (!signal.aborted && exchanges + frames + messages === 0) throw nothingIn(input);
+  }
+
+  /** Moves the time of the model to that of the packets, or of this machine for a pipe. */
+  #advance(): void {
+    const wall = this.#clock.wall();
+    if (this.#isNow) return this.#model.advance(wall);
+    const lastMs = this.#live?.reading.totals.lastMs ?? -Infinity;
+    if (!Number.isFinite(lastMs)) return;
+    const isFresh = this.#input?.size === null && Math.abs(wall - lastMs) < FRESH_MS;
+    const reached = isFresh ? wall : (this.pace.reachedMs ?? lastMs);
+    this.#model.advance(Math.max(lastMs, this.isOver ? lastMs : reached));
+  }
+}
+
+function nothingIn({ name, format }: Input): Problem {
+  return new Problem({
+    code: 'capture-unreadable',
+    text:
+      format === 'empty'
+        ? `${name} is empty`
+        : `${name} is not a capture, a dnstap stream or a query log that ndots knows`,
+    remedy: 'ndots top --help lists what can be read; tcpdump -w FILE port 53 makes a capture.',
+  });
+}

@@ -1,0 +1,40 @@
+/** The keys of the live view, for `?`. */
+import { filterWords } from '../../../tools/capture/filter.ts';
+import type { StyledLine } from '../screen/styled-line.ts';
+import { field, heading, paragraph } from './pages/top-page.ts';
+
+const keys: readonly (readonly [key: string, does: string])[] = [
+  ['1 … 6', 'Now, Lookups, Clients, Names, Servers, Findings; Tab goes to the next'],
+  ['↑ ↓ j k', 'move; PgUp, PgDn, Home, End (g, G) move further'],
+  ['Enter', 'open the row: a lookup to its queries, a finding to its cause, fix and proof'],
+  ['Esc', 'close what is open, then the filter'],
+  ['/', 'filter'],
+  ['s, r', 'sort by the next column; reverse the order'],
+  ['w', 'look at the last 10 s, at the last minute, or at all that is kept'],
+  ['p, Space', 'pause; a replay stops, live traffic is counted on'],
+  ['l', 'the lookups that this row counts'],
+  ['t', 'trace the name of this row, as its client would ask for it'],
+  ['y', 'show, and copy, the command that prints the same'],
+  ['+ -', 'replay faster or slower'],
+  ['Ctrl-L', 'draw the screen again'],
+  ['q', 'quit'],
+];
+
+/** The page of keys and filters. */
+export function helpLines(width: number): readonly StyledLine[] {
+  return [
+    [['Keys', 'title']],
+    ...keys.flatMap(([key, does]) => field(key, does, width)),
+    ...heading('Filters'),
+    ...paragraph(
+      'namespace=shop rcode=NXDOMAIN: both must hold. Two values of one word are alternatives. not before a filter excludes: not verdict=answered. A word alone is a part of a name: redis.',
+      width,
+    ),
+    ...paragraph(`Words: ${filterWords.join(', ')}`, width),
+    ...heading('Columns'),
+    ...field('LOST', 'queries that got no reply', width),
+    ...field('FAILED', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
+    ...field('WASTED', 'the share of queries for names that only a search path made', width),
+    ...field('P50 P99', 'half of the replies, and 99 of 100, were as fast or faster', width),
+  ];
+}

@@ -1,0 +1,154 @@
+/** The command line of `ndots top`. */
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
+import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
+import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import {
+  filtersOf,
+  sourcesOf,
+  trafficOptions,
+  type TrafficSources,
+} from '../capture/traffic-options.ts';
+import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
+import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
+import { parseOptions } from '../option-parse.ts';
+import { choice, duration, integer, text, usage } from '../option-values.ts';
+
+/** What a command line of `ndots top` says. */
+export interface TopOptions extends TrafficSources, ClusterOptions, ColourOptions {
+  readonly filters: readonly GivenFilter[];
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  readonly view: ViewName;
+  /** Null: the default of the view. */
+  readonly sort: string | null;
+  readonly reversed: boolean;
+  readonly most: number | null;
+  /** How much faster than it happened a file is replayed; Infinity: as fast as it can be read. */
+  readonly speed: number;
+  readonly forMs: number | null;
+  readonly once: boolean;
+  readonly output: 'text' | 'json';
+  readonly limits: Partial<LiveLimits>;
+}
+
+/** How much faster than it happened: `10`, `0.5`, `10x`, `max`. */
+const speedValue: OptionValue<number> = {
+  placeholder: 'N|max',
+  offers: { words: ['1', '10', '100', 'max'] },
+  read(given, name) {
+    if (given === 'max') return Infinity;
+    const speed = /^\d{1,6}(?:\.\d{1,3})?x?$/.test(given) ? Number.parseFloat(given) : 0;
+    if (speed >= 0.01 && speed <= 100_000) return speed;
+    throw usage(`${name} takes a number from 0.01 to 100000, or max, not "${given}"`);
+  },
+};
+
+const MIB = 1024 * 1024;
+
+const table = {
+  ...trafficOptions,
+  ...group('What is shown', {
+    view: one('--view', choice('VIEW', viewNames), `the first view: ${viewNames.join(', ')}`),
+    sort: one(
+      '--sort',
+      text('COLUMN', { words: [...new Set(Object.values(sortKeys).flat())] }),
+      'sort the view by this column',
+    ),
+    reverse: flag('--reverse', 'reverse the order'),
+    most: one('--rows', integer('N', 1, 100_000), 'rows to print with --once and JSON (200)'),
+  }),
+  ...group('How much', {
+    speed: one('--speed', speedValue, 'replay a file this much faster than it happened (1)'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'end after this time: 30s, 5m'),
+    window: one(
+      '--window',
+      duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
+      'how far back single lookups are kept (10m)',
+    ),
+    memory: one(
+      '--memory',
+      integer('MIB', 1, 4096),
+      `most memory for single lookups (${liveLimits.detailBytes.default / MIB})`,
+    ),
+  }),
+  ...group('Output', {
+    once: flag('--once', 'print the view once and exit: a file is read to its end, live after 10s'),
+    output: one(
+      '-o, --output',
+      choice('FORMAT', ['text', 'json']),
+      'text or json (a line a second)',
+    ),
+    ...colourOptions,
+  }),
+};
+
+/** How long live traffic is watched before it is printed once, milliseconds. */
+const ONCE_MS = 10_000;
+
+/** The help of `ndots top`. */
+export const topUsage: Usage = {
+  synopsis: '[-i INTERFACE | FILE…|-]',
+  examples: [
+    ['', 'what happens on this machine: as -i any'],
+    ['--pid 4711', 'in the pod of this process'],
+    ['node7.pcap --speed 10', 'replay a capture, ten times as fast'],
+    ['node7.pcap --once --view findings', 'print one view, for scripts; -o json'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Keys: 1 to 6 choose the view, / filters, s sorts, Enter shows details, p pauses, t traces the name as that client, y shows the command for the same, ? lists all keys, q quits.',
+    'Files: as for ndots capture; - is standard input: kubectl logs -f deploy/coredns -n kube-system --timestamps | ndots top -',
+    'Exit codes: 0 shown, 2 could not be read, 3 wrong usage. More: docs/top.md',
+  ],
+  words: { files: true },
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseTopOptions(given: readonly string[]): TopOptions {
+  const { values, words } = parseOptions(table, given);
+  const none = [values.device, values.netns, values.pid, values.dnstap].every(
+    (each) => each === null,
+  );
+  // Like top itself, it needs no words to show this machine.
+  const isBare = none && words.length === 0;
+  const sources = sourcesOf(isBare ? { ...values, device: 'any' } : values, words);
+  const { filters, cluster } = filtersOf(values);
+  const live = sources.files.length === 0;
+  if (live && values.speed !== null)
+    throw usage('--speed is for files', 'A live capture is as fast as it happens.');
+  const view = values.view ?? 'now';
+  const keys: readonly string[] = sortKeys[view];
+  if (values.sort !== null && !keys.includes(values.sort)) {
+    const meant = nearest(values.sort, keys);
+    throw usage(
+      keys.length === 0
+        ? `the view ${view} has no order: give --view as well`
+        : `the view ${view} cannot be sorted by "${values.sort}"${meant === null ? '' : `: did you mean ${meant}?`}`,
+      keys.length === 0 ? undefined : `Columns: ${keys.join(', ')}`,
+    );
+  }
+  return {
+    ...sources,
+    filters,
+    manifests: values.manifests,
+    cluster,
+    ...clusterGiven(values),
+    view,
+    sort: values.sort,
+    reversed: values.reverse,
+    most: values.most,
+    speed: values.speed ?? (values.once ? Infinity : 1),
+    forMs: values.for ?? (values.once && live ? ONCE_MS : null),
+    once: values.once,
+    output: values.output ?? 'text',
+    limits: {
+      ...(values.window !== null && { windowMs: values.window }),
+      ...(values.memory !== null && { detailBytes: values.memory * MIB }),
+    },
+    color: values.color,
+    noColor: values.noColor,
+  };
+}

@@ -1,0 +1,485 @@
+/**
+ * The live view on a terminal: keys move through pages, rows and details; every second the model is
+ * asked again, and the screen is drawn.
+ */
+import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
+import { printFilterLine } from '../../../tools/capture/filter-line.ts';
+import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
+import type { CellGrid } from '../screen/cell-grid.ts';
+import { FullScreen, type Terminal } from '../screen/full-screen.ts';
+import type { ColourDepth } from '../screen/cell-style.ts';
+import type { KeyPress } from '../screen/key-input.ts';
+import { plainLine, type StyledLine } from '../screen/styled-line.ts';
+import { equivalentWords, printCommand } from './equivalent-command.ts';
+import { FilterPrompt } from './filter-prompt.ts';
+import { ListCursor } from './list-cursor.ts';
+import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
+import { drawFrame } from './top-frame.ts';
+import type { TopFeed } from './top-feed.ts';
+import { helpLines } from './top-help.ts';
+import type { TopOptions } from './top-options.ts';
+import {
+  paragraph,
+  type AskModel,
+  type SortKey,
+  type TopBody,
+  type TopItem,
+} from './pages/top-page.ts';
+import { planTrace } from './trace-as-client.ts';
+
+/** How often the model is asked, milliseconds. */
+const REFRESH_MS = 1000;
+/** How long a message stays, milliseconds. */
+const MESSAGE_MS = 4000;
+/** The spans that `w` goes through, milliseconds; null: all that is kept. */
+const SPANS = [null, 60_000, 10_000] as const;
+
+/** What lies over a page. */
+interface Pane {
+  readonly title: string;
+  /** The row that it is about; null: none. */
+  readonly item: TopItem | null;
+  lines(width: number): readonly StyledLine[];
+  offset: number;
+  /** Called when it is closed. */
+  closed?(): void;
+}
+
+/** What the screen needs besides the model. */
+export interface TopScreenParts {
+  readonly ask: AskModel;
+  readonly feed: TopFeed;
+  readonly terminal: Terminal;
+  readonly depth: ColourDepth;
+  readonly clock: Clock;
+  readonly options: TopOptions;
+  /** As the program was called. */
+  readonly program: string;
+  /** Runs `ndots trace`; gives what it printed. */
+  trace(words: readonly string[], columns: number, signal: AbortSignal): Promise<string>;
+  /** The person wants to quit. */
+  quit(): void;
+}
+
+/** How each page is sorted, and where its cursor is. */
+interface PageState {
+  sort: SortKey | null;
+  reversed: boolean;
+  cursor: ListCursor;
+  widths: Map<number, number>;
+}
+
+/** The face of `ndots top`. */
+export class TopScreen {
+  readonly #parts: TopScreenParts;
+  readonly #screen: FullScreen;
+  readonly #pages = new Map<ViewName, PageState>();
+  readonly #history: string[] = [];
+  #view: ViewName;
+  #filters: readonly GivenFilter[];
+  #span = 0;
+  #panes: Pane[] = [];
+  #prompt: FilterPrompt | null = null;
+  #isPaused = false;
+  #seen: SeenView | null = null;
+  #body: TopBody | null = null;
+  /** Why the model has no answer, for people. */
+  #problem = '';
+  #message: { readonly text: string; readonly untilMs: number } | null = null;
+  #height = 1;
+  #width = 80;
+  #refresh: Timer | null = null;
+
+  constructor(parts: TopScreenParts) {
+    this.#parts = parts;
+    const { options, terminal, depth, clock } = parts;
+    this.#view = options.view;
+    this.#filters = options.filters;
+    const page = this.#page(options.view);
+    page.sort = options.sort as SortKey | null;
+    page.reversed = options.reversed;
+    this.#screen = new FullScreen(terminal, depth, {
+      draw: (grid) => this.#draw(grid),
+      key: (key) => this.#key(key),
+      clock,
+    });
+  }
+
+  start(): void {
+    this.#see();
+    this.#screen.enter();
+    this.#refresh = every(this.#parts.clock, REFRESH_MS, () => this.#tick());
+  }
+
+  /** Gives the terminal back. */
+  stop(): void {
+    this.#refresh?.cancel();
+    for (const pane of this.#panes) pane.closed?.();
+    this.#screen.leave();
+  }
+
+  #tick(): void {
+    if (!this.#isPaused) this.#see();
+    if (this.#message !== null && this.#message.untilMs <= this.#parts.clock.now())
+      this.#message = null;
+    this.#screen.draw();
+  }
+
+  #page(view: ViewName): PageState {
+    let page = this.#pages.get(view);
+    if (page === undefined) {
+      page = { sort: null, reversed: false, cursor: new ListCursor(), widths: new Map() };
+      this.#pages.set(view, page);
+    }
+    return page;
+  }
+
+  /** Asks the model for the page. */
+  #see(): void {
+    const { sort, reversed, cursor } = this.#page(this.#view);
+    try {
+      this.#seen = seePage(this.#parts.ask, this.#view, {
+        filters: this.#filters,
+        sort,
+        reversed,
+        // As far as the page is scrolled, and some more.
+        most: cursor.offset + 2 * this.#height + 20,
+        lastMs: SPANS[this.#span]!,
+      });
+      this.#problem = '';
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      this.#problem = error.message;
+    }
+  }
+
+  #draw(grid: CellGrid): void {
+    const pane = this.#panes.at(-1) ?? null;
+    const { sort, reversed, cursor, widths } = this.#page(this.#view);
+    if (this.#width !== grid.columns) for (const each of this.#pages.values()) each.widths.clear();
+    this.#width = grid.columns;
+    const width = grid.columns - 2;
+    if (this.#seen !== null && this.#seen.view === this.#view)
+      this.#body = fitPage(this.#seen, { width, widths, sort, reversed });
+    this.#height = drawFrame(grid, {
+      view: this.#view,
+      seen: this.#seen,
+      feed: this.#parts.feed,
+      isPaused: this.#isPaused,
+      filters: this.#filters,
+      spanMs: SPANS[this.#span]!,
+      prompt: this.#prompt,
+      message: this.#problem !== '' ? this.#problem : (this.#message?.text ?? ''),
+      pane:
+        pane === null ? null : { title: pane.title, lines: pane.lines(width), offset: pane.offset },
+      can: () => this.#can(pane),
+      body: this.#body,
+      cursor,
+    });
+  }
+
+  /** Which keys do something with the selected row, for the hints. */
+  #can(pane: Pane | null): ReadonlySet<string> {
+    const item = pane === null ? this.#selected : pane.item;
+    const keys = new Set<string>();
+    if (item === null) return keys;
+    if (item.lookups !== null) keys.add('l');
+    if (this.#view !== 'servers') keys.add('t');
+    if (pane === null || item.about !== null) keys.add('enter');
+    return keys;
+  }
+
+  get #selected(): TopItem | null {
+    return this.#body?.rows[this.#page(this.#view).cursor.index]?.item ?? null;
+  }
+
+  #key(key: KeyPress): void {
+    if (this.#prompt !== null) this.#promptKey(key);
+    else this.#command(key);
+    this.#screen.draw();
+  }
+
+  #promptKey(key: KeyPress): void {
+    const result = this.#prompt!.key(key);
+    if (result.kind === 'open') return;
+    this.#prompt = null;
+    if (result.kind === 'done') this.#filter(result.filters);
+  }
+
+  #filter(filters: readonly GivenFilter[]): void {
+    this.#filters = filters;
+    for (const page of this.#pages.values()) page.widths.clear();
+    this.#page(this.#view).cursor = new ListCursor();
+    this.#see();
+  }
+
+  #command(key: KeyPress): void {
+    const { name, ctrl } = key;
+    if (ctrl) {
+      if (name === 'c') this.#parts.quit();
+      else if (name === 'l') this.#screen.redraw();
+      else if (name === 'z') this.#screen.suspend();
+      else if (name === 'd' || name === 'f') this.#move(this.#height);
+      else if (name === 'u' || name === 'b') this.#move(-this.#height);
+      return;
+    }
+    const at = '123456'.indexOf(name);
+    if (at >= 0 && name.length === 1) return this.#open(viewNames[at]!);
+    switch (name) {
+      case 'q':
+        return this.#parts.quit();
+      case 'tab':
+        return this.#open(
+          viewNames.at((viewNames.indexOf(this.#view) + (key.shift ? -1 : 1)) % viewNames.length)!,
+        );
+      case 'up':
+      case 'k':
+        return this.#move(-1);
+      case 'down':
+      case 'j':
+        return this.#move(1);
+      case 'pageup':
+        return this.#move(-this.#height);
+      case 'pagedown':
+        return this.#move(this.#height);
+      case 'home':
+      case 'g':
+        return this.#move(-1e6);
+      case 'end':
+      case 'G':
+        return this.#move(1e6);
+      case 'enter':
+        return this.#enter();
+      case 'escape':
+      case 'backspace':
+        return this.#back();
+      case '/':
+        return this.#ask();
+      case 's':
+        return this.#sort();
+      case 'r':
+        return this.#reverse();
+      case 'w':
+        return this.#nextSpan();
+      case 'p':
+      case ' ':
+        return this.#pause();
+      case 'l':
+        return this.#lookups();
+      case 't':
+        return this.#trace();
+      case 'y':
+        return this.#copy();
+      case '+':
+      case '-':
+        return this.#speed(name === '+');
+      case '?':
+      case 'f1':
+      case 'h':
+        return this.#push({ title: 'Help', item: null, lines: helpLines, offset: 0 });
+    }
+  }
+
+  #open(view: ViewName): void {
+    this.#closeAll();
+    this.#view = view;
+    this.#body = null;
+    this.#see();
+  }
+
+  #move(by: number): void {
+    const pane = this.#panes.at(-1);
+    if (pane !== undefined) {
+      const lines = pane.lines(this.#width - 2).length;
+      pane.offset = Math.max(0, Math.min(pane.offset + by, lines - this.#height));
+      return;
+    }
+    const { cursor } = this.#page(this.#view);
+    const rows = this.#body?.rows ?? [];
+    cursor.move(rows, by, this.#height);
+    // The list ends where no more was asked for.
+    if (cursor.index > rows.length - this.#height && !this.#isPaused) this.#see();
+  }
+
+  #enter(): void {
+    const pane = this.#panes.at(-1);
+    if (pane === undefined) {
+      const item = this.#selected;
+      if (item === null) return;
+      if (item.about !== null && this.#view === 'now') return this.#goTo(item.about);
+      return this.#show(item);
+    }
+    const about = pane.item?.about ?? null;
+    if (about !== null) this.#goTo(about);
+  }
+
+  /** Opens the row of another page. */
+  #goTo({ view, id }: NonNullable<TopItem['about']>): void {
+    const query = { filters: [], sort: null, reversed: false, most: 1, lastMs: null };
+    const one: AskModel = (asked) => this.#parts.ask({ ...asked, id });
+    const seen = seePage(one, view, query);
+    const { rows } = fitPage(seen, {
+      width: this.#width,
+      widths: new Map(),
+      sort: null,
+      reversed: false,
+    });
+    const item = rows.find((row) => row.item !== null)?.item ?? null;
+    if (item === null) return this.#say('It is no longer there.');
+    this.#open(view);
+    this.#page(view).cursor.select(item.id);
+    this.#show(item);
+  }
+
+  #show(item: TopItem): void {
+    const { ask } = this.#parts;
+    let shown: {
+      readonly width: number;
+      readonly lines: readonly StyledLine[];
+      seen: SeenView | null;
+    } | null = null;
+    this.#push({
+      title: '',
+      item,
+      offset: 0,
+      lines: (width) => {
+        // Details are of the same moment as the page.
+        if (shown === null || shown.width !== width || shown.seen !== this.#seen)
+          shown = { width, lines: item.details(ask, width), seen: this.#seen };
+        return shown.lines;
+      },
+    });
+  }
+
+  #push(pane: Pane): void {
+    this.#panes.push(pane);
+  }
+
+  #back(): void {
+    const pane = this.#panes.pop();
+    if (pane !== undefined) return pane.closed?.();
+    if (this.#filters.length > 0) this.#filter([]);
+  }
+
+  #closeAll(): void {
+    for (const pane of this.#panes) pane.closed?.();
+    this.#panes = [];
+  }
+
+  #ask(): void {
+    const { cluster, manifests } = this.#parts.options;
+    const hasOwners = cluster || manifests !== null;
+    this.#closeAll();
+    this.#prompt = new FilterPrompt(printFilterLine(this.#filters), this.#history, hasOwners);
+  }
+
+  #sort(): void {
+    const keys: readonly SortKey[] = sortKeys[this.#view];
+    if (keys.length === 0) return this.#say('This page has no order.');
+    const page = this.#page(this.#view);
+    const at = page.sort === null ? 0 : keys.indexOf(page.sort);
+    page.sort = keys[(at + 1) % keys.length]!;
+    page.reversed = false;
+    this.#sorted(page);
+  }
+
+  #reverse(): void {
+    const page = this.#page(this.#view);
+    if (sortKeys[this.#view].length === 0) return;
+    page.reversed = !page.reversed;
+    this.#sorted(page);
+  }
+
+  #sorted(page: PageState): void {
+    page.cursor = new ListCursor();
+    this.#see();
+    const by = page.sort ?? sortKeys[this.#view][0];
+    this.#say(`Sorted by ${by}${page.reversed ? ', reversed' : ''}.`);
+  }
+
+  #nextSpan(): void {
+    this.#span = (this.#span + 1) % SPANS.length;
+    this.#see();
+  }
+
+  #pause(): void {
+    this.#isPaused = !this.#isPaused;
+    this.#parts.feed.pace?.pause(this.#isPaused);
+    if (!this.#isPaused) this.#see();
+  }
+
+  #speed(faster: boolean): void {
+    const { pace } = this.#parts.feed;
+    if (pace === null) return this.#say('Live traffic is as fast as it happens.');
+    pace.change(faster);
+    this.#say(`Replay at ${pace.text}.`);
+  }
+
+  #lookups(): void {
+    const item = this.#panes.at(-1)?.item ?? this.#selected;
+    if (item === null || item.lookups === null) return this.#say('This row counts no lookups.');
+    const filters = [...this.#filters, ...item.lookups];
+    this.#open('lookups');
+    this.#filter(filters);
+  }
+
+  #trace(): void {
+    const { ask, options, program } = this.#parts;
+    const item = this.#panes.at(-1)?.item ?? this.#selected;
+    const target = item?.target(ask) ?? null;
+    if (target === null) return this.#say('There is no lookup to trace in this row.');
+    const { words, notes } = planTrace(target, ask, options);
+    const stop = new AbortController();
+    let printed: string | null = null;
+    this.#push({
+      title: 'Trace',
+      item: null,
+      offset: 0,
+      closed: () => stop.abort(),
+      lines: (width) => [
+        ...paragraph(printCommand(program, words), width, { style: 'title' }),
+        ...notes.flatMap((note) => paragraph(note, width, { style: 'dim' })),
+        [],
+        ...(printed ?? 'Asking …').trimEnd().split('\n').map(plainLine),
+      ],
+    });
+    const columns = Math.max(20, this.#width - 2);
+    void this.#parts
+      .trace(words, columns, stop.signal)
+      .catch(
+        (error: unknown) => `It failed: ${error instanceof Error ? error.message : String(error)}`,
+      )
+      .then((text) => {
+        printed = text;
+        this.#screen.draw();
+      });
+  }
+
+  #copy(): void {
+    const { options, program } = this.#parts;
+    const pane = this.#panes.at(-1);
+    const shown = { view: this.#view, filters: this.#filters, item: pane?.item ?? null };
+    const command = printCommand(program, equivalentWords(shown, options));
+    this.#screen.copy(command);
+    this.#push({
+      title: 'Command',
+      item: null,
+      offset: 0,
+      lines: (width) => [
+        ...paragraph('This command prints the same:', width),
+        [],
+        ...paragraph(command, width, { style: 'strong' }),
+        [],
+        ...paragraph('It is in the clipboard, if your terminal allows that (OSC 52).', width, {
+          style: 'dim',
+        }),
+      ],
+    });
+  }
+
+  #say(text: string): void {
+    this.#message = { text, untilMs: this.#parts.clock.now() + MESSAGE_MS };
+  }
+}

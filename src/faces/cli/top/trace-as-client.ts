@@ -1,0 +1,105 @@
+/** Asks for a name again as one of the clients that were seen: with its resolver and search path. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts';
+import type { ViewName } from '../../../tools/watch/view.ts';
+import { failure, type Io } from '../command.ts';
+import { nameWords } from './equivalent-command.ts';
+import type { TopOptions } from './top-options.ts';
+import type { AskModel, TraceTarget } from './pages/top-page.ts';
+
+/** Kinds of clients whose resolvers can be modelled. */
+const modelled: ReadonlySet<Kind> = new Set(['glibc', 'musl', 'go', 'c-ares', 'evdns']);
+
+/** How a lookup is asked again. */
+export interface TracePlan {
+  /** Words of the command line. */
+  readonly words: readonly string[];
+  /** What is assumed, for people. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * The command line that asks as the client did.
+ * @param writeConf writes a resolv.conf and gives its path
+ */
+export function planTrace(
+  target: TraceTarget,
+  ask: AskModel,
+  options: TopOptions,
+  writeConf: (text: string) => string = writeTemporary,
+): TracePlan {
+  const { client, server, name } = target;
+  const notes: string[] = [];
+  const [row] = ask({ view: 'clients' satisfies ViewName, id: client.address, most: 1 }).rows;
+  const kind = row?.resolver.kinds.find((each) => modelled.has(each));
+  if (kind === undefined) notes.push('The resolver of this client is not known: glibc is assumed.');
+  const words = ['trace', name, '-c', kind ?? 'glibc'];
+  // Servers of a capture may not exist here, or no longer.
+  if (options.files.length > 0) words.push('--plan');
+  const isNamed = options.cluster || options.manifests !== null;
+  if (isNamed && client.kind === 'pod' && !client.isGone) {
+    const [namespace = '', pod = ''] = client.name.split('/');
+    words.push('--from', `pod/${pod}`, '-n', namespace);
+    words.push(...nameWords(options).filter((word) => word !== '--cluster'));
+    return { words, notes };
+  }
+  const process = /^\/proc\/\d+\/ns\/net$/.test(options.netns ?? '');
+  if (process) {
+    words.push('--resolv-conf', options.netns!.replace(/ns\/net$/, 'root/etc/resolv.conf'));
+    return { words, notes };
+  }
+  const search = searchPath(target);
+  notes.push('The search path is the one that the queries of this lookup show.');
+  words.push(
+    '--resolv-conf',
+    writeConf(
+      `${server === '' ? '' : `nameserver ${server}\n`}${search.length === 0 ? '' : `search ${search.join(' ')}\n`}options ndots:${search.length === 0 ? 1 : 5}\n`,
+    ),
+  );
+  return { words, notes };
+}
+
+/** The domains that were appended to the name. */
+export function searchPath({ name, candidates }: TraceTarget): readonly string[] {
+  const stem = name.endsWith('.') ? name : `${name}.`;
+  return candidates
+    .filter((each) => each.length > stem.length && each.startsWith(stem))
+    .map((each) => each.slice(stem.length).replace(/\.$/, ''));
+}
+
+function writeTemporary(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'ndots-top-')), 'resolv.conf');
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+}
+
+/** Runs the trace in this process. @returns what it printed */
+export async function runTraceWords(
+  words: readonly string[],
+  io: Io,
+  columns: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const { trace } = await import('../trace/trace.ts');
+  let text = '';
+  const captured: Io = {
+    ...io,
+    out: (more) => void (text += more),
+    err: (more) => void (text += more),
+    progress: () => undefined,
+    colour: false,
+    columns,
+    signal,
+    env: io.env,
+    program: io.program,
+    stdin: () => Promise.resolve(''),
+  };
+  try {
+    await trace.run(words.slice(1), captured);
+  } catch (error) {
+    failure('trace', error, captured);
+  }
+  return text;
+}
