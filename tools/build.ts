@@ -14,6 +14,10 @@ rmSync(folder, { recursive: true, force: true });
 try {
   const { bundle } = await import('./bundle.ts');
   await bundle(folder, at >= 0);
+  if (at < 0) {
+    const { buildConsole } = await import('./playground-bundle.ts');
+    await buildConsole(`${folder}/console`);
+  }
   writeFileSync(`${folder}/.built`, '');
 } catch (error) {
   rmSync(folder, { recursive: true, force: true });

@@ -16,6 +16,7 @@ const config: KnipConfig = {
     // The page and the worker of the playground, its links for others, and what stands in for modules of Node.
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
+    'src/faces/console/console.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',

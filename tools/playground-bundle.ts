@@ -107,6 +107,21 @@ export async function bundleForBrowser(
   return { chunks: output.filter((each) => each.type === 'chunk'), missing: imports.found };
 }
 
+/** Writes the page of `ndots console` into a directory: `ndots console` serves it. */
+export async function buildConsole(folder: string): Promise<void> {
+  const { chunks, missing } = await bundleForBrowser(
+    { console: 'src/faces/console/console.ts' },
+    'pure',
+  );
+  const [first] = missing;
+  if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
+  mkdirSync(folder, { recursive: true });
+  for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), code);
+  copyFileSync(`${room}/icon.svg`, join(folder, 'icon.svg'));
+  copyFileSync('src/faces/web/web.css', join(folder, 'web.css'));
+  copyFileSync('src/faces/console/console.css', join(folder, 'console.css'));
+}
+
 /** Writes the page into a directory: files that any static host can serve. */
 export async function buildPlayground(folder: string): Promise<readonly BuiltFile[]> {
   const { chunks, missing } = await bundleForBrowser(

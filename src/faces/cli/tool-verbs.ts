@@ -29,6 +29,10 @@ export const toolVerbs: Readonly<Record<ToolVerbName, Verb>> = {
     usage: async () => (await import('./top/top-options.ts')).topUsage,
     command: async () => (await import('./top/top.ts')).top,
   },
+  console: {
+    usage: async () => (await import('./console/console-options.ts')).consoleUsage,
+    command: async () => (await import('./console/console.ts')).console,
+  },
   diff: {
     usage: async () => (await import('./diff/diff-options.ts')).diffUsage,
     command: async () => (await import('./diff/diff.ts')).diff,

@@ -12,6 +12,7 @@ const summaries = {
   lint: 'what is wrong with a Corefile, and with what runs it',
   capture: 'queries and replies as they pass: live, from captures, dnstap, logs',
   top: 'what happens now, in a terminal: lookups, clients, servers, findings',
+  console: 'the same in a browser, with charts and details',
   diff: 'which answers a change of the Corefile changes',
   plan: 'what a lower ndots or final dots save, and which names break',
   doctor: 'what is wrong with DNS: from captures, logs and counters to causes',

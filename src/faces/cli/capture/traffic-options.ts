@@ -109,7 +109,7 @@ export interface TrafficSources {
 
 /** The sources that are meant. @throws Problem (`usage`) */
 export function sourcesOf(
-  values: OptionValues<TrafficTable>,
+  values: OptionValues<Pick<TrafficTable, 'device' | 'dnstap' | 'ports' | 'netns' | 'pid'>>,
   files: readonly string[],
 ): TrafficSources {
   const { device, dnstap, ports } = values;

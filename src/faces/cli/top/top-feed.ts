@@ -32,9 +32,15 @@ export interface TopFeed {
   stop(): void;
 }
 
+/** What a feed needs of a command line. */
+export type FeedOptions = Pick<
+  TopOptions,
+  'files' | 'device' | 'netns' | 'dnstap' | 'ports' | 'speed'
+>;
+
 /** Starts to read. @throws Problem where a live capture cannot be had */
 export async function startFeed(
-  options: TopOptions,
+  options: FeedOptions,
   model: LiveModel,
   clock: Clock,
 ): Promise<TopFeed> {
@@ -69,7 +75,7 @@ class LiveFeed implements TopFeed {
   }
 
   static async start(
-    { device, netns, dnstap, ports }: TopOptions,
+    { device, netns, dnstap, ports }: FeedOptions,
     model: LiveModel,
     clock: Clock,
   ): Promise<LiveFeed> {
@@ -121,7 +127,7 @@ class FileFeed implements TopFeed {
   /** Whether what is read is of the present. */
   #isNow = false;
 
-  constructor({ files, speed, ports }: TopOptions, model: LiveModel, clock: Clock) {
+  constructor({ files, speed, ports }: FeedOptions, model: LiveModel, clock: Clock) {
     this.#ports = ports ?? usualPorts;
     const [first = '-'] = files;
     const own = first === '-' ? 'standard input' : (first.split('/').at(-1) ?? first);

@@ -34,7 +34,7 @@ export interface TopOptions extends TrafficSources, ClusterOptions, ColourOption
 }
 
 /** How much faster than it happened: `10`, `0.5`, `10x`, `max`. */
-const speedValue: OptionValue<number> = {
+export const speedValue: OptionValue<number> = {
   placeholder: 'N|max',
   offers: { words: ['1', '10', '100', 'max'] },
   read(given, name) {

@@ -1,0 +1,36 @@
+/** The files of the page: bundled by the build, or from the sources where there is no build. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { Problem } from '../../../server/base/problem.ts';
+
+/** A file with its media type. */
+export interface ConsoleAsset {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+/** By name: `console.js`. */
+export type ConsoleAssets = ReadonlyMap<string, ConsoleAsset>;
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+
+/** Reads all files of the page into memory. @throws Problem if the page was not built */
+export function readConsoleAssets(directory: string): ConsoleAssets {
+  if (!existsSync(join(directory, 'console.js')))
+    throw new Problem({
+      code: 'no-page',
+      text: `the page of the console is missing: ${join(directory, 'console.js')}`,
+      hint: 'This is a checkout whose dist/ was not built.',
+      remedy: 'npm ci, or npm run build',
+    });
+  const assets = new Map<string, ConsoleAsset>();
+  for (const name of readdirSync(directory)) {
+    const type = types[extname(name)];
+    if (type !== undefined) assets.set(name, { type, bytes: readFileSync(join(directory, name)) });
+  }
+  return assets;
+}

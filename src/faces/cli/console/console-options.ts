@@ -1,0 +1,111 @@
+/** The command line of `ndots console`. */
+import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
+import { privacyLevels, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
+import { sourcesOf, trafficOptions, type TrafficSources } from '../capture/traffic-options.ts';
+import {
+  clusterGiven,
+  namesCluster,
+  ownerOptions,
+  type ClusterOptions,
+} from '../cluster-options.ts';
+import { liveSourceOptions } from '../live-source-options.ts';
+import { flag, group, many, one, type Usage } from '../option.ts';
+import { parseOptions } from '../option-parse.ts';
+import { choice, duration, file, integer, listenAddress, text } from '../option-values.ts';
+import { speedValue } from '../top/top-options.ts';
+
+/** What a command line of `ndots console` says. */
+export interface ConsoleOptions extends TrafficSources, ClusterOptions {
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  /** How much faster than it happened a file is replayed; Infinity: as fast as it can be read. */
+  readonly speed: number;
+  readonly limits: Partial<LiveLimits>;
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Host names, besides the address, by which browsers may call the page. */
+  readonly hosts: readonly string[];
+  /** A file with the token; null: a new token at each start. */
+  readonly tokenFile: string | null;
+  readonly privacy: PrivacyLevel;
+  readonly opens: boolean;
+}
+
+const MIB = 1024 * 1024;
+
+const table = {
+  ...group('Where from', {
+    ...liveSourceOptions,
+    dnstap: trafficOptions.dnstap,
+    speed: one('--speed', speedValue, 'replay a file this much faster than it happened (1)'),
+  }),
+  ...group('Names of pods', { ...ownerOptions }),
+  ...group('How much', {
+    window: one(
+      '--window',
+      duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
+      'how far back single lookups are kept (10m)',
+    ),
+    memory: one(
+      '--memory',
+      integer('MIB', 1, 4096),
+      `most memory for single lookups (${liveLimits.detailBytes.default / MIB})`,
+    ),
+  }),
+  ...group('The page', {
+    listen: one('--listen', listenAddress(0), 'where browsers connect (127.0.0.1, a free port)'),
+    hosts: many('--host', text('NAME'), 'another host name in the address of the page'),
+    tokenFile: one('--token-file', file(), 'read the token from this file (a new one each start)'),
+    privacy: one(
+      '--privacy',
+      choice('LEVEL', privacyLevels),
+      'full, no-clients (no client addresses and pod names), or counts (numbers only)',
+    ),
+    noOpen: flag('--no-open', 'print the address, and do not open a browser'),
+  }),
+};
+
+/** The help of `ndots console`. */
+export const consoleUsage: Usage = {
+  synopsis: '[-i INTERFACE | FILE…|-]',
+  examples: [
+    ['', 'what happens on this machine, in a browser'],
+    ['node7.pcap --speed max', 'a capture'],
+    ['--pid 4711 --cluster', 'the traffic of one pod, with the names of pods'],
+    ['--listen 127.0.0.1:8053 --no-open', 'behind ssh -L or kubectl port-forward'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'The page is read-only. Its address holds a token; without the token nothing is shown.',
+    'Files: as for ndots capture; - is standard input.',
+    'Exit codes: 0 ended by Ctrl-C, 2 could not be read, 3 wrong usage. More: docs/console.md',
+  ],
+  words: { files: true },
+};
+
+const LOOPBACK = '127.0.0.1';
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
+  const { values, words } = parseOptions(table, given);
+  const isBare =
+    words.length === 0 &&
+    [values.device, values.netns, values.pid, values.dnstap].every((each) => each === null);
+  const sources = sourcesOf(isBare ? { ...values, device: 'any' } : values, words);
+  return {
+    ...sources,
+    manifests: values.manifests,
+    cluster: values.cluster || namesCluster(values),
+    ...clusterGiven(values),
+    speed: values.speed ?? 1,
+    limits: {
+      ...(values.window !== null && { windowMs: values.window }),
+      ...(values.memory !== null && { detailBytes: values.memory * MIB }),
+    },
+    listen: values.listen ?? { host: LOOPBACK, port: 0 },
+    hosts: values.hosts,
+    tokenFile: values.tokenFile,
+    privacy: values.privacy ?? 'full',
+    opens: !values.noOpen,
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * The document of the console. It shows the numbers of this moment, so the page is of use before
+ * its script runs, and where scripts are off.
+ */
+import { escape } from '../../../server/base/html.ts';
+import type { NowView } from '../../../tools/watch/view.ts';
+import { nowFigures } from '../../console/now-figures.ts';
+
+/** The page as HTML. @param source for people: where the traffic comes from */
+export function consolePage(now: NowView, source: string): string {
+  const figures = nowFigures(now)
+    .map(
+      ({ label, value, note }) =>
+        `<div class="figure"><dt>${escape(label)}</dt><dd>${escape(value)}</dd><dd class="quiet">${escape(note)}</dd></div>`,
+    )
+    .join('');
+  const findings = now.findings
+    .map(
+      ({ severity, title, subject }) =>
+        `<li><span class="badge ${escape(severity)}">${escape(severity)}</span> ${escape(title)} <span class="quiet">${escape(subject)}</span></li>`,
+    )
+    .join('');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>ndots: ${escape(source)}</title>
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/web.css">
+<link rel="stylesheet" href="/console.css">
+<script type="module" src="/console.js"></script>
+</head>
+<body>
+<div id="page" data-source="${escape(source)}">
+<header class="bar"><strong>ndots</strong> <span class="quiet">${escape(source)}</span></header>
+<main>
+<h1>Now</h1>
+<dl class="figures">${figures}</dl>
+<h2>Findings</h2>
+${findings === '' ? '<p class="quiet">None at this moment.</p>' : `<ul>${findings}</ul>`}
+<noscript><p>Without scripts this page does not update: reload it.</p></noscript>
+</main>
+</div>
+</body>
+</html>
+`;
+}

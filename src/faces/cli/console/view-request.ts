@@ -1,0 +1,62 @@
+/** What a browser asks for: the parameters of an address as a query of the live model. */
+import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
+import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
+import { usage } from '../option-values.ts';
+
+/** Rows of one answer. */
+const ROWS_MAX = 1000;
+
+/** The query that an address asks for: `now?filter=namespace=shop`. @throws Problem (`usage`) */
+export function parseViewRequest(key: string): ViewQuery {
+  const mark = key.indexOf('?');
+  const name = mark < 0 ? key : key.slice(0, mark);
+  const parameters = new URLSearchParams(mark < 0 ? '' : key.slice(mark + 1));
+  const view = viewNames.find((each) => each === name);
+  if (view === undefined) throw usage(`there is no view ${name}`, `Views: ${viewNames.join(', ')}`);
+  const line = parameters.get('filter') ?? '';
+  const sort = sortOf(view, parameters.get('sort'));
+  const id = parameters.get('id');
+  return {
+    view,
+    ...(line.trim() !== '' && { filters: parseFilterLine(line) }),
+    ...(sort !== null && { sort }),
+    reversed: parameters.get('reversed') === '1',
+    most: wholeNumber(parameters, 'rows', 1, ROWS_MAX) ?? 200,
+    ...numbered(parameters, 'skip', 0, 1e9),
+    ...numbered(parameters, 'lastMs', 1000, 86_400_000),
+    ...numbered(parameters, 'before', 0, Number.MAX_SAFE_INTEGER),
+    ...(id !== null && { id: view === 'lookups' ? Number(id) : id }),
+  } as ViewQuery;
+}
+
+function sortOf(view: ViewName, given: string | null): string | null {
+  if (given === null || given === '') return null;
+  const keys: readonly string[] = sortKeys[view];
+  if (!keys.includes(given))
+    throw usage(`the view ${view} cannot be sorted by ${given}`, `Columns: ${keys.join(', ')}`);
+  return given;
+}
+
+function numbered(
+  parameters: URLSearchParams,
+  name: string,
+  least: number,
+  most: number,
+): Readonly<Record<string, number>> {
+  const value = wholeNumber(parameters, name, least, most);
+  return value === null ? {} : { [name]: value };
+}
+
+function wholeNumber(
+  parameters: URLSearchParams,
+  name: string,
+  least: number,
+  most: number,
+): number | null {
+  const given = parameters.get(name);
+  if (given === null) return null;
+  const value = Number(given);
+  if (!Number.isInteger(value) || value < least || value > most)
+    throw usage(`${name} takes a whole number from ${least} to ${most}, not "${given}"`);
+  return value;
+}

@@ -1,0 +1,107 @@
+/**
+ * Sends views to browsers as server-sent events. Browsers that look at the same view share one
+ * computation; one that does not read misses frames, and the next frame says how many.
+ */
+import type { ServerResponse } from 'node:http';
+import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
+import { problemsIn } from '../../../server/base/problem.ts';
+
+/** How often a view is sent, milliseconds. */
+export const FRAME_MS = 500;
+/** Streams at a time; the oldest ends when another one comes. */
+export const STREAMS_MAX = 64;
+
+interface Stream {
+  readonly key: string;
+  readonly response: ServerResponse;
+  missed: number;
+}
+
+/** What the streams are made of. */
+export interface ViewStreamsParts {
+  readonly clock: Clock;
+  /** The view of a key, as JSON. @throws Problem where the key asks for what cannot be */
+  readonly view: (key: string) => string;
+}
+
+/** All streams that are open. */
+export class ViewStreams {
+  readonly #parts: ViewStreamsParts;
+  readonly #streams = new Set<Stream>();
+  #timer: Timer | null = null;
+
+  constructor(parts: ViewStreamsParts) {
+    this.#parts = parts;
+  }
+
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  /** Begins a stream with a first frame. */
+  add(key: string, response: ServerResponse): void {
+    const [oldest] = this.#streams;
+    if (this.#streams.size >= STREAMS_MAX && oldest !== undefined) {
+      oldest.response.end('event: replaced\ndata: {}\n\n');
+      this.#streams.delete(oldest);
+    }
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    const stream: Stream = { key, response, missed: 0 };
+    this.#streams.add(stream);
+    response.on('close', () => this.#remove(stream));
+    this.#send(stream, this.#frame(key));
+    this.#timer ??= every(this.#parts.clock, FRAME_MS, () => this.#tick());
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const stream of this.#streams) {
+      stream.response.end();
+      this.#streams.delete(stream);
+    }
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  #tick(): void {
+    const frames = new Map<string, string>();
+    for (const stream of this.#streams) {
+      if (stream.response.writableNeedDrain) {
+        stream.missed++;
+        continue;
+      }
+      let frame = frames.get(stream.key);
+      if (frame === undefined) frames.set(stream.key, (frame = this.#frame(stream.key)));
+      this.#send(stream, frame);
+    }
+  }
+
+  #frame(key: string): string {
+    try {
+      return `event: view\ndata: ${this.#parts.view(key)}\n\n`;
+    } catch (error) {
+      const [problem] = problemsIn(error) ?? [];
+      if (problem === undefined) throw error;
+      const { message: text, hint } = problem;
+      return `event: refused\ndata: ${JSON.stringify({ text, hint })}\n\n`;
+    }
+  }
+
+  #send(stream: Stream, frame: string): void {
+    const { response, missed } = stream;
+    stream.missed = 0;
+    response.write(missed === 0 ? frame : `event: missed\ndata: ${missed}\n\n${frame}`);
+  }
+
+  #remove(stream: Stream): void {
+    this.#streams.delete(stream);
+    // Nobody looks: nothing is computed.
+    if (this.#streams.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+}

@@ -1,0 +1,55 @@
+/** Clients: who asks, by which resolver, and how it goes. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
+import { printNumber, printRcodes, printShare, printTime } from '../cli/top/pages/figures.ts';
+import { countColumns, toneOf } from './count-columns.ts';
+import { liveTable } from './live-table.ts';
+import { lookupsLink, party, partyName } from './party-text.ts';
+
+/** Draws the page. */
+export function clientsPage(view: ClientsView): TemplateResult {
+  return liveTable<ClientRow>({
+    caption: 'Clients, those with most queries first',
+    list: view,
+    usual: 'queries',
+    idOf: ({ id }) => id,
+    toneOf,
+    none: 'No client has asked yet.',
+    columns: [
+      { head: 'Client', sort: 'name', code: true, cell: partyName },
+      {
+        head: 'Resolver',
+        cell: ({ resolver: { kinds } }) => (kinds.length === 0 ? 'unknown' : kinds.join(', ')),
+      },
+      ...countColumns,
+    ],
+    details: ({ resolver, lookups, failedLookups, slowLookups, servers, rcodes, ...client }) =>
+      html`<dl class="facts">
+        <dt>Client</dt>
+        <dd>
+          ${party(client)}
+          ${client.workload === '' ? nothing : html` · ${client.namespace}/${client.workload}`}
+          ${client.node === '' ? nothing : html` · ${client.node}`}
+        </dd>
+        <dt>Resolver</dt>
+        <dd>
+          ${resolver.kinds.length === 0 ? 'unknown' : resolver.kinds.join(', ')}${
+            resolver.confidence === null ? '' : `, ${printShare(resolver.confidence)} sure`
+          }${resolver.why === '' ? nothing : html` <span class="quiet">${resolver.why}</span>`}
+        </dd>
+        <dt>Lookups</dt>
+        <dd>
+          ${printNumber(lookups)}; ${printNumber(failedLookups)} failed, ${printNumber(slowLookups)}
+          took 1 s or more
+        </dd>
+        <dt>Replies</dt>
+        <dd>${printRcodes(rcodes)}</dd>
+        <dt>Servers</dt>
+        <dd>${servers.map((server) => html`${party(server)} `)}</dd>
+        <dt>Seen</dt>
+        <dd>${printTime(client.firstMs)} to ${printTime(client.lastMs)} UTC</dd>
+        <dt>Lookups</dt>
+        <dd>${lookupsLink('show them', `from-ip=${client.address}`)}</dd>
+      </dl>`,
+  });
+}

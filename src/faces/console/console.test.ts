@@ -1,0 +1,237 @@
+/** The console in a real Chromium, served by the real program, over a real capture. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { systemClock } from '../../server/base/clock.ts';
+import { LiveModel } from '../../tools/watch/live-model.ts';
+import { PrivateViews, type PrivacyLevel } from '../../tools/watch/view-privacy.ts';
+import type { ViewQuery } from '../../tools/watch/view.ts';
+import { buildConsole } from '../../../tools/playground-bundle.ts';
+import { readConsoleAssets } from '../cli/console/console-assets.ts';
+import { ConsoleServer } from '../cli/console/console-server.ts';
+import { startFeed } from '../cli/top/top-feed.ts';
+
+const program = '/usr/bin/chromium';
+const skip = existsSync(program) ? false : `needs ${program}`;
+const PATIENCE_MS = 120_000;
+const capture = resolve('examples/captures/tcp-blocked.pcapng');
+const token = 'a-token-for-tests-only';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** Bytes of the page with its styles, compressed. */
+const PAGE_MOST = 60 * 1024;
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-console-'));
+before(() => buildConsole(folder));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
+  const model = new LiveModel({});
+  const sources = { files: [capture], device: null, netns: null, dnstap: null, ports: null };
+  const feed = await startFeed({ ...sources, speed: Infinity }, model, systemClock);
+  await feed.over;
+  const views = new PrivateViews(model, privacy, 'key');
+  return ConsoleServer.start({
+    listen: { host: '127.0.0.1', port: 0 },
+    hosts: [],
+    token,
+    clock: systemClock,
+    assets: readConsoleAssets(folder),
+    source: () => feed.name,
+    ask: (query) => views.view(query),
+  });
+}
+
+test('the page with its styles is at most 60 KiB, compressed', () => {
+  const bytes = readdirSync(folder)
+    .map((name) => gzipSync(readFileSync(join(folder, name))).length)
+    .reduce((sum, each) => sum + each, 0);
+  assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`);
+});
+
+describe('the server of the console', () => {
+  let server: ConsoleServer;
+  before(async () => (server = await served('full')));
+  after(() => server.close());
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(`http://127.0.0.1:${server.port}${path}`, { headers, redirect: 'manual' });
+  const withToken = (): Record<string, string> => ({
+    cookie: `ndots-console-${server.port}=${token}`,
+  });
+
+  test('answers nothing without the token, and keeps the token out of the address', async () => {
+    for (const path of ['/', '/console.js', '/api/view/now', '/api/live/now'])
+      assert.equal((await get(path)).status, 401, path);
+    assert.equal((await get('/?token=wrong')).status, 401);
+    const welcome = await get(`/?token=${token}`);
+    assert.equal(welcome.status, 303);
+    assert.equal(welcome.headers.get('location'), '/');
+    assert.match(welcome.headers.get('set-cookie') ?? '', /HttpOnly; SameSite=Strict/);
+  });
+
+  test('shows the numbers and findings of this moment without scripts', async () => {
+    const page = await (await get('/', withToken())).text();
+    assert.match(page, /<dt>Queries<\/dt><dd>/);
+    assert.match(page, /DNS over TCP does not get through/);
+  });
+
+  test('allows scripts and data of its own only, in no frame', async () => {
+    const policy = (await get('/', withToken())).headers.get('content-security-policy') ?? '';
+    for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
+      assert.ok(policy.includes(part), policy);
+  });
+
+  test('gives each view as JSON, and says what is wrong with a filter', async () => {
+    for (const view of ['now', 'lookups', 'clients', 'names', 'servers', 'findings']) {
+      const found = (await (await get(`/api/view/${view}`, withToken())).json()) as ViewQuery;
+      assert.equal(found.view, view);
+    }
+    const wrong = await get('/api/view/lookups?filter=rcod%3DX', withToken());
+    assert.equal(wrong.status, 400);
+    assert.match(await wrong.text(), /did you mean rcode/);
+    assert.equal((await get('/api/view/nothing', withToken())).status, 400);
+    assert.equal((await get('/etc/passwd', withToken())).status, 404);
+  });
+
+  test('is read-only', async () => {
+    const init = { method: 'POST', headers: withToken() };
+    assert.equal((await fetch(`http://127.0.0.1:${server.port}/`, init)).status, 405);
+  });
+});
+
+for (const [level, isHidden] of [
+  ['no-clients', (text: string) => !text.includes('10.244.1.4')],
+  ['counts', (text: string) => !text.includes('10.244.1.4') && !text.includes('large.example')],
+] as const)
+  test(`--privacy ${level} hides clients from every view`, async () => {
+    const server = await served(level);
+    try {
+      const headers = { cookie: `ndots-console-${server.port}=${token}` };
+      for (const view of ['now', 'lookups', 'clients', 'names', 'servers', 'findings']) {
+        const found = await fetch(`http://127.0.0.1:${server.port}/api/view/${view}`, { headers });
+        assert.ok(isHidden(await found.text()), view);
+      }
+      const guess = await fetch(
+        `http://127.0.0.1:${server.port}/api/view/lookups?filter=from-ip%3D10.244.1.4`,
+        { headers },
+      );
+      assert.equal(guess.status, 400);
+    } finally {
+      await server.close();
+    }
+  });
+
+describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
+  let server: ConsoleServer;
+  let browser: Browser;
+  before(async () => {
+    server = await served('full');
+    // In a container, as root, there is no sandbox of its own.
+    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  /** Runs something in a fresh page; whatever the page complains about fails the test. */
+  async function inPage(
+    options: { readonly colorScheme?: 'light' | 'dark'; readonly width?: number },
+    use: (page: Page) => Promise<void>,
+  ): Promise<void> {
+    const { colorScheme = 'light', width = 1280 } = options;
+    const context = await browser.newContext({
+      colorScheme,
+      viewport: { width, height: 800 },
+      bypassCSP: false,
+    });
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    await page.goto(server.address);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await use(page);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  }
+
+  test('a whole diagnosis is done by keyboard', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('6');
+      const finding = page.getByRole('button', { name: /DNS over TCP does not get through/ });
+      await finding.waitFor();
+      await finding.focus();
+      await page.keyboard.press('Enter');
+      await page.getByText('Open TCP port 53 to 10.96.0.10', { exact: false }).waitFor();
+      await page.keyboard.press('2');
+      await page.keyboard.press('/');
+      await page.keyboard.type('name=large.example.com');
+      await page.keyboard.press('Escape');
+      const row = page.locator('button.row').first();
+      await row.waitFor();
+      await row.focus();
+      await page.keyboard.press('Enter');
+      await page.getByText('over TCP: the reply over UDP was truncated').first().waitFor();
+      assert.match(page.url(), /#lookups\?filter=name%3Dlarge\.example\.com/);
+      assert.ok(!page.url().includes(token));
+    });
+  });
+
+  test('an address shows the same view again, and a filter that cannot be is explained', async () => {
+    await inPage({}, async (page) => {
+      await page.goto(`http://127.0.0.1:${server.port}/#clients?sort=lost`);
+      await page.getByRole('tab', { name: 'Clients', selected: true }).waitFor();
+      await page.locator('th[aria-sort="descending"]', { hasText: 'Lost' }).waitFor();
+    });
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(server.address);
+    await page.locator('#filter').fill('rcod=NXDOMAIN');
+    await page.getByText('did you mean rcode', { exact: false }).waitFor({ timeout: PATIENCE_MS });
+    await context.close();
+  });
+
+  test('a page that is paused asks for nothing, and goes on when it is resumed', async () => {
+    await inPage({}, async (page) => {
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await page.getByText('Paused', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.getByText('Live', { exact: true }).waitFor();
+    });
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1280, 360])
+      test(`axe finds nothing on any view: ${colorScheme}, ${width} px`, async () => {
+        await inPage({ colorScheme, width }, async (page) => {
+          for (const key of ['1', '2', '3', '4', '5', '6']) {
+            await page.keyboard.press(key);
+            await page.locator('section:not([hidden]) p.quiet').first().waitFor();
+            if (key !== '1') await page.locator('button.row').first().click();
+            const violations = await violationsOf(page);
+            assert.deepEqual(violations, [], `view ${key}`);
+          }
+        });
+      });
+});
+
+/** Runs axe beside the page, as a debugger does: the page's own policy lets no script in. */
+async function violationsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { axe: engine } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await engine.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  });
+}

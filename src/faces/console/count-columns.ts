@@ -1,0 +1,37 @@
+/** The columns that clients, names and servers share: queries and what became of them. */
+import type { LiveCounts } from '../../tools/watch/view.ts';
+import { printLatency, printNumber, printShare } from '../cli/top/pages/figures.ts';
+import type { LiveColumn } from './live-table.ts';
+
+/** Queries, lost, errors, wasted, median and p99. */
+export const countColumns: readonly LiveColumn<LiveCounts>[] = [
+  {
+    head: 'Queries',
+    sort: 'queries',
+    numeric: true,
+    cell: ({ queries }) => printNumber(queries),
+  },
+  { head: 'Lost', sort: 'lost', numeric: true, cell: ({ lost }) => printNumber(lost) },
+  { head: 'Errors', sort: 'failed', numeric: true, cell: ({ failed }) => printNumber(failed) },
+  {
+    head: 'Wasted',
+    numeric: true,
+    cell: ({ wasted, queries }) => printShare(queries === 0 ? 0 : wasted / queries),
+  },
+  {
+    head: 'Median',
+    numeric: true,
+    cell: ({ latency }) => printLatency(latency.p50),
+  },
+  {
+    head: 'p99',
+    sort: 'latency',
+    numeric: true,
+    cell: ({ latency }) => printLatency(latency.p99),
+  },
+];
+
+/** Rows that lose queries are errors, rows that get error replies warnings. */
+export function toneOf({ lost, failed }: LiveCounts): 'plain' | 'warning' | 'error' {
+  return lost > 0 ? 'error' : failed > 0 ? 'warning' : 'plain';
+}

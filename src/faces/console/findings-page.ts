@@ -1,0 +1,118 @@
+/** Findings: those that hold and those that have ended, each with its fix and proof. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
+import { printLatency, printMoment, printShare, printTime } from '../cli/top/pages/figures.ts';
+import { copyButton } from '../web/copy-button.ts';
+import { table } from '../web/table.ts';
+import { liveTable } from './live-table.ts';
+import { counted } from './now-figures.ts';
+import { partyName } from './party-text.ts';
+
+/** Draws the page. */
+export function findingsPage(view: FindingsView): TemplateResult {
+  return html`${liveTable<FindingRow>({
+      caption: 'Findings, those that hold first',
+      list: view,
+      usual: 'state',
+      idOf: ({ id }) => id,
+      toneOf: ({ state, severity }) =>
+        state === 'ended' ? 'plain' : severity === 'critical' ? 'error' : 'warning',
+      none:
+        view.checkedMs === null
+          ? 'The rules have not run yet.'
+          : `Nothing is wrong as of ${printTime(view.checkedMs)} UTC.`,
+      columns: [
+        { head: 'Finding', cell: ({ title }) => title },
+        { head: 'Code', sort: 'code', code: true, cell: ({ code }) => code },
+        { head: 'Severity', sort: 'severity', cell: ({ severity }) => severity },
+        {
+          head: 'State',
+          sort: 'state',
+          cell: ({ state, times }) => (times > 1 ? `${state} (${times} times)` : state),
+        },
+        { head: 'Began', sort: 'began', code: true, cell: ({ beganMs }) => printTime(beganMs) },
+        { head: 'Subject', code: true, cell: ({ subject }) => subject },
+      ],
+      details: findingDetails,
+    })}
+    <details class="more">
+      <summary>${view.excluded.length} causes are ruled out</summary>
+      ${notFound(view.excluded)}
+    </details>
+    ${
+      view.unknown.length === 0
+        ? nothing
+        : html`<details class="more">
+            <summary>${view.unknown.length} causes cannot be judged from this input</summary>
+            ${notFound(view.unknown)}
+          </details>`
+    }`;
+}
+
+function notFound(rows: FindingsView['excluded']): TemplateResult {
+  return html`<ul>
+    ${rows.map(
+      ({ code, name, reason }) =>
+        html`<li>
+          <span class="code">${code}</span> ${name}: <span class="quiet">${reason}</span>
+        </li>`,
+    )}
+  </ul>`;
+}
+
+function findingDetails(row: FindingRow): TemplateResult {
+  const { seen, why, fix, prove, disproved, who, examples, queries, confidence } = row;
+  return html`<dl class="facts">
+      <dt>Why</dt>
+      <dd>${why}</dd>
+      <dt>Seen</dt>
+      <dd>
+        <ul>
+          ${seen.map((text) => html`<li>${text}</li>`)}
+        </ul>
+      </dd>
+      <dt>Who</dt>
+      <dd>
+        ${counted(who.clients, 'client')}${who.nodes > 1 ? ` on ${counted(who.nodes, 'node')}` : ''}
+        ${who.groups.map(
+          ({ name, clients, share }) => html`<br />${name}: ${clients} (${printShare(share)})`,
+        )}
+      </dd>
+      <dt>Fix</dt>
+      <dd>
+        <ol>
+          ${fix.map((text) => html`<li>${text}</li>`)}
+        </ol>
+      </dd>
+      <dt>Proof</dt>
+      <dd><code>${prove}</code> ${prove === '' ? nothing : copyButton('Copy', () => prove)}</dd>
+      ${
+        disproved === ''
+          ? nothing
+          : html`<dt>Not this if</dt>
+              <dd>${disproved}</dd>`
+      }
+      <dt>Confidence</dt>
+      <dd>${printShare(confidence)}</dd>
+    </dl>
+    ${
+      examples.length === 0
+        ? nothing
+        : table(
+            `Queries that show it: ${examples.length} of ${queries}`,
+            [
+              { head: 'Time', code: true, cell: ({ sentMs }) => printMoment(sentMs) },
+              { head: 'Client', code: true, cell: ({ client }) => partyName(client) },
+              { head: 'Server', code: true, cell: ({ server }) => partyName(server) },
+              { head: 'Type', code: true, cell: ({ type }) => type },
+              {
+                head: 'Reply',
+                cell: ({ rcode }) => (rcode === '' ? 'none' : rcode),
+              },
+              { head: 'Took', numeric: true, cell: ({ tookMs }) => printLatency(tookMs) },
+              { head: 'Name', code: true, cell: ({ name }) => name },
+            ],
+            examples,
+          )
+    }`;
+}

@@ -1,0 +1,175 @@
+/**
+ * A chart of numbers over time: lines in one SVG, and the same numbers as a table for those who do
+ * not see lines.
+ */
+import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
+import { signal, type Signal } from '@preact/signals-core';
+
+/** One line. */
+export interface ChartLine {
+  readonly label: string;
+  /** The class of its colour: `line-1` to `line-4`. */
+  readonly tone: string;
+  /** One for each step; null: there is none. */
+  readonly values: readonly (number | null)[];
+}
+
+/** What a chart shows. */
+export interface ChartParts {
+  readonly id: string;
+  readonly title: string;
+  readonly fromMs: number;
+  readonly stepMs: number;
+  readonly lines: readonly ChartLine[];
+  readonly print: (value: number) => string;
+}
+
+const WIDTH = 600;
+const HEIGHT = 120;
+/** Rows of the table: more are summed up by their steps' ends. */
+const TABLE_ROWS = 30;
+
+/** The step under the pointer, by chart. */
+const pointed: Signal<{ readonly id: string; readonly at: number } | null> = signal(null);
+const asTable: Signal<ReadonlySet<string>> = signal(new Set());
+
+/** Draws a chart. */
+export function lineChart(parts: ChartParts): TemplateResult {
+  const { id, title, lines, print } = parts;
+  const steps = Math.max(0, ...lines.map(({ values }) => values.length));
+  const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const top = niceTop(most);
+  const at = pointed.value?.id === id ? pointed.value.at : null;
+  const shown = at ?? steps - 1;
+  const tabled = asTable.value.has(id);
+  const point = (event: PointerEvent): void => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const share = (event.clientX - box.left) / box.width;
+    pointed.value = { id, at: Math.min(steps - 1, Math.max(0, Math.round(share * (steps - 1)))) };
+  };
+  return html`<section class="chart" aria-labelledby=${`${id}-title`}>
+    <div class="chart-head">
+      <h2 id=${`${id}-title`}>${title}</h2>
+      <span class="quiet">${at === null ? 'now' : timeOf(parts, at)}</span>
+      <span class="grow"></span>
+      <button
+        type="button"
+        class="link"
+        aria-pressed=${tabled ? 'true' : 'false'}
+        @click=${() => turn(id)}
+      >
+        ${tabled ? 'Show as chart' : 'Show as table'}
+      </button>
+    </div>
+    <ul class="legend">
+      ${lines.map(
+        ({ label, tone, values }) =>
+          html`<li>
+            <svg class=${`key ${tone}`} viewBox="0 0 12 4" aria-hidden="true">
+              <path d="M0 2H12" />
+            </svg>
+            ${label} <b>${printed(values[shown] ?? null, print)}</b>
+          </li>`,
+      )}
+    </ul>
+    ${
+      tabled
+        ? chartTable(parts, steps)
+        : html`<svg
+              class="plot"
+              viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
+              preserveAspectRatio="none"
+              role="img"
+              aria-label=${`${title}: ${lines.map(({ label, values }) => `${label} ${printed(values[shown] ?? null, print)}`).join(', ')}`}
+              @pointermove=${point}
+              @pointerleave=${() => (pointed.value = null)}
+            >
+              ${[0.25, 0.5, 0.75].map((share) => svg`<path class="grid" d=${`M0 ${HEIGHT * share}H${WIDTH}`} />`)}
+              ${lines.map(({ tone, values }) => drawn(values, tone, top, steps))}
+              ${
+                at === null || steps < 2
+                  ? nothing
+                  : svg`<path class="cursor" d=${`M${(at / (steps - 1)) * WIDTH} 0V${HEIGHT}`} />`
+              }
+            </svg>
+            <div class="axis quiet">
+              <span>${timeOf(parts, 0)}</span><span>top ${print(top)}</span
+              ><span>${timeOf(parts, steps - 1)}</span>
+            </div>`
+    }
+  </section>`;
+}
+
+function turn(id: string): void {
+  const next = new Set(asTable.value);
+  if (!next.delete(id)) next.add(id);
+  asTable.value = next;
+}
+
+function drawn(
+  values: readonly (number | null)[],
+  tone: string,
+  top: number,
+  steps: number,
+): SVGTemplateResult {
+  let path = '';
+  let isOpen = false;
+  values.forEach((value, index) => {
+    if (value === null) {
+      isOpen = false;
+      return;
+    }
+    const x = steps < 2 ? WIDTH : (index / (steps - 1)) * WIDTH;
+    const y = HEIGHT - 1 - (top === 0 ? 0 : value / top) * (HEIGHT - 4);
+    path += `${isOpen ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`;
+    isOpen = true;
+  });
+  return svg`<path class=${`line ${tone}`} d=${path} />`;
+}
+
+function chartTable({ title, lines, print, ...parts }: ChartParts, steps: number): TemplateResult {
+  const every = Math.max(1, Math.ceil(steps / TABLE_ROWS));
+  const rows = Array.from({ length: steps }, (_, index) => index).filter(
+    (index) => (steps - 1 - index) % every === 0,
+  );
+  return html`<div class="table" role="region" tabindex="0" aria-label=${title}>
+    <table>
+      <caption class="hidden">
+        ${title}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          ${lines.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (index) =>
+            html`<tr>
+              <th scope="row">${timeOf(parts, index)}</th>
+              ${lines.map(
+                ({ values }) =>
+                  html`<td class="number">${printed(values[index] ?? null, print)}</td>`,
+              )}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function printed(value: number | null, print: (value: number) => string): string {
+  return value === null ? '–' : print(value);
+}
+
+function timeOf({ fromMs, stepMs }: Pick<ChartParts, 'fromMs' | 'stepMs'>, at: number): string {
+  return new Date(fromMs + at * stepMs).toISOString().slice(11, 19);
+}
+
+/** The next of 1, 2 and 5 times a power of ten. */
+function niceTop(most: number): number {
+  if (most <= 0) return 0;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 5].find((each) => each * power >= most) ?? 10) * power;
+}

@@ -1,0 +1,99 @@
+/** Follows the view that the page shows, as the server sends it. */
+import { effect, signal, type Signal } from '@preact/signals-core';
+import type { ViewName, Views } from '../../tools/watch/view.ts';
+import { asked, page } from './page-state.ts';
+
+/** How the stream is. */
+export type StreamState =
+  | 'connecting'
+  | 'live'
+  | 'paused'
+  /** The server does not answer; the browser tries again. */
+  | 'lost'
+  /** Too many pages look at the server, and this one was the oldest. */
+  | 'replaced'
+  /** The server refuses what was asked for: a filter that cannot be. */
+  | 'refused';
+
+export const state: Signal<StreamState> = signal('connecting');
+/** Why the server refuses, for people. */
+export const refusal: Signal<string> = signal('');
+/** Frames that the browser was too slow for, since the page was opened. */
+export const missed: Signal<number> = signal(0);
+export const paused: Signal<boolean> = signal(false);
+/** Whether the page can be seen: a browser that sleeps asks for nothing. */
+const visible: Signal<boolean> = signal(!document.hidden);
+
+const views: { readonly [V in ViewName]: Signal<Views[V] | null> } = {
+  now: signal(null),
+  lookups: signal(null),
+  clients: signal(null),
+  names: signal(null),
+  servers: signal(null),
+  findings: signal(null),
+};
+
+/** The last frame of a view; null: none has come. */
+export function latest<V extends ViewName>(view: V): Views[V] | null {
+  return views[view].value;
+}
+
+/** Opens the stream again after another page took its place. */
+export function resume(): void {
+  paused.value = false;
+  if (state.value === 'replaced') state.value = 'connecting';
+}
+
+/** Follows the address until the page is closed. */
+export function followViews(): void {
+  document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
+  effect(() => {
+    const key = asked.value;
+    const name = page.value;
+    if (paused.value) {
+      state.value = 'paused';
+      return undefined;
+    }
+    if (!visible.value) return undefined;
+    const source = open(name, key);
+    return () => source.close();
+  });
+}
+
+function open(name: ViewName, key: string): EventSource {
+  state.value = 'connecting';
+  const source = new EventSource(`/api/live/${key}`);
+  source.addEventListener('view', ({ data }: MessageEvent<string>) => {
+    views[name].value = JSON.parse(data) as never;
+    state.value = 'live';
+    refusal.value = '';
+  });
+  source.addEventListener('missed', ({ data }: MessageEvent<string>) => {
+    missed.value += Number(data);
+  });
+  source.addEventListener('replaced', () => {
+    source.close();
+    state.value = 'replaced';
+  });
+  source.addEventListener('error', () => {
+    if (source.readyState !== EventSource.CLOSED) state.value = 'lost';
+    else void explain(key);
+  });
+  return source;
+}
+
+/** A stream that is refused says nothing: the same as JSON says why. */
+async function explain(key: string): Promise<void> {
+  try {
+    const response = await fetch(`/api/view/${key}`);
+    if (response.status === 401) {
+      refusal.value = 'The token is no longer valid: open the address that ndots console printed.';
+    } else if (!response.ok) {
+      const { text, hint } = (await response.json()) as { text: string; hint: string | null };
+      refusal.value = [text, hint ?? ''].filter((part) => part !== '').join('. ');
+    }
+    state.value = 'refused';
+  } catch {
+    state.value = 'lost';
+  }
+}

@@ -1,0 +1,111 @@
+/** A table of a live view: heads that sort, rows that open, and a line that says what it leaves out. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { Listed } from '../../tools/watch/view.ts';
+import { leftOut } from './now-figures.ts';
+import { opened, reversed, sort, sortBy } from './page-state.ts';
+
+/** A column of rows of `Row`. */
+export interface LiveColumn<Row> {
+  readonly head: string;
+  /** The key by which the server sorts; absent: it cannot. */
+  readonly sort?: string;
+  readonly numeric?: boolean;
+  readonly code?: boolean;
+  readonly cell: (row: Row) => string | TemplateResult;
+}
+
+/** What a table shows. */
+export interface LiveTableParts<Row> {
+  readonly caption: string;
+  readonly list: Listed<Row>;
+  readonly columns: readonly LiveColumn<Row>[];
+  /** The column that the view is sorted by where none is chosen. */
+  readonly usual: string;
+  readonly idOf: (row: Row) => string;
+  readonly details: (row: Row) => TemplateResult;
+  readonly toneOf?: (row: Row) => 'plain' | 'warning' | 'error';
+  /** What stands in place of rows where there are none. */
+  readonly none: string;
+}
+
+/** Draws the table. */
+export function liveTable<Row>(parts: LiveTableParts<Row>): TemplateResult {
+  const { caption, list, columns, idOf, details, toneOf, none } = parts;
+  return html`<p class="quiet" aria-live="off">${leftOut(list)}</p>
+    ${
+      list.rows.length === 0
+        ? html`<p class="empty">${none}</p>`
+        : html`<div class="table" role="region" tabindex="0" aria-label=${caption}>
+            <table class="live">
+              <caption class="hidden">
+                ${caption}
+              </caption>
+              <thead>
+                <tr>
+                  ${columns.map((column) => headCell(column, parts.usual))}
+                </tr>
+              </thead>
+              <tbody>
+                ${repeat(list.rows, idOf, (row) => {
+                  const id = idOf(row);
+                  const isOpen = opened.value === id;
+                  return html`<tr class=${toneOf?.(row) ?? nothing}>
+                      ${columns.map((column, index) => bodyCell(column, row, index === 0 ? id : null))}
+                    </tr>
+                    ${
+                      isOpen
+                        ? html`<tr class="details" id=${`details-${id}`}>
+                            <td colspan=${columns.length}>${details(row)}</td>
+                          </tr>`
+                        : nothing
+                    }`;
+                })}
+              </tbody>
+            </table>
+          </div>`
+    }`;
+}
+
+function headCell<Row>(
+  { head, sort: key, numeric }: LiveColumn<Row>,
+  usual: string,
+): TemplateResult {
+  const isSorted = key !== undefined && (sort.value === '' ? usual : sort.value) === key;
+  const order = isSorted ? (reversed.value ? 'ascending' : 'descending') : undefined;
+  return html`<th
+    scope="col"
+    class=${numeric === true ? 'number' : nothing}
+    aria-sort=${order ?? nothing}
+  >
+    ${
+      key === undefined
+        ? head
+        : html`<button type="button" class="sort" @click=${() => sortBy(key)}>
+            ${head}<span aria-hidden="true"
+              >${order === undefined ? '' : reversed.value ? ' ▲' : ' ▼'}</span
+            >
+          </button>`
+    }
+  </th>`;
+}
+
+/** @param id of the row, in its first cell; null: another cell */
+function bodyCell<Row>(column: LiveColumn<Row>, row: Row, id: string | null): TemplateResult {
+  const classes = [column.numeric === true ? 'number' : '', column.code === true ? 'code' : '']
+    .join(' ')
+    .trim();
+  if (id === null) return html`<td class=${classes || nothing}>${column.cell(row)}</td>`;
+  const isOpen = opened.value === id;
+  return html`<th scope="row" class=${classes || nothing}>
+    <button
+      type="button"
+      class="row"
+      aria-expanded=${isOpen ? 'true' : 'false'}
+      aria-controls=${isOpen ? `details-${id}` : nothing}
+      @click=${() => (opened.value = isOpen ? '' : id)}
+    >
+      <span aria-hidden="true">${isOpen ? '▾' : '▸'}</span> ${column.cell(row)}
+    </button>
+  </th>`;
+}

@@ -1,0 +1,87 @@
+/** Lookups: one row for each call of an application, which opens to its queries with reasons. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts';
+import { printLatency, printMoment, printNumber } from '../cli/top/pages/figures.ts';
+import { breakable } from '../web/breakable.ts';
+import { table } from '../web/table.ts';
+import { liveTable } from './live-table.ts';
+import { lookupsLink, party, partyName } from './party-text.ts';
+
+const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
+  answered: 'answered',
+  'no-such-name': 'no such name',
+  'no-record': 'no such record',
+  error: 'error',
+  lost: 'no reply',
+  waiting: 'waiting',
+};
+
+/** Draws the page. */
+export function lookupsPage(view: LookupsView): TemplateResult {
+  return liveTable<LookupRow>({
+    caption: 'Lookups, the newest first',
+    list: view,
+    usual: 'time',
+    idOf: ({ id }) => String(id),
+    toneOf: ({ outcome }) =>
+      outcome === 'lost' ? 'error' : outcome === 'error' ? 'warning' : 'plain',
+    none: 'No lookup yet. Traffic that passes is shown here as it happens.',
+    columns: [
+      { head: 'Name', sort: 'name', code: true, cell: ({ name }) => html`${breakable(name)}` },
+      { head: 'Time', sort: 'time', code: true, cell: ({ startMs }) => printMoment(startMs) },
+      { head: 'Client', sort: 'client', code: true, cell: ({ client }) => partyName(client) },
+      {
+        head: 'Queries',
+        sort: 'queries',
+        numeric: true,
+        cell: ({ queries, more, wasted }) =>
+          `${printNumber(queries.length + more)}${wasted === 0 ? '' : ` (${wasted} wasted)`}`,
+      },
+      {
+        head: 'Took',
+        sort: 'took',
+        numeric: true,
+        cell: ({ tookMs, outcome }) => (outcome === 'waiting' ? '…' : printLatency(tookMs)),
+      },
+      {
+        head: 'Result',
+        cell: ({ outcome, rcode }) =>
+          outcome === 'error' && rcode !== '' ? rcode : outcomes[outcome],
+      },
+    ],
+    details: lookupDetails,
+  });
+}
+
+function lookupDetails({ queries, more, client, name }: LookupRow): TemplateResult {
+  return html`<p>
+      ${party(client)} ·
+      ${lookupsLink('all lookups of this name', `name=${name.replace(/\.$/, '')}`)} ·
+      ${lookupsLink('all lookups of this client', `from-ip=${client.address}`)}
+    </p>
+    ${table<QueryRow>(
+      'Queries of this lookup',
+      [
+        { head: 'After', numeric: true, cell: ({ afterMs }) => printLatency(afterMs) },
+        { head: 'Type', code: true, cell: ({ type }) => type },
+        { head: 'Name', code: true, cell: (query) => query.name },
+        {
+          head: 'Server',
+          code: true,
+          cell: ({ server, behind }) => [partyName(server), ...behind.map(partyName)].join(' ⇒ '),
+        },
+        {
+          head: 'Reply',
+          cell: ({ rcode, answers, truncated }) =>
+            rcode === ''
+              ? 'none'
+              : `${rcode}${answers === null ? '' : `, ${answers} records`}${truncated ? ', truncated' : ''}`,
+        },
+        { head: 'Took', numeric: true, cell: ({ tookMs }) => printLatency(tookMs) },
+        { head: 'Why it was sent', cell: ({ why }) => why },
+      ],
+      queries,
+      ({ rcode }) => (rcode === '' ? 'error' : ''),
+    )}
+    ${more === 0 ? nothing : html`<p class="quiet">${more} more queries are not kept.</p>`}`;
+}

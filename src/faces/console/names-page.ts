@@ -1,0 +1,49 @@
+/** Names as applications spelled them. */
+import { html, type TemplateResult } from 'lit-html';
+import type { NameRow, NamesView } from '../../tools/watch/view.ts';
+import { printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
+import { breakable } from '../web/breakable.ts';
+import { countColumns, toneOf } from './count-columns.ts';
+import { liveTable } from './live-table.ts';
+import { lookupsLink } from './party-text.ts';
+
+/** Draws the page. */
+export function namesPage(view: NamesView): TemplateResult {
+  return liveTable<NameRow>({
+    caption: 'Names, those with most lookups first',
+    list: view,
+    usual: 'lookups',
+    idOf: ({ id }) => id,
+    toneOf,
+    none: 'No name has been looked up yet.',
+    columns: [
+      { head: 'Name', sort: 'name', code: true, cell: ({ name }) => html`${breakable(name)}` },
+      {
+        head: 'Lookups',
+        sort: 'lookups',
+        numeric: true,
+        cell: ({ lookups }) => printNumber(lookups),
+      },
+      {
+        head: 'Clients',
+        sort: 'clients',
+        numeric: true,
+        cell: ({ clients }) => (clients === null ? 'many' : printNumber(clients)),
+      },
+      ...countColumns,
+    ],
+    details: ({ name, types, failedLookups, rcodes, lastMs, error }) =>
+      html`<dl class="facts">
+        <dt>Types</dt>
+        <dd>${types.join(', ')}</dd>
+        <dt>Replies</dt>
+        <dd>${printRcodes(rcodes)}; ${printNumber(failedLookups)} lookups failed</dd>
+        <dt>Last seen</dt>
+        <dd>${printTime(lastMs)} UTC</dd>
+        <dt>Count</dt>
+        <dd>${error === 0 ? 'exact' : `at most ${printNumber(error)} too low`}</dd>
+        <dt>Lookups</dt>
+        <dd>${lookupsLink('show them', `name=${name.replace(/\.$/, '')}`)}</dd>
+      </dl>`,
+  });
+}

@@ -1,0 +1,151 @@
+/** Now: the numbers at a glance, how they went, what is wrong, and what changed. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { NowView } from '../../tools/watch/view.ts';
+import {
+  printLatency,
+  printNumber,
+  printRate,
+  printShare,
+  printTime,
+} from '../cli/top/pages/figures.ts';
+import { table } from '../web/table.ts';
+import { lineChart } from './line-chart.ts';
+import { leftOut, nowFigures } from './now-figures.ts';
+import { opened, show } from './page-state.ts';
+
+/** Draws the page. */
+export function nowPage(now: NowView): TemplateResult {
+  const { series } = now;
+  const perSecond = (counts: readonly number[]): readonly number[] =>
+    counts.map((count) => count / (series.stepMs / 1000));
+  const times = { fromMs: series.fromMs, stepMs: series.stepMs };
+  return html`<p class="quiet">
+      ${printTime(now.window.fromMs)} to ${printTime(now.window.toMs)} UTC · ${leftOut(now)} ·
+      ${memory(now)}
+    </p>
+    <dl class="figures">
+      ${nowFigures(now).map(
+        ({ label, value, note, tone }) =>
+          html`<div class=${`figure ${tone}`}>
+            <dt>${label}</dt>
+            <dd class="value">${value}</dd>
+            <dd class="quiet">${note}</dd>
+          </div>`,
+      )}
+    </dl>
+    <div class="charts">
+      ${lineChart({
+        ...times,
+        id: 'rate',
+        title: 'Queries a second',
+        print: printRate,
+        lines: [
+          { label: 'all', tone: 'line-1', values: perSecond(series.queries) },
+          { label: 'wasted', tone: 'line-2', values: perSecond(series.wasted) },
+        ],
+      })}
+      ${lineChart({
+        ...times,
+        id: 'trouble',
+        title: 'Lost and failed a second',
+        print: printRate,
+        lines: [
+          { label: 'lost', tone: 'line-3', values: perSecond(series.lost) },
+          { label: 'error replies', tone: 'line-4', values: perSecond(series.failed) },
+        ],
+      })}
+      ${lineChart({
+        ...times,
+        id: 'latency',
+        title: 'Reply time',
+        print: printLatency,
+        lines: [
+          { label: 'median', tone: 'line-1', values: series.p50 },
+          { label: 'p99', tone: 'line-3', values: series.p99 },
+        ],
+      })}
+    </div>
+    <h2>Findings</h2>
+    ${findings(now)}
+    <h2>Workloads that waste most</h2>
+    ${waste(now)}
+    <h2>What changed</h2>
+    ${
+      now.changes.rows.length === 0
+        ? html`<p class="empty">Nothing in this window.</p>`
+        : html`<ul class="changes">
+            ${now.changes.rows.map(
+              ({ atMs, text }) =>
+                html`<li><span class="quiet code">${printTime(atMs)}</span> ${text}</li>`,
+            )}
+          </ul>`
+    }`;
+}
+
+function memory({ memory: { usedBytes, limitBytes, dropped } }: NowView): string {
+  const mib = (bytes: number): string => (bytes / 1_048_576).toFixed(1);
+  const used = `${mib(usedBytes)} of ${mib(limitBytes)} MiB used`;
+  return dropped === '' ? used : `${used}: ${dropped}`;
+}
+
+function findings(now: NowView): TemplateResult {
+  if (now.findings.length === 0)
+    return html`<p class="empty">
+      None. ${now.excluded} causes are ruled
+      out${now.unknown === 0 ? '' : `; ${now.unknown} cannot be judged from this input`}.
+    </p>`;
+  return html`<ul class="cards">
+    ${now.findings.map(
+      ({ id, severity, title, subject, why }) =>
+        html`<li class=${`card ${severity}`}>
+          <button
+            type="button"
+            class="link"
+            @click=${() => {
+              show('findings', '');
+              opened.value = id;
+            }}
+          >
+            ${title}
+          </button>
+          <span class=${`badge ${severity}`}>${severity}</span>
+          ${subject === '' ? nothing : html`<span class="code">${subject}</span>`}
+          <p>${why}</p>
+        </li>`,
+    )}
+  </ul>`;
+}
+
+function waste({ waste: { workloads } }: NowView): TemplateResult {
+  if (workloads.rows.length === 0)
+    return html`<p class="empty">No query was wasted by a search path.</p>`;
+  return table(
+    'Workloads that waste most',
+    [
+      {
+        head: 'Workload',
+        code: true,
+        cell: ({ namespace, workload, id }) => (workload === '' ? id : `${namespace}/${workload}`),
+      },
+      { head: 'Queries', numeric: true, cell: ({ queries }) => printNumber(queries) },
+      {
+        head: 'Wasted',
+        numeric: true,
+        cell: ({ wasted, queries }) => printShare(queries === 0 ? 0 : wasted / queries),
+      },
+      {
+        head: 'What ends it',
+        cell: ({ plan }) => {
+          if (plan === null) return 'Not computed yet.';
+          if (plan.ndots !== null)
+            return `ndots:${plan.ndots} saves ${printNumber(plan.now - plan.then)} queries and breaks no name.`;
+          const [name] = plan.dotted;
+          return name === undefined
+            ? 'No lower ndots saves queries without breaking a name.'
+            : `A final dot: ${name.name}.`;
+        },
+      },
+    ],
+    workloads.rows,
+  );
+}

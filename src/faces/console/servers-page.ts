@@ -1,0 +1,69 @@
+/** Servers and upstreams: who answers, how fast, and which one is unlike its fellows. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
+import { printLatencies, printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
+import { countColumns, toneOf } from './count-columns.ts';
+import { liveTable } from './live-table.ts';
+import { lookupsLink, party, partyName } from './party-text.ts';
+
+const roles: Readonly<Record<ServerRow['role'], string>> = {
+  server: 'server',
+  upstream: 'upstream',
+  behind: 'behind a service',
+};
+
+/** Draws the page. */
+export function serversPage(view: ServersView): TemplateResult {
+  return liveTable<ServerRow>({
+    caption: 'Servers and upstreams, those with most queries first',
+    list: view,
+    usual: 'queries',
+    idOf: ({ id }) => id,
+    toneOf: (row) => (row.odd === '' ? toneOf(row) : 'warning'),
+    none: 'No server has been asked yet.',
+    columns: [
+      {
+        head: 'Server',
+        sort: 'name',
+        code: true,
+        cell: (row) => (row.port === 53 ? partyName(row) : `${partyName(row)} port ${row.port}`),
+      },
+      {
+        head: 'Role',
+        cell: ({ role, odd }) => (odd === '' ? roles[role] : `${roles[role]}, odd one`),
+      },
+      {
+        head: 'Clients',
+        sort: 'clients',
+        numeric: true,
+        cell: ({ clients }) => (clients === null ? 'many' : printNumber(clients)),
+      },
+      ...countColumns,
+    ],
+    details: ({ odd, behind, rcodes, latency, firstMs, lastMs, ...server }) =>
+      html`<dl class="facts">
+        <dt>Server</dt>
+        <dd>${party(server)}</dd>
+        ${
+          odd === ''
+            ? nothing
+            : html`<dt>Unlike the others</dt>
+                <dd>${odd}</dd>`
+        }
+        <dt>Reply time</dt>
+        <dd>${printLatencies(latency)}</dd>
+        <dt>Replies</dt>
+        <dd>${printRcodes(rcodes)}</dd>
+        ${
+          behind.length === 0
+            ? nothing
+            : html`<dt>Behind it</dt>
+                <dd>${behind.map((each) => html`${party(each)} `)}</dd>`
+        }
+        <dt>Seen</dt>
+        <dd>${printTime(firstMs)} to ${printTime(lastMs)} UTC</dd>
+        <dt>Lookups</dt>
+        <dd>${lookupsLink('show them', `to-ip=${server.address}`)}</dd>
+      </dl>`,
+  });
+}
