@@ -144,6 +144,18 @@ export async function buildPlayground(folder: string): Promise<readonly BuiltFil
   return files;
 }
 
+/** The files that a browser loads with one of them, itself included. */
+export function loadedWith(files: readonly BuiltFile[], name: string): ReadonlySet<string> {
+  const loaded = new Set<string>();
+  const add = (one: string): void => {
+    if (loaded.has(one)) return;
+    loaded.add(one);
+    files.find((file) => file.name === one)?.imports?.forEach(add);
+  };
+  add(name);
+  return loaded;
+}
+
 const copied: readonly (readonly [string, string])[] = [
   ['icon.svg', `${room}/icon.svg`],
   ['index.html', `${room}/index.html`],

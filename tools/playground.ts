@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { buildPlayground } from './playground-bundle.ts';
+import { buildPlayground, loadedWith } from './playground-bundle.ts';
 
 const given = process.argv[2];
 const folder = given === undefined ? 'release/playground' : resolve(given);
@@ -11,10 +11,31 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 // A directory that a person named may hold something else.
 if (given === undefined) rmSync(folder, { recursive: true, force: true });
 const files = await buildPlayground(folder);
+const byName = new Map(files.map((file) => [file.name, file]));
 const kib = (bytes: number): string => (bytes / 1024).toFixed(1).padStart(8);
-console.log('     KiB    gzip');
-for (const { name, bytes } of files
-  .toSorted((a, b) => b.bytes.length - a.bytes.length)
-  .slice(0, 20))
-  console.log(`${kib(bytes.length)}${kib(gzipSync(bytes).length)}  ${name}`);
-console.log(`${files.length} files in ${folder}: serve them by HTTP, as in: npx serve ${folder}`);
+
+/** Prints the size of what is loaded together, and not loaded before. */
+function report(what: string, names: readonly string[], before: ReadonlySet<string>): void {
+  const parts = names.filter((name) => !before.has(name)).map((name) => byName.get(name)!.bytes);
+  const plain = parts.reduce((sum, { length }) => sum + length, 0);
+  const packed = parts.reduce((sum, bytes) => sum + gzipSync(bytes).length, 0);
+  console.log(`${kib(plain)}${kib(packed)}${String(parts.length).padStart(6)}  ${what}`);
+}
+
+const page = [...loadedWith(files, 'page.js')];
+const worker = [...loadedWith(files, 'engine-worker.js')];
+console.log('     KiB    gzip files');
+report(
+  'the page',
+  [...page, ...files.filter(({ imports }) => imports === null).map(({ name }) => name)],
+  new Set(),
+);
+report('the worker', worker, new Set());
+for (const engine of ['trace', 'lint', 'diff', 'doctor']) {
+  const chunk = byName
+    .get('engine-worker.js')!
+    .lazy.find((name) => name.startsWith(`${engine}-engine-`))!;
+  report(`engine ${engine}, beside the worker`, [...loadedWith(files, chunk)], new Set(worker));
+}
+report('all', [...byName.keys()], new Set());
+console.log(`in ${folder}: serve it by HTTP, as in: npx serve ${folder}`);

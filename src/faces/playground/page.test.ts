@@ -218,7 +218,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       const heads = await texts(page, '.finding .head code');
       assert.equal(heads.length, printed.changes.length);
       for (const [index, { witness }] of printed.changes.entries()) {
-        assert.ok(heads[index]!.startsWith(`${witness.name} ${witness.type} `), heads[index]);
+        assert.ok(heads[index]?.startsWith(`${witness.name} ${witness.type} `), witness.name);
         const sides = page.locator('.finding').nth(index).locator('.rcode');
         assert.ok((await sides.nth(0).innerText()).startsWith(witness.before.rcode));
         assert.ok((await sides.nth(1).innerText()).startsWith(witness.after.rcode));
