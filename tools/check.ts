@@ -5,6 +5,7 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
   ['format', ['oxfmt', '--check']],
   ['lint', ['oxlint', '--type-aware', '--quiet']],
   ['types', ['tsc', '-p', '.']],
+  ['types of pages', ['tsc', '-p', 'src/faces/playground']],
   ['unused', ['knip', '-c', 'tools/knip.ts', '--treat-config-hints-as-errors']],
   ['unused but by tests', ['knip', '-c', 'tools/knip.ts', '--production']],
   ['man page', ['node', '--disable-warning=ExperimentalWarning', 'tools/man.ts', '--check']],

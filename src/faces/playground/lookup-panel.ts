@@ -116,7 +116,7 @@ function results(): TemplateResult {
       ? html`<p class="empty">Type a name to see the queries that each client sends for it.</p>`
       : statusLine(state, '');
   const { verdict, documents, notes } = result;
-  return html`${statusLine(state, verdict)}
+  return html`${statusLine(state, withoutExitCode(verdict))}
     ${notes.map((note) => html`<p class="remark">${note}</p>`)} ${clientTable(documents)}
     ${differences(result)}
     <h3>What would be cheaper</h3>
@@ -208,6 +208,11 @@ function queryRow(row: TraceRow): TemplateResult {
 function replyClass({ data, answer }: QueryDocument): string {
   if (data.length > 0) return 'good';
   return answer.startsWith('NXDOMAIN') || answer.startsWith('NODATA') ? 'none' : 'bad';
+}
+
+/** A page has no exit code. */
+function withoutExitCode(verdict: string): string {
+  return verdict.replace(', hence exit code 1', '');
 }
 
 /** The name of a rule at the end is for `ndots trace --explain`. */

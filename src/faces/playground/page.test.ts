@@ -280,6 +280,25 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
         );
     });
 
+  for (const width of [320, 360, 3840])
+    test(`nothing is wider than a screen of ${width} pixels`, async () => {
+      await inPage(
+        async (page) => {
+          for (const name of ['lookup', 'corefile', 'diff', 'capture'] as const) {
+            await open(page, name, {});
+            if (name === 'capture') await page.setInputFiles('#file', capture);
+            await settled(page);
+            const [content, screen] = await page.evaluate(() => [
+              document.documentElement.scrollWidth,
+              document.documentElement.clientWidth,
+            ]);
+            assert.ok(content! <= screen!, `${name}: ${content} of ${screen}`);
+          }
+        },
+        { viewport: { width, height: 800 } },
+      );
+    });
+
   test('a whole diagnosis works by keyboard', async () => {
     await inPage(async (page) => {
       await page.goto(base);
