@@ -495,6 +495,8 @@ const knownHosts: ReadonlySet<string> = new Set([
   'ndots.dev',
   'pkg.go.dev',
   'www.apache.org',
+  // The namespace of SVG.
+  'www.w3.org',
   // The name that a story is about.
   'api.twilio.com',
 ]);
