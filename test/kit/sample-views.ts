@@ -18,7 +18,7 @@ import type {
 const AT = Date.UTC(2026, 10, 29, 12, 3, 20);
 
 /** A party of which only the address is known. */
-export function address(text: string): Party {
+function address(text: string): Party {
   return {
     address: text,
     kind: '',
@@ -31,7 +31,7 @@ export function address(text: string): Party {
 }
 
 /** A pod, as `--cluster` names it. */
-export function pod(name: string, at: string, workload: string, node = 'node7'): Party {
+function pod(name: string, at: string, workload: string, node = 'node7'): Party {
   return {
     address: at,
     kind: 'pod',
@@ -160,7 +160,7 @@ function lookup(id: number, name: string, client: Party, more: Partial<LookupRow
 }
 
 /** Lookups, the newest first. */
-export const sampleLookups: readonly LookupRow[] = [
+const sampleLookups: readonly LookupRow[] = [
   lookup(59, 'redis.cache', web, { outcome: 'waiting', rcode: '', queries: walk.slice(0, 1) }),
   lookup(58, 'api.stripe.com', cart, { tookMs: 5014, lost: 1, wasted: 4, queries: walk }),
   lookup(57, 'kube-health.localhost', batch, {
@@ -241,7 +241,7 @@ const finding: FindingRow = {
 };
 
 /** Findings: one that holds, one that is new, one that has ended. */
-export const sampleFindings: readonly FindingRow[] = [
+const sampleFindings: readonly FindingRow[] = [
   finding,
   {
     ...finding,
@@ -269,7 +269,7 @@ export const sampleFindings: readonly FindingRow[] = [
 ];
 
 /** Clients, the busiest first. */
-export const sampleClients: readonly ClientRow[] = [
+const sampleClients: readonly ClientRow[] = [
   {
     ...cart,
     ...counts(24_310, 41, 12, 15_800, 0.4, 12),

@@ -62,7 +62,7 @@ export function planTrace(
 }
 
 /** The domains that were appended to the name. */
-export function searchPath({ name, candidates }: TraceTarget): readonly string[] {
+function searchPath({ name, candidates }: TraceTarget): readonly string[] {
   const stem = name.endsWith('.') ? name : `${name}.`;
   return candidates
     .filter((each) => each.length > stem.length && each.startsWith(stem))
