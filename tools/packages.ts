@@ -28,6 +28,7 @@ export const packages: Readonly<Record<string, string>> = {
   nftables: 'nft',
   conntrack: 'conntrack',
   strace: 'strace',
+  tmux: 'tmux',
   'qemu-user-static': 'qemu-aarch64-static',
   mmdebstrap: 'mmdebstrap',
   procps: 'ps',
