@@ -1,5 +1,5 @@
 /** The command line of `ndots top`. */
-import type { GivenFilter } from '../../../tools/capture/filter.ts';
+import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
 import { nearest } from '../../../server/base/problem.ts';
@@ -116,6 +116,8 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
   const isBare = none && words.length === 0;
   const sources = sourcesOf(isBare ? { ...values, device: 'any' } : values, words);
   const { filters, cluster } = filtersOf(values);
+  // A value that its word does not take is reported before anything is read.
+  filterOf(filters, new Map());
   const live = sources.files.length === 0;
   if (live && values.speed !== null)
     throw usage('--speed is for files', 'A live capture is as fast as it happens.');

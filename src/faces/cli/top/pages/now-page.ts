@@ -188,7 +188,7 @@ function findings(view: NowView, width: number): readonly TopRow[] {
   return [
     ...title.map(asRow),
     ...rows.map((row) => ({ line: table.row(row), item: findingItem(row) })),
-    asRow([[`Other causes: ${checked}.`, 'dim']]),
+    ...paragraph(`Other causes: ${checked}.`, width, { style: 'dim' }).map(asRow),
   ];
 }
 
@@ -218,9 +218,14 @@ function planText(plan: WasteRow['plan']): string {
 function waste(view: NowView, width: number): readonly TopRow[] {
   const { workloads, share, queries } = view.waste;
   if (queries === 0) return [];
-  const title = heading(
-    `Wasted by search paths: ${printShare(share)} of all queries, for names that do not exist`,
-  );
+  const title = [
+    [],
+    ...paragraph(
+      `Wasted by search paths: ${printShare(share)} of all queries, for names that do not exist`,
+      width,
+      { style: 'title' },
+    ),
+  ];
   const rows = workloads.rows.slice(0, LISTED);
   const table = fitTable(wasteColumns, rows, width, new Map(), null);
   const left = workloads.total - rows.length;

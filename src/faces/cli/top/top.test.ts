@@ -1,0 +1,110 @@
+/** `ndots top` as scripts call it, and what it says of wrong input. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { runCommand } from '../../../../test/kit/trace-command.ts';
+import type { Views } from '../../../tools/watch/view.ts';
+import { top } from './top.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-top-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const capture = 'examples/captures/tcp-blocked.pcapng';
+
+function written(name: string, bytes: string): string {
+  writeFileSync(join(folder, name), bytes);
+  return join(folder, name);
+}
+
+describe('top --once', () => {
+  test('prints what a capture shows, the finding with its time, and what is left out', async () => {
+    const { code, out, err } = await runCommand(top, [capture, '--once']);
+    assert.equal(code, 0);
+    assert.equal(err, '');
+    assert.match(out, /^Queries .* 18, 0 waiting$/m);
+    assert.match(out, /critical ND3011 since 02:43:07 \(3 s\) +Large answers cannot be fetched/);
+    assert.match(out, /sums of the last 3 s, kernel lost 0\n$/);
+  });
+
+  test('prints the view that is asked for, in the order that is asked for', async () => {
+    const words = [capture, '--once', '--view', 'lookups', '--sort', 'took', '--rows', '2'];
+    const { out } = await runCommand(top, words);
+    const [header, first] = out.split('\n');
+    assert.match(header!, /TOOK↓/);
+    assert.match(first!, /94 ms answered/);
+    assert.match(out, /2 of 7 lookups/);
+  });
+
+  test('filters as capture does', async () => {
+    const words = [capture, '--once', '--view', 'lookups', '--protocol', 'tcp'];
+    const { out } = await runCommand(top, words);
+    assert.match(out, /all 3 lookups/);
+    const others = [capture, '--once', '--view', 'lookups', '--not', 'protocol=tcp'];
+    assert.match((await runCommand(top, others)).out, /lookups, kernel lost 0/);
+  });
+
+  test('-o json prints the view of the model as one line', async () => {
+    const words = [capture, '--once', '-o', 'json', '--view', 'findings'];
+    const { out } = await runCommand(top, words);
+    assert.equal(out.split('\n').length, 2);
+    const view = JSON.parse(out) as Views['findings'];
+    assert.deepEqual(
+      view.rows.map(({ code }) => code),
+      ['ND3011'],
+    );
+  });
+
+  test('is in the width of the reader', async () => {
+    const { out } = await runCommand(top, [capture, '--once'], {}, { columns: 40 });
+    for (const line of out.split('\n').slice(0, -3)) assert.ok(line.length <= 40, line);
+  });
+
+  test('reads several files, and reports the one that cannot be read', async () => {
+    const { code, out } = await runCommand(top, [capture, '/nowhere.pcap', '--once', '-o', 'json']);
+    assert.equal(code, 0);
+    const { inputs } = JSON.parse(out) as Views['now'];
+    assert.deepEqual(
+      inputs.map(({ state }) => state),
+      ['ended', 'failed'],
+    );
+    assert.match(inputs[1]!.why, /no such file/);
+  });
+});
+
+describe('wrong input', () => {
+  for (const [words, code, told] of [
+    [[capture], 2, /there is no terminal to draw on[^]*top --once prints the view/],
+    [['/nowhere.pcap', '--once'], 2, /cannot read \/nowhere\.pcap: no such file/],
+    [[written('empty', ''), '--once'], 2, /empty is empty/],
+    [
+      [written('text', 'hello\nworld\n'), '--once'],
+      2,
+      /is not a capture, a dnstap stream or a query log/,
+    ],
+    [[folder, '--once'], 2, /is a directory, not a capture/],
+    [['-i', 'nosuch0', '--once'], 2, /there is no interface nosuch0|permission denied/],
+    [
+      ['--netns', '/nowhere', '--once'],
+      2,
+      /there is no network namespace \/nowhere|permission denied/,
+    ],
+    [[capture, '-i', 'any'], 3, /either files or a live capture, not both/],
+    [[capture, '--speed', '0'], 3, /--speed takes a number from 0\.01 to 100000, or max/],
+    [['-i', 'any', '--speed', '2'], 3, /--speed is for files/],
+    [[capture, '--sort', 'name'], 3, /the view now has no order/],
+    [
+      [capture, '--view', 'names', '--sort', 'nam'],
+      3,
+      /cannot be sorted by "nam": did you mean name/,
+    ],
+    [[capture, '--namespace', 'shop'], 3, /--namespace goes with --cluster or --manifests/],
+    [[capture, '--once', '--rcode', 'NIX'], 3, /--rcode takes a result code/],
+    [[capture, '--view', 'nothing'], 3, /--view/],
+  ] as const)
+    test(`${words.join(' ').replace(folder, '')} is reported`, async () => {
+      const ran = await runCommand(top, words);
+      assert.equal(ran.code, code, ran.err);
+      assert.match(ran.err, told);
+    });
+});
