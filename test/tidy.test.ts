@@ -523,7 +523,9 @@ const measuredTime =
 
 test('no plain test measures time: test/kit/growth.ts compares costs, and bench/ has the figures', () => {
   const found = globSync('{src,test,tools,bench}/**/*.test.ts')
-    .filter((file) => !/\.(?:long|cluster)\.test\.ts$/.test(file) && file !== 'test/tidy.test.ts')
+    .filter(
+      (file) => !/\.(?:long|cluster|node)\.test\.ts$/.test(file) && file !== 'test/tidy.test.ts',
+    )
     .flatMap((file) =>
       readFileSync(file, 'utf8')
         .split('\n')

@@ -28,6 +28,7 @@ const config: KnipConfig = {
     'test/kit/scripted-server.ts',
     'test/kit/{query-stream,under-seccomp}.ts',
     'test/kit/apiserver/{main,measure-source}.ts',
+    'test/node/stream-client.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
   // The first is taken for the module of Node; the bundler puts the second in place of `node:path`.

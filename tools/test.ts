@@ -1,8 +1,9 @@
 /**
- * Runs the tests: `node tools/test.ts [--long | --cluster] [--only PATTERN] [--record] [NAME…]`.
+ * Runs the tests: `node tools/test.ts [--long | --cluster | --node] [--only PATTERN] [--record] [NAME…]`.
  *
- * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`), and
- * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`). A NAME is a file, or the name of a room, a plugin
+ * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`),
+ * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`), and `npm run test:node` what needs a whole
+ * cluster with kubelet and containerd (`*.node.test.ts`, in `test/node/`). A NAME is a file, or the name of a room, a plugin
  * or a file's beginning: `npm test -- cache`. Files that are named run whatever they are, and each of their tests gets a line;
  * without names each file gets one. `--only` runs the tests whose names contain its pattern.
  * The run says at its start how long it will take and at its end which files were slowest (`test-times.ts`; `--record` keeps
@@ -45,6 +46,13 @@ const kinds = {
     minutes: 90,
     concurrency: 1,
   },
+  // The first run builds all of Kubernetes.
+  node: {
+    script: 'test:node',
+    patterns: everywhere('.node.test.ts'),
+    minutes: 120,
+    concurrency: 1,
+  },
 } as const satisfies Record<string, Kind>;
 
 const filesOf = ({ patterns }: Kind): readonly string[] =>
@@ -54,12 +62,19 @@ const { values, positionals } = parseArgs({
   options: {
     long: { type: 'boolean' },
     cluster: { type: 'boolean' },
+    node: { type: 'boolean' },
     only: { type: 'string' },
     record: { type: 'boolean' },
   },
   allowPositionals: true,
 });
-const kind: Kind = values.long ? kinds.long : values.cluster ? kinds.cluster : kinds.plain;
+const kind: Kind = values.long
+  ? kinds.long
+  : values.cluster
+    ? kinds.cluster
+    : values.node
+      ? kinds.node
+      : kinds.plain;
 const others = Object.values(kinds).filter((other) => other !== kind && other !== kinds.plain);
 const elsewhere = new Set(others.flatMap(filesOf));
 const named = positionals.length > 0;

@@ -44,14 +44,11 @@ const linker =
     ? { file: '/lib/ld-linux-aarch64.so.1', libraries: 'aarch64-linux-gnu' }
     : { file: '/lib64/ld-linux-x86-64.so.2', libraries: 'x86_64-linux-gnu' };
 
-/** A stage, or the image as its last stage left it. */
-interface Built {
-  readonly root: string;
+/** What a container engine keeps beside the files of an image. */
+export interface ImageConfig {
   readonly user: string;
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Variables of steps alone. */
-  readonly arguments: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
   readonly command: readonly string[];
 }
@@ -64,6 +61,12 @@ const empty: Omit<Built, 'root'> = {
   entrypoint: [],
   command: [],
 };
+/** A stage, or the image as its last stage left it. */
+interface Built extends ImageConfig {
+  readonly root: string;
+  /** Variables of steps alone. */
+  readonly arguments: Readonly<Record<string, string>>;
+}
 
 /**
  * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in which the steps
@@ -290,6 +293,19 @@ export class Image {
     for (const { root, entrypoint } of this.#stages.values())
       if (entrypoint.length > 0)
         this.#must(['sh', '-c', script, 'sh', join(root, file)], { input: text });
+  }
+
+  /**
+   * Writes what the steps of the last stage changed as a tar archive: a layer upon its base, or the whole of a stage from scratch. File
+   * capabilities are in it; what steps removed of the base is not.
+   */
+  exportChanges(file: string): ImageConfig {
+    const { root, user, workdir, env, entrypoint, command } = this.#current;
+    const layer = this.#layers.get(root)?.[0] ?? root;
+    // Devices mark removed files: the base of the layer is another one.
+    const script = `cd "$1" && find . -xdev ! -type c -print0 | tar --create --file "$2" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability`;
+    this.#must(['sh', '-c', script, 'sh', layer, file]);
+    return { user, workdir, env, entrypoint, command };
   }
 
   get #current(): Built {

@@ -21,13 +21,11 @@ export type ClusterPrograms = Readonly<Record<ClusterProgram, string>>;
 /** Go modules and what is built from them: those of this folder, and of the folder of an older minor an API server alone. */
 interface Build {
   readonly folder: string;
-  readonly programs: readonly ClusterProgram[];
+  /** Program → its package. */
+  readonly programs: Readonly<Record<string, string>>;
 }
 
-const newest: Build = {
-  folder: import.meta.dirname,
-  programs: Object.keys(packages) as ClusterProgram[],
-};
+const newest: Build = { folder: import.meta.dirname, programs: packages };
 
 /** Minors of Kubernetes before the one that go.mod asks for, whose API servers can be had, too. */
 const olderMinors = ['1.35', '1.34'] as const;
@@ -47,7 +45,10 @@ export const testedMinors: readonly (OlderMinor | null)[] = [
 const buildOf = (minor: OlderMinor | null): Build =>
   minor === null
     ? newest
-    : { folder: join(import.meta.dirname, minor), programs: ['kube-apiserver'] };
+    : {
+        folder: join(import.meta.dirname, minor),
+        programs: { 'kube-apiserver': packages['kube-apiserver'] },
+      };
 
 /** A folder with all three, as other projects' tests are given it; it takes the place of building them. */
 const given = process.env['KUBEBUILDER_ASSETS'];
@@ -74,6 +75,22 @@ export async function clusterPrograms(minor: OlderMinor | null = null): Promise<
   return { ...programs, 'kube-apiserver': older };
 }
 
+/**
+ * Builds programs of Kubernetes from the modules that the go.mod of a directory pins, once, as `clusterPrograms` does.
+ * @param folder of go.mod and go.sum
+ * @param names program → its package
+ * @returns program → its file
+ */
+export async function programsOf<Name extends string>(
+  folder: string,
+  names: Readonly<Record<Name, string>>,
+): Promise<Readonly<Record<Name, string>>> {
+  const at = await built({ folder, programs: names });
+  return Object.fromEntries(Object.keys(names).map((name) => [name, join(at, name)])) as Readonly<
+    Record<Name, string>
+  >;
+}
+
 /** Version of Kubernetes that a go.mod asks for: `v1.36.3`. */
 const versionIn = (folder: string): string =>
   /\bk8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(folder, 'go.mod'), 'utf8'))?.[1] ??
@@ -97,9 +114,9 @@ async function built(build: Build): Promise<string> {
   // Built beside and renamed: what is there is whole.
   const unfinished = mkdtempSync(join(cache, 'unfinished-'));
   try {
-    for (const name of build.programs) {
-      console.error(`building ${name} from ${packages[name]} (once, kept in ${folder})`);
-      await compile(build.folder, packages[name], join(unfinished, name));
+    for (const [name, from] of Object.entries(build.programs)) {
+      console.error(`building ${name} from ${from} (once, kept in ${folder})`);
+      await compile(build.folder, from, join(unfinished, name));
     }
     renameSync(unfinished, folder);
   } catch (error) {

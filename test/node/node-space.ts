@@ -1,0 +1,148 @@
+/** The namespaces and control groups of a node, without anything in them yet. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { groupsNamed, hierarchies, makeGroups } from './control-group.ts';
+import { nodeFolder, record, remove, removeLeftovers, type NodeRecord } from './leftovers.ts';
+import { NODE_ADDRESS, UPSTREAM_ADDRESS } from './node-settings.ts';
+import { until } from './progress.ts';
+
+/** What a command printed, and how it ended. */
+export interface RanInside {
+  /** null: it was ended. */
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/**
+ * A place in which a node lives: mount, network, process, control group, IPC and host name namespaces, and control groups of its
+ * own. All its processes end with the process that made it, however that one ends.
+ */
+export class NodeSpace implements AsyncDisposable {
+  /** The directory of what it writes. */
+  readonly folder: string;
+  readonly #record: NodeRecord;
+  readonly #holder: ChildProcess;
+  #first = 0;
+
+  private constructor(node: NodeRecord) {
+    this.#record = node;
+    this.folder = nodeFolder(node.id);
+    makeGroups(node.groups);
+    const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
+    const mounts = hierarchies().map(({ name, option }) => `${name}:${option ?? ''}`);
+    this.#holder = spawn(
+      'sh',
+      this.#joined([
+        // The kernel kills it when this process ends, and then whatever is in its process namespace.
+        ...['setpriv', '--pdeathsig', 'KILL'],
+        ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
+        ...['sh', join(import.meta.dirname, 'first-process.sh')],
+        ...[this.folder, NODE_ADDRESS, UPSTREAM_ADDRESS, ...mounts],
+      ]),
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+  }
+
+  /** Removes what runs that were killed left, and makes a new place. @throws with what the first process says */
+  static async make(): Promise<NodeSpace> {
+    await removeLeftovers();
+    const id = randomBytes(4).toString('hex');
+    const space = new NodeSpace(record(id, groupsNamed(`ndots-node-${id}`)));
+    try {
+      await space.#begin();
+      return space;
+    } catch (error) {
+      await space[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    let out = '';
+    let err = '';
+    this.#holder.stdout!.on('data', (text: Buffer) => (out += text.toString()));
+    this.#holder.stderr!.on('data', (text: Buffer) => (err += text.toString()));
+    await until(
+      'the namespaces of the node',
+      () => {
+        if (this.#holder.exitCode !== null || this.#holder.signalCode !== null)
+          throw new Error(`the namespaces of the node cannot be made: ${err}`);
+        return out.includes('ready') ? null : err;
+      },
+      60_000,
+    );
+    const holder = this.#holder.pid!;
+    const [first] = readFileSync(`/proc/${holder}/task/${holder}/children`, 'utf8').split(' ');
+    this.#first = Number(first);
+  }
+
+  /** Arguments of `sh` that put it into the control groups and have it become these words. */
+  #joined(words: readonly string[]): string[] {
+    const join = this.#record.groups.map((_, at) => `echo $$ > "\${${at + 1}}/cgroup.procs"`);
+    const { length } = this.#record.groups;
+    const script = `${join.join('\n')}\nshift ${length}\nexec "$@"`;
+    return ['-ec', script, 'sh', ...this.#record.groups, ...words];
+  }
+
+  /** Words that run a command inside, to be started by a process of this machine. */
+  inside(words: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
+    const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
+    const entered = ['nsenter', '-t', String(this.#first), ...spaces];
+    const variables = Object.entries({ PATH, HOME: '/root', ...env });
+    return [
+      'sh',
+      ...this.#joined([
+        ...entered,
+        ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
+        ...words,
+      ]),
+    ];
+  }
+
+  /** Runs a command inside to its end, without blocking this process. */
+  run(
+    words: readonly string[],
+    options: {
+      readonly input?: string | Buffer;
+      readonly env?: Readonly<Record<string, string>>;
+      readonly timeoutMs?: number;
+    } = {},
+  ): Promise<RanInside> {
+    const [program = '', ...rest] = this.inside(words, options.env);
+    return new Promise((resolve, reject) => {
+      const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
+      const [out, err]: [Buffer[], Buffer[]] = [[], []];
+      child.stdout.on('data', (data: Buffer) => out.push(data));
+      child.stderr.on('data', (data: Buffer) => err.push(data));
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(options.input ?? '');
+      const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 120_000);
+      child.on('error', reject);
+      child.on('close', (code) => {
+        clearTimeout(timer);
+        resolve({ code, out: Buffer.concat(out).toString(), err: Buffer.concat(err).toString() });
+      });
+    });
+  }
+
+  /** The same. @throws with what it complains of, if it fails */
+  async must(...[words, options]: Parameters<NodeSpace['run']>): Promise<string> {
+    const { code, out, err } = await this.run(words, options);
+    if (code === 0) return out;
+    throw new Error(`${words.join(' ').slice(0, 200)}\nended with ${code}:\n${err}${out}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#holder.kill('SIGKILL');
+    await remove(this.#record);
+  }
+}
+
+/** The names of network interfaces of this machine, outside of all nodes. */
+export const interfacesOutside = (): string =>
+  spawnSync('ip', ['-br', 'link'], { encoding: 'utf8' }).stdout;
