@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { parseDockerfile } from './kit/dockerfile.ts';
+import { parseDockerfile, variablesOf } from './kit/dockerfile.ts';
 
 const files = ['deploy/Dockerfile', 'deploy/node-cache/Dockerfile'];
 const argument = (text: string): string | undefined => /^ARG NODE_IMAGE=(.*)$/m.exec(text)?.[1];
@@ -37,6 +37,17 @@ describe('the Dockerfiles', () => {
       for (const target of released) assert.ok(stages.includes(target), target);
     }
     assert.ok(workflow.indexOf('grep -qE') < workflow.indexOf('docker/build-push-action'));
+  });
+
+  test('set the memory variables, two of them on one line', () => {
+    for (const text of texts) {
+      const steps = parseDockerfile(text).at(-1)!.steps.filter(({ name }) => name === 'ENV');
+      assert.deepEqual(Object.assign({}, ...steps.map(variablesOf)), {
+        NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=192',
+        MALLOC_ARENA_MAX: '2',
+        MALLOC_MMAP_THRESHOLD_: '131072',
+      });
+    }
   });
 
   test('give the runtime no capability that must be effective', () => {

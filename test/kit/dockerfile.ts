@@ -63,6 +63,14 @@ function pairOf(text: string): [string, string] {
   return [name, value.join('=')];
 }
 
+/** The variables that an ENV sets, several on one line too; values may be quoted. */
+export function variablesOf({ text }: Instruction): Readonly<Record<string, string>> {
+  const pairs = text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g);
+  return Object.fromEntries(
+    [...pairs].map(([, name = '', quoted, plain]) => [name, quoted ?? plain ?? '']),
+  );
+}
+
 /** Where COPY puts what: into the folder `to` under its own name, or as `to` itself. */
 export interface Copied {
   readonly from: readonly string[];

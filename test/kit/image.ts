@@ -3,7 +3,14 @@ import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from 'node
 import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, matchesGlob, relative, resolve } from 'node:path';
-import { copied, parentOf, parseDockerfile, type Instruction, type Stage } from './dockerfile.ts';
+import {
+  copied,
+  parentOf,
+  parseDockerfile,
+  variablesOf,
+  type Instruction,
+  type Stage,
+} from './dockerfile.ts';
 import { confinementOf, type Confinement, type SecurityContext } from './security-context.ts';
 import { debianFor, Emulation, type EmulatedProcessor } from './emulation.ts';
 
@@ -221,11 +228,8 @@ export class Image {
         return { ...built, workdir: step.text };
       case 'USER':
         return { ...built, user: step.text };
-      case 'ENV': {
-        const pairs = [...step.text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g)];
-        const more = pairs.map(([, name, quoted, plain]) => [name, quoted ?? plain]);
-        return { ...built, env: { ...built.env, ...Object.fromEntries(more) } };
-      }
+      case 'ENV':
+        return { ...built, env: { ...built.env, ...variablesOf(step) } };
       case 'ENTRYPOINT':
         return { ...built, entrypoint: step.words };
       case 'CMD':
