@@ -1,0 +1,121 @@
+/** What the DNS pods of a node's cluster say of themselves, and what clients get from them. */
+import type { NodeCluster, PodState } from './node-cluster.ts';
+
+/** The label of DNS pods. */
+export const DNS_PODS = 'k8s-app=kube-dns';
+/** The Deployment that kubeadm makes. */
+export const DNS_DEPLOYMENT = 'deployment/coredns';
+
+/** The readiness probe that fails within lameduck, as deploy/README.md advises. */
+export const QUICK_PROBE: string = JSON.stringify({
+  spec: {
+    template: {
+      spec: {
+        containers: [
+          { name: 'coredns', readinessProbe: { periodSeconds: 2, failureThreshold: 1 } },
+        ],
+      },
+    },
+  },
+});
+
+/** Replaces the image of kubeadm's Deployment, and waits for the rollout. */
+export async function setImage(node: NodeCluster, image: string): Promise<void> {
+  await node.kubectl('-n', 'kube-system', 'set', 'image', DNS_DEPLOYMENT, `coredns=${image}`);
+  await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+}
+
+/** Restarts its pods, and waits. */
+export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT): Promise<void> {
+  await node.kubectl('-n', 'kube-system', 'rollout', 'restart', what);
+  await node.rolledOut('kube-system', what);
+}
+
+/** Metric name → its type, of the first DNS pod. */
+export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
+  const text = await page(node, 9153, '/metrics');
+  return new Map(
+    [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]),
+  );
+}
+
+/** A page of the first DNS pod, as the kubelet fetches it. @throws if it is not there or its status is an error */
+export async function page(node: NodeCluster, port: number, path: string): Promise<string> {
+  const [pod] = await node.pods('kube-system', DNS_PODS);
+  return node.space.must([
+    'curl',
+    '-sS',
+    '-f',
+    '-m',
+    '5',
+    `http://${pod!.status.podIP}:${port}${path}`,
+  ]);
+}
+
+/** The lab's clients, of three C and Go resolvers. */
+const clients = ['glibc', 'musl', 'go'] as const;
+
+/** Names as programs write them. */
+const written = [
+  'web',
+  'web.shop',
+  'kubernetes.default',
+  'db-0.db.shop.svc.cluster.local',
+  'pay',
+  'www.example.com',
+  'nosuch',
+] as const;
+
+/** `CLIENT NAME` → the addresses that a lookup in the client pod gives, or its error. */
+export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
+  const client = await node.pidOf('shop', 'app=client');
+  const found = new Map<string, string>();
+  for (const kind of clients)
+    for (const name of written) {
+      const { out, err } = await node.inPod(client, [
+        `/usr/local/bin/lookup-${kind}`,
+        name,
+        '0',
+        '1',
+      ]);
+      const line = out.split('\n').find((each) => each.startsWith('{'));
+      if (line === undefined) throw new Error(`lookup-${kind} ${name}: ${out}${err}`);
+      const { addrs, err: error } = JSON.parse(line) as { addrs: readonly string[]; err: string };
+      // A Go error names the server's address and the way it was asked.
+      const failure = error === '' ? '' : 'not found';
+      found.set(`${kind} ${name}`, addrs.toSorted().join(' ') || failure);
+    }
+  return found;
+}
+
+/** Memory of a pod as its control group counts it, MiB. */
+export interface PodMemory {
+  readonly usage: number;
+  /** What `kubectl top` shows, and evictions go by. */
+  readonly workingSet: number;
+}
+
+/** Reads it in cgroup v1 or v2. @throws if the group is not there */
+export async function memoryOf(node: NodeCluster, pod: PodState): Promise<PodMemory> {
+  const { uid } = pod.metadata;
+  const find = `find /sys/fs/cgroup -type d -name "*pod$1" 2>/dev/null | grep -E "memory|^/sys/fs/cgroup/kubepods" | head -n 1`;
+  const group = (await node.space.must(['sh', '-c', find, 'sh', uid])).trim();
+  const files = `cd "$1" && cat memory.usage_in_bytes 2>/dev/null || cat memory.current; grep -E "^(total_)?inactive_file" memory.stat | tail -n 1 | cut -d" " -f2`;
+  const [usage = NaN, inactive = NaN] = (
+    await node.space.must(['sh', '-c', `cd "$1"; ${files}`, 'sh', group])
+  )
+    .trim()
+    .split('\n')
+    .map(Number);
+  return { usage: usage / 2 ** 20, workingSet: (usage - inactive) / 2 ** 20 };
+}
+
+/** What DNS pods have logged. */
+export const dnsLog = (node: NodeCluster): Promise<string> =>
+  node.kubectl('-n', 'kube-system', 'logs', '-l', DNS_PODS, '--tail=-1', '--prefix');
+
+/** Seconds between the start of a pod's containers and its being ready. */
+export function secondsToReady({ status }: PodState): number {
+  const ready = status.conditions?.find(({ type }) => type === 'Ready');
+  return (Date.parse(ready?.lastTransitionTime ?? '') - Date.parse(status.startTime ?? '')) / 1000;
+}

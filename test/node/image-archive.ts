@@ -1,0 +1,94 @@
+/** Images as containerd imports them: a docker archive of layers that lie as tar files in the cache. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, linkSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { ImageConfig } from '../kit/image.ts';
+
+/** One image. */
+export interface NodeImage {
+  readonly tags: readonly string[];
+  /** Tar files, the lowest one first. */
+  readonly layers: readonly string[];
+  readonly config: ImageConfig;
+}
+
+/** Of a program that is an image of its own. */
+export const plainConfig = (
+  entrypoint: readonly string[],
+  command: readonly string[] = [],
+  user = '0:0',
+): ImageConfig => ({
+  user,
+  workdir: '/',
+  env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+  entrypoint,
+  command,
+});
+
+/** File → its SHA-256; layers are shared by images. */
+const digests = new Map<string, string>();
+
+async function digestOf(file: string): Promise<string> {
+  const known = digests.get(file);
+  if (known !== undefined) return known;
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  const digest = hash.digest('hex');
+  digests.set(file, digest);
+  return digest;
+}
+
+/** Writes the archive. @param folder an empty directory on the file system of the layers, which are linked there */
+export async function writeArchive(
+  images: readonly NodeImage[],
+  folder: string,
+  file: string,
+): Promise<void> {
+  const manifest: object[] = [];
+  const names = new Set<string>();
+  const put = (name: string): string => {
+    names.add(name);
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    return join(folder, name);
+  };
+  for (const { tags, layers, config } of images) {
+    const ids = await Promise.all(layers.map(digestOf));
+    const body = JSON.stringify({
+      architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+      os: 'linux',
+      config: {
+        User: config.user,
+        WorkingDir: config.workdir,
+        Env: Object.entries(config.env).map(([name, value]) => `${name}=${value}`),
+        Entrypoint: config.entrypoint,
+        Cmd: config.command,
+      },
+      // It makes two images of the same content two.
+      created: '2026-01-01T00:00:00Z',
+      author: tags.join(' '),
+      rootfs: { type: 'layers', diff_ids: ids.map((id) => `sha256:${id}`) },
+    });
+    const config256 = `${createHash('sha256').update(body).digest('hex')}.json`;
+    writeFileSync(put(config256), body);
+    for (const [at, id] of ids.entries())
+      if (!names.has(`${id}/layer.tar`)) linkSync(layers[at]!, put(`${id}/layer.tar`));
+    manifest.push({
+      Config: config256,
+      RepoTags: tags,
+      Layers: ids.map((id) => `${id}/layer.tar`),
+    });
+  }
+  writeFileSync(put('manifest.json'), JSON.stringify(manifest));
+  await runTar(['--create', '--file', file, '--directory', folder, ...names]);
+}
+
+/** Runs tar. @throws with what it complains of */
+export async function runTar(words: readonly string[]): Promise<void> {
+  const child = spawn('tar', words, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaints = '';
+  child.stderr.on('data', (text: Buffer) => (complaints += text.toString()));
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  if (code !== 0) throw new Error(`tar ended with ${String(code)}: ${complaints}`);
+}

@@ -1,0 +1,215 @@
+/** A one-node Kubernetes cluster made by kubeadm, in namespaces of its own: real kubelet, containerd, kube-proxy and control plane. */
+import { spawn } from 'node:child_process';
+import { closeSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { start, type Child } from '../kit/child.ts';
+import { nodeImages } from './node-images.ts';
+import { CNI_PLUGINS, nodePrograms, type NodePrograms } from './node-programs.ts';
+import {
+  cniConfig,
+  containerdConfig,
+  kubeadmConfig,
+  upstreamCorefile,
+  type ProxyMode,
+} from './node-settings.ts';
+import { NodeSpace, type RanInside } from './node-space.ts';
+import { say, until } from './progress.ts';
+
+const KUBECONFIG = '/etc/kubernetes/admin.conf';
+/** `bin/ndots` of this checkout. */
+const NDOTS = resolve(import.meta.dirname, '../../bin/ndots');
+
+/** The parts of a pod that tests look at. */
+export interface PodState {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly status: {
+    readonly phase: string;
+    readonly podIP?: string;
+    readonly startTime?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime: string;
+    }[];
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly image: string;
+      readonly ready: boolean;
+      readonly restartCount: number;
+      readonly containerID?: string;
+      readonly state: Readonly<Record<string, { readonly reason?: string } | undefined>>;
+    }[];
+  };
+}
+
+/**
+ * The cluster, until it is disposed of:
+ *
+ *     await using node = await NodeCluster.start();
+ *     await node.kubectl('-n', 'kube-system', 'rollout', 'status', 'deployment/coredns');
+ */
+export class NodeCluster implements AsyncDisposable {
+  readonly space: NodeSpace;
+  readonly #programs: NodePrograms;
+
+  private constructor(space: NodeSpace, programs: NodePrograms) {
+    this.space = space;
+    this.#programs = programs;
+  }
+
+  /** Builds what is missing, and brings the cluster up: DNS is kubeadm's CoreDNS, and `shop.yaml` is there. */
+  static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
+    const programs = await nodePrograms();
+    const space = await NodeSpace.make();
+    const node = new NodeCluster(space, programs);
+    try {
+      await node.#begin(mode);
+      return node;
+    } catch (error) {
+      const log = node.log('kubelet').slice(-3000);
+      await node[Symbol.asyncDispose]();
+      throw log === '' ? error : new Error(`${String(error)}\nthe kubelet's log ends:\n${log}`);
+    }
+  }
+
+  async #begin(mode: ProxyMode): Promise<void> {
+    const { folder } = this.space;
+    mkdirSync(join(folder, 'logs'));
+    const { file, sandbox } = await nodeImages(this.#programs, folder);
+    cpSync(CNI_PLUGINS, join(folder, 'cni'), { recursive: true });
+    for (const [name, text] of Object.entries({
+      'containerd.toml': containerdConfig(sandbox),
+      'kubeadm.yaml': kubeadmConfig(mode),
+      '10-pods.conflist': cniConfig,
+      'upstream.Corefile': upstreamCorefile,
+    }))
+      writeFileSync(join(folder, name), text);
+    const copy = `cp "$1"/cni/* /opt/cni/bin/ && cp "$1"/10-pods.conflist /etc/cni/net.d/`;
+    await this.space.must(['sh', '-c', copy, 'sh', folder]);
+    this.#serve('upstream', [this.#programs.coredns, '-conf', join(folder, 'upstream.Corefile')]);
+    this.#serve('containerd', ['containerd', '-c', join(folder, 'containerd.toml')]);
+    await until('containerd', async () => {
+      const { code, err } = await this.space.run(['ctr', 'version']);
+      return code === 0 ? null : err;
+    });
+    say('importing the images into containerd');
+    await this.space.must(['ctr', '-n', 'k8s.io', 'images', 'import', '--all-platforms', file], {
+      timeoutMs: 600_000,
+    });
+    this.#serve('kubelet', [join(import.meta.dirname, 'kubelet.sh'), this.#programs.kubelet]);
+    say('kubeadm init');
+    await this.space.must(
+      [
+        ...[this.#programs.kubeadm, 'init', '--config', join(folder, 'kubeadm.yaml')],
+        ...['--ignore-preflight-errors=all', '--skip-token-print'],
+      ],
+      { timeoutMs: 600_000 },
+    );
+    await this.kubectl('apply', '-f', join(import.meta.dirname, 'shop.yaml'));
+    await this.rolledOut('kube-system', 'daemonset/kube-proxy');
+    await this.rolledOut('kube-system', 'deployment/coredns');
+    for (const each of ['deployment/web', 'statefulset/db', 'deployment/client'])
+      await this.rolledOut('shop', each);
+    say('the cluster is up');
+  }
+
+  /** Starts a program of the node; its output goes to a log file. */
+  #serve(name: string, words: readonly string[]): void {
+    const log = openSync(join(this.space.folder, 'logs', name), 'a');
+    const [program = '', ...rest] = this.space.inside(words);
+    spawn(program, rest, { stdio: ['ignore', log, log] });
+    closeSync(log);
+  }
+
+  /** What a program of the node has printed: `kubelet`, `containerd`, `upstream`. */
+  log(name: string): string {
+    try {
+      return readFileSync(join(this.space.folder, 'logs', name), 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  /** Runs kubectl as the administrator. @returns what it prints @throws with what it complains of */
+  kubectl(...words: readonly string[]): Promise<string> {
+    return this.kubectlWith('', ...words);
+  }
+
+  /** The same with something on its standard input. */
+  kubectlWith(input: string, ...words: readonly string[]): Promise<string> {
+    return this.space.must(this.kubectlWords(...words), { input, timeoutMs: 300_000 });
+  }
+
+  /** The words of a command of kubectl, to be run on the node. */
+  kubectlWords(...words: readonly string[]): readonly string[] {
+    return [this.#programs.kubectl, '--kubeconfig', KUBECONFIG, ...words];
+  }
+
+  /** The same, whatever it ends with. */
+  tryKubectl(...words: readonly string[]): Promise<RanInside> {
+    return this.space.run(this.kubectlWords(...words));
+  }
+
+  /** Runs `ndots` of this checkout on the node, as its administrator. */
+  ndots(words: readonly string[], timeoutMs = 120_000): Promise<RanInside> {
+    const env = { KUBECONFIG, PATH: this.#path };
+    return this.space.run([NDOTS, ...words], { env, timeoutMs });
+  }
+
+  get #path(): string {
+    const places = [this.#programs.kubectl, process.execPath].map((file) => join(file, '..'));
+    return [...places, '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
+  }
+
+  /** Waits for `kubectl rollout status`. */
+  async rolledOut(namespace: string, what: string, limitMs = 300_000): Promise<void> {
+    await until(
+      `${what} in ${namespace}`,
+      async () => {
+        const { code, out, err } = await this.tryKubectl(
+          ...['-n', namespace, 'rollout', 'status', what, '--timeout=10s'],
+        );
+        return code === 0 ? null : `${out.trim().split('\n').at(-1)} ${err.trim()}`;
+      },
+      limitMs,
+    );
+  }
+
+  /** Pods that a label selector means, oldest first, those that terminate left out. */
+  async pods(namespace: string, selector: string): Promise<readonly PodState[]> {
+    const text = await this.kubectl(
+      ...['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json'],
+      '--sort-by=.metadata.creationTimestamp',
+    );
+    const { items } = JSON.parse(text) as {
+      items: readonly (PodState & { readonly metadata: { readonly deletionTimestamp?: string } })[];
+    };
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  /** The process id of a pod's first container, in the node's process namespace. */
+  async pidOf(namespace: string, selector: string, at = 0): Promise<number> {
+    const pod = (await this.pods(namespace, selector))[at];
+    const id = pod?.status.containerStatuses?.[0]?.containerID?.replace('containerd://', '');
+    const tasks = await this.space.must(['ctr', '-n', 'k8s.io', 'tasks', 'ls']);
+    const line = tasks.split('\n').find((each) => each.split(/\s+/)[0] === id);
+    if (id === undefined || line === undefined)
+      throw new Error(`no process of a pod ${selector} in ${namespace}`);
+    return Number(line.split(/\s+/)[1]);
+  }
+
+  /** Runs a command with the files and the network of a process; with `files` false it has this machine's files. */
+  async inPod(pid: number, words: readonly string[], files = true): Promise<RanInside> {
+    const spaces = files ? ['--mount', '--net'] : ['--net'];
+    return this.space.run(['nsenter', '-t', String(pid), ...spaces, ...words]);
+  }
+
+  /** Starts a program of this machine in the network of a process. */
+  startInPod(name: string, pid: number, words: readonly string[]): Child {
+    return start(name, this.space.inside(['nsenter', '-t', String(pid), '--net', ...words]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.space[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,219 @@
+/** The images of a node, made on this machine: the control plane, CoreDNS, ndots by its two Dockerfiles, and clients. */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { realClient } from '../../src/tools/lab/real-clients.ts';
+import { Image, type ImageConfig } from '../kit/image.ts';
+import { plainConfig, runTar, writeArchive, type NodeImage } from './image-archive.ts';
+import { cacheFolder } from './leftovers.ts';
+import { KUBERNETES_VERSION, type NodePrograms } from './node-programs.ts';
+import { say } from './progress.ts';
+
+/** The image of ndots, also under a second tag: an upgrade that changes nothing but the name. */
+export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
+/** The same of the node cache. */
+export const NODE_CACHE_IMAGES = ['ndots-node-cache:0.1.0', 'ndots-node-cache:0.1.1'] as const;
+/** The image of CoreDNS under the version that it is. */
+export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.14.7';
+/** The image of clients: `lookup-glibc`, `lookup-musl`, `lookup-go` (src/tools/lab/clients), curl and dig. */
+export const CLIENT_IMAGE = 'client:1';
+
+/** What images have of Debian: what Node needs (`node:26-slim`), the node cache's and kube-proxy's tools, and those of clients. */
+const debian = [
+  ...['ca-certificates', 'libstdc++6', 'libatomic1'],
+  ...['iptables', 'nftables', 'iproute2', 'conntrack', 'ipset', 'kmod'],
+  ...['bind9-dnsutils', 'curl', 'procps'],
+];
+
+/** The archive of all images, and the name of the one that pods begin with. */
+export interface NodeArchive {
+  readonly file: string;
+  readonly sandbox: string;
+}
+
+/** Writes the archive into a node's directory; layers come from the cache, or are made. */
+export async function nodeImages(programs: NodePrograms, folder: string): Promise<NodeArchive> {
+  const listed = spawnSync(
+    programs.kubeadm,
+    ['config', 'images', 'list', '--kubernetes-version', KUBERNETES_VERSION],
+    { encoding: 'utf8' },
+  );
+  const named = (part: string): string => {
+    const name = listed.stdout.split('\n').find((line) => line.includes(`/${part}:`));
+    if (name === undefined) throw new Error(`kubeadm names no image ${part}: ${listed.stderr}`);
+    return name;
+  };
+  const base = await layer('debian', `${release()} ${debian.join(' ')}`, makeDebian);
+  const program = (name: keyof NodePrograms, at: string, setcap = ''): Promise<string> =>
+    programLayer(name, { [at]: programs[name] }, setcap);
+  const images: NodeImage[] = [];
+  for (const name of [
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
+    'etcd',
+  ] as const)
+    images.push({
+      tags: [named(name)],
+      layers: [await program(name, `usr/local/bin/${name}`)],
+      config: plainConfig([name]),
+    });
+  images.push({
+    tags: [named('kube-proxy')],
+    layers: [base, await program('kube-proxy', 'usr/local/bin/kube-proxy')],
+    config: plainConfig(['kube-proxy']),
+  });
+  images.push({
+    tags: [...new Set([named('coredns'), COREDNS_IMAGE])],
+    layers: [base, await program('coredns', 'coredns', 'cap_net_bind_service=+ep')],
+    config: plainConfig(['/coredns'], [], '65532:65532'),
+  });
+  images.push({
+    tags: [CLIENT_IMAGE],
+    layers: [base, await programLayer('clients', await clientPrograms(), '')],
+    config: plainConfig([], ['sleep', 'infinity']),
+  });
+  const sandbox = named('pause');
+  images.push({ tags: [sandbox], layers: [base], config: plainConfig(['sleep', 'infinity']) });
+  for (const [tags, dockerfile] of [
+    [NDOTS_IMAGES, 'deploy/Dockerfile'],
+    [NODE_CACHE_IMAGES, 'deploy/node-cache/Dockerfile'],
+  ] as const) {
+    const { file, config } = await dockerfileLayer(dockerfile);
+    images.push({ tags, layers: [base, file], config });
+  }
+  const links = join(folder, 'archive');
+  mkdirSync(links);
+  const file = join(folder, 'images.tar');
+  say('writing the archive of images');
+  await writeArchive(images, links, file);
+  rmSync(links, { recursive: true });
+  return { file, sandbox };
+}
+
+/** A layer of the cache, made when it is not there. @param about what it is made of: another text is another layer */
+async function layer(
+  name: string,
+  about: string,
+  make: (file: string) => Promise<void>,
+): Promise<string> {
+  const layers = join(cacheFolder(), 'layers');
+  const id = createHash('sha256').update(about).digest('hex').slice(0, 12);
+  const file = join(layers, `${name}-${id}.tar`);
+  if (existsSync(file)) return file;
+  mkdirSync(layers, { recursive: true });
+  say(`making the layer ${name} (once, kept in ${layers})`);
+  const unfinished = `${file}.${process.pid}`;
+  try {
+    await make(unfinished);
+    renameSync(unfinished, file);
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+  return file;
+}
+
+/** This machine's release of Debian: programs compiled here need its C library. Elsewhere the one that Node's images have. */
+function release(): string {
+  const text = readFileSync('/etc/os-release', 'utf8');
+  return (
+    (/^ID=debian$/m.test(text) ? /^VERSION_CODENAME=(\w+)$/m.exec(text)?.[1] : null) ?? 'bookworm'
+  );
+}
+
+async function makeDebian(file: string): Promise<void> {
+  const child = spawn(
+    'mmdebstrap',
+    [
+      ...['--quiet', '--mode=root', '--variant=minbase', '--format=tar'],
+      ...[`--include=${debian.join(',')}`, release(), file],
+    ],
+    { stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  if (code !== 0) throw new Error(`mmdebstrap ended with ${String(code)}`);
+}
+
+/** @param files path in the image → the program @param capability of each of them; `''`: none */
+function programLayer(
+  name: string,
+  files: Readonly<Record<string, string>>,
+  capability: string,
+): Promise<string> {
+  const about = Object.entries(files).map(([at, from]) => {
+    const { size, mtimeMs } = statSync(from);
+    return [at, from, size, mtimeMs].join(' ');
+  });
+  return layer(name, `${about.join('\n')} ${capability}`, async (file) => {
+    const folder = mkdtempSync(join(cacheFolder(), 'layer-'));
+    try {
+      // CoreDNS writes below /tmp, and the sandbox's directories are made by containerd.
+      for (const [at, from] of Object.entries(files)) {
+        const to = join(folder, at);
+        mkdirSync(dirname(to), { recursive: true });
+        copyFileSync(from, to);
+        chmodSync(to, 0o755);
+        if (capability !== '' && spawnSync('setcap', [capability, to]).status !== 0)
+          throw new Error(`setcap ${capability} failed`);
+      }
+      const owner = ['--owner=0', '--group=0', '--numeric-owner', '--format=pax'];
+      const attributes = ['--xattrs', '--xattrs-include=security.capability'];
+      await runTar(['--create', '--file', file, ...owner, ...attributes, '-C', folder, '.']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+}
+
+/** The lab's clients, compiled on this machine. */
+async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
+  const found: Record<string, string> = {};
+  for (const name of ['glibc', 'musl', 'go']) {
+    const { words, missing } = await realClient(name, process.env as Record<string, string>);
+    if (words === null) throw new Error(`the client ${name} ${missing}`);
+    found[`usr/local/bin/lookup-${name}`] = words[0]!;
+  }
+  return found;
+}
+
+/** What the steps of a Dockerfile make. They are played again when a file that they may copy has changed. */
+async function dockerfileLayer(
+  dockerfile: string,
+): Promise<{ readonly file: string; readonly config: ImageConfig }> {
+  const hash = createHash('sha256').update(process.version);
+  const inputs = globSync(
+    ['{src,tools,deploy,docs,examples}/**/*', 'package*.json', 'tsconfig.json', '.npmrc'],
+    { exclude: (name) => name.endsWith('.test.ts') },
+  );
+  for (const name of inputs.toSorted())
+    if (statSync(name).isFile()) hash.update(`${name}\0`).update(readFileSync(name));
+  const file = await layer(
+    dockerfile.includes('node-cache') ? 'ndots-node-cache' : 'ndots',
+    `${dockerfile} ${hash.digest('hex')}`,
+    async (to) => {
+      say(`playing the steps of ${dockerfile}: minutes`);
+      const image = await Image.build(dockerfile);
+      try {
+        const config = image.exportChanges(to);
+        writeFileSync(`${to}.json`, JSON.stringify(config));
+      } finally {
+        await image.close();
+      }
+      renameSync(`${to}.json`, `${to.replace(/\.\d+$/, '')}.json`);
+    },
+  );
+  return { file, config: JSON.parse(readFileSync(`${file}.json`, 'utf8')) as ImageConfig };
+}

@@ -1,0 +1,146 @@
+/**
+ * A busy client: it asks each question in turn at a rate, every query from a new socket with a source port that the kernel draws, every
+ * tenth by TCP. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When its standard input ends it prints a `StreamReport` as JSON.
+ */
+import { createSocket } from 'node:dgram';
+import { connect } from 'node:net';
+import { decode, streamEncode, encode, type Packet, type RecordType } from 'dns-packet';
+
+/** A query without a reply. */
+export interface LostQuery {
+  /** Milliseconds of the epoch. */
+  readonly sentAt: number;
+  readonly protocol: 'UDP' | 'TCP';
+  readonly question: string;
+  /** `timeout`, `ECONNREFUSED`. */
+  readonly failure: string;
+}
+
+/** What came of all queries. */
+export interface StreamReport {
+  readonly sent: number;
+  readonly lost: readonly LostQuery[];
+  /** Question → its different answers. */
+  readonly answers: Readonly<Record<string, readonly string[]>>;
+  /** Replies that say SERVFAIL or REFUSED, and when the last one came: milliseconds of the epoch, 0: never. */
+  readonly refused: number;
+  readonly lastRefusedAt: number;
+  /** Milliseconds that half of the replies took at most, 99 of 100, and all. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly most: number;
+}
+
+/** A client that waits longer for one server has given up. */
+const WAIT_MS = 3000;
+const EVERY_NTH_BY_TCP = 10;
+
+const [server = '', rate = '200', ...questions] = process.argv.slice(2);
+const lost: LostQuery[] = [];
+const answers = new Map<string, Set<string>>();
+const times: number[] = [];
+let refused = 0;
+let lastRefusedAt = 0;
+let open = 0;
+let asked = 0;
+let ended = false;
+const began = performance.now();
+
+function ask(nth: number): void {
+  const question = questions[nth % questions.length]!;
+  const [name = '', type = 'A'] = question.split('/');
+  const tcp = nth % EVERY_NTH_BY_TCP === EVERY_NTH_BY_TCP - 1;
+  const packet: Packet = {
+    type: 'query',
+    id: nth & 0xffff,
+    flags: 0x100,
+    questions: [{ name, type: type as RecordType }],
+  };
+  const [sentAt, from] = [Date.now(), performance.now()];
+  open++;
+  let isOver = false;
+  const over = (reply: Buffer | null, failure: string): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    open--;
+    if (reply === null) lost.push({ sentAt, protocol: tcp ? 'TCP' : 'UDP', question, failure });
+    else {
+      times.push(performance.now() - from);
+      take(question, printed(decode(reply)));
+    }
+    close();
+    report();
+  };
+  let close: () => void;
+  const timer = setTimeout(() => over(null, 'timeout'), WAIT_MS);
+  if (tcp) {
+    const socket = connect(53, server);
+    let received = Buffer.alloc(0);
+    close = () => socket.destroy();
+    socket.on('error', (error: NodeJS.ErrnoException) => over(null, error.code ?? error.message));
+    socket.on('connect', () => socket.write(streamEncode(packet)));
+    socket.on('end', () => over(null, 'closed'));
+    socket.on('data', (data: Buffer) => {
+      received = Buffer.concat([received, data]);
+      if (received.length > 2 && received.length >= received.readUInt16BE(0) + 2)
+        over(received.subarray(2), '');
+    });
+  } else {
+    const socket = createSocket('udp4');
+    close = () => socket.close();
+    socket.on('error', (error: NodeJS.ErrnoException) => over(null, error.code ?? error.message));
+    socket.on('message', (reply) => over(reply, ''));
+    // A connected socket hears that a port is closed.
+    socket.connect(53, server, () => {
+      if (!isOver) socket.send(encode(packet), () => undefined);
+    });
+  }
+}
+
+/** The reply without what differs from time to time: its id, TTLs, and the order of its records. */
+function printed(packet: Packet): string {
+  const { rcode } = packet as Packet & { readonly rcode: string };
+  const records = (packet.answers ?? []).map((record) =>
+    'data' in record ? `${record.name} ${record.type} ${JSON.stringify(record.data)}` : record.type,
+  );
+  return [rcode, ...records.toSorted()].join(' | ');
+}
+
+function take(question: string, answer: string): void {
+  const known = answers.get(question) ?? new Set();
+  answers.set(question, known.add(answer));
+  if (!/^(SERVFAIL|REFUSED)/.test(answer)) return;
+  refused++;
+  lastRefusedAt = Date.now();
+}
+
+function report(): void {
+  if (!ended || open > 0) return;
+  times.sort((a, b) => a - b);
+  const quantile = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;
+  const made: StreamReport = {
+    sent: asked,
+    lost,
+    answers: Object.fromEntries([...answers].map(([question, set]) => [question, [...set]])),
+    refused,
+    lastRefusedAt,
+    p50: quantile(0.5),
+    p99: quantile(0.99),
+    most: quantile(1),
+  };
+  process.stdout.write(`${JSON.stringify(made)}\n`, () => process.exit(0));
+}
+
+const timer = setInterval(() => {
+  // Timers are late on a busy machine: the rate is made up for.
+  const due = Math.floor(((performance.now() - began) / 1000) * Number(rate));
+  while (asked < due) ask(asked++);
+}, 5);
+process.stdin.on('end', () => {
+  ended = true;
+  clearInterval(timer);
+  report();
+});
+process.stdin.resume();
+process.stdout.write('asking\n');

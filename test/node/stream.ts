@@ -1,0 +1,81 @@
+/** A stream of queries from a client pod while something happens to its DNS, and what came of it. */
+import { join } from 'node:path';
+import { printed } from '../kit/child.ts';
+import type { NodeCluster } from './node-cluster.ts';
+import { DNS_ADDRESS } from './node-settings.ts';
+import { say } from './progress.ts';
+import type { LostQuery, StreamReport } from './stream-client.ts';
+
+/** Names of the cluster and of the world outside: services, a headless one, an external one, and some that do not exist. */
+const questions = [
+  'web.shop.svc.cluster.local/A',
+  'web.shop.svc.cluster.local/AAAA',
+  'db.shop.svc.cluster.local/A',
+  'db-0.db.shop.svc.cluster.local/A',
+  'kubernetes.default.svc.cluster.local/A',
+  '_http._tcp.web.shop.svc.cluster.local/SRV',
+  'pay.shop.svc.cluster.local/A',
+  'www.example.com/A',
+  'www.example.com/AAAA',
+  'nosuch.shop.svc.cluster.local/A',
+  'www.example.com.shop.svc.cluster.local/A',
+  'nosuch.invalid/A',
+];
+
+/** Queries a second. */
+const RATE = 200;
+/** What is asked before and after something happens, so that both sides are seen. */
+const BEFORE_MS = 2000;
+
+/**
+ * Asks from the client pod while `happens` runs, and for `afterMs` longer.
+ * @param options.server whom: the cluster DNS service
+ */
+export async function streamWhile(
+  node: NodeCluster,
+  name: string,
+  happens: () => Promise<unknown>,
+  options: { readonly server?: string; readonly afterMs?: number; readonly rate?: number } = {},
+): Promise<StreamReport> {
+  const { server = DNS_ADDRESS, afterMs = 6000, rate = RATE } = options;
+  const client = await node.pidOf('shop', 'app=client');
+  const program = join(import.meta.dirname, 'stream-client.ts');
+  const words = [process.execPath, '--disable-warning=ExperimentalWarning', program];
+  const child = node.startInPod(name, client, [...words, server, String(rate), ...questions]);
+  try {
+    await printed(child, /asking/);
+    await pause(BEFORE_MS);
+    await happens();
+    await pause(afterMs);
+    child.end();
+    await child.exitCode;
+  } finally {
+    await child.stop();
+  }
+  const line = child.output().split('\n').at(-2) ?? '';
+  const report = JSON.parse(line) as StreamReport;
+  say(`${name}: ${summaryOf(report)}`);
+  return report;
+}
+
+/** One line for the log of the run. */
+function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): string {
+  const reasons = Map.groupBy(lost, ({ protocol, failure }) => `${protocol} ${failure}`);
+  return [
+    `${sent} queries, ${lost.length} lost`,
+    ...[...reasons].map(([reason, { length }]) => `${length} ${reason}`),
+    ...(lost.length > 0 ? [`within ${spanOf(lost).toFixed(1)} s`] : []),
+    `${refused} SERVFAIL or REFUSED`,
+    `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(0)}, most ${most.toFixed(0)} ms`,
+  ].join(', ');
+}
+
+/** Seconds between the first and the last of some queries. */
+export function spanOf(queries: readonly LostQuery[]): number {
+  if (queries.length === 0) return 0;
+  const times = queries.map(({ sentAt }) => sentAt);
+  return (Math.max(...times) - Math.min(...times)) / 1000;
+}
+
+/** A pause in real time: the cluster has no other. */
+export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
