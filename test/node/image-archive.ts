@@ -1,7 +1,7 @@
 /** Images as containerd imports them: a docker archive of layers that lie as tar files in the cache. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, linkSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createReadStream, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ImageConfig } from '../kit/image.ts';
@@ -40,7 +40,7 @@ async function digestOf(file: string): Promise<string> {
   return digest;
 }
 
-/** Writes the archive. @param folder an empty directory on the file system of the layers, which are linked there */
+/** Writes the archive. @param folder an empty directory, in which layers are linked. Layers have absolute paths */
 export async function writeArchive(
   images: readonly NodeImage[],
   folder: string,
@@ -73,7 +73,7 @@ export async function writeArchive(
     const config256 = `${createHash('sha256').update(body).digest('hex')}.json`;
     writeFileSync(put(config256), body);
     for (const [at, id] of ids.entries())
-      if (!names.has(`${id}/layer.tar`)) linkSync(layers[at]!, put(`${id}/layer.tar`));
+      if (!names.has(`${id}/layer.tar`)) symlinkSync(layers[at]!, put(`${id}/layer.tar`));
     manifest.push({
       Config: config256,
       RepoTags: tags,
@@ -81,7 +81,7 @@ export async function writeArchive(
     });
   }
   writeFileSync(put('manifest.json'), JSON.stringify(manifest));
-  await runTar(['--create', '--file', file, '--directory', folder, ...names]);
+  await runTar(['--create', '--dereference', '--file', file, '--directory', folder, ...names]);
 }
 
 /** Runs tar. @throws with what it complains of */
