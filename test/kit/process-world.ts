@@ -15,6 +15,10 @@ export const CONTAINER: Readonly<Record<'client' | 'server', string>> = {
   client: 'c1'.repeat(32),
   server: '5e'.repeat(32),
 };
+/** Worlds that stand at the same time have addresses of their own: ndots tells namespaces by them. */
+const NET = `10.${100 + ((process.pid >> 8) % 100)}.${process.pid & 0xff}.`;
+/** The address of the name server, which accepts connections, too. */
+export const SERVER: string = `${NET}6`;
 type Pod = 'client' | 'server';
 /** The service address that the node translates to the server's. */
 export const SERVICE = '10.96.0.80';
@@ -56,21 +60,21 @@ export class ProcessWorld {
       for n in ${this.node} ${this.#client} ${this.#server}; do ip netns add $n; ip -n $n link set lo up; done
       ip -n ${this.node} link add vc type veth peer name eth0 netns ${this.#client}
       ip -n ${this.node} link add vs type veth peer name eth0 netns ${this.#server}
-      ip -n ${this.node} address add 10.98.1.1/24 dev vc
-      ip -n ${this.node} address add 10.98.2.1/24 dev vs
-      ip -n ${this.#client} address add 10.98.1.2/24 dev eth0
-      ip -n ${this.#server} address add 10.98.2.2/24 dev eth0
+      ip -n ${this.node} address add ${NET}1/30 dev vc
+      ip -n ${this.node} address add ${NET}5/30 dev vs
+      ip -n ${this.#client} address add ${NET}2/30 dev eth0
+      ip -n ${this.#server} address add ${SERVER}/30 dev eth0
       ip -n ${this.node} link set vc up; ip -n ${this.node} link set vs up
       ip -n ${this.#client} link set eth0 up; ip -n ${this.#server} link set eth0 up
-      ip -n ${this.#client} route add default via 10.98.1.1
-      ip -n ${this.#server} route add default via 10.98.2.1
+      ip -n ${this.#client} route add default via ${NET}1
+      ip -n ${this.#server} route add default via ${NET}5
       ip netns exec ${this.node} sysctl -qw net.ipv4.ip_forward=1
-      ip netns exec ${this.node} iptables -t nat -A PREROUTING -d ${SERVICE} -p tcp --dport 80 -j DNAT --to-destination 10.98.2.2:80`;
+      ip netns exec ${this.node} iptables -t nat -A PREROUTING -d ${SERVICE} -p tcp --dport 80 -j DNAT --to-destination ${SERVER}:80`;
     const made = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
     if (made.status !== 0) throw new Error(made.stderr);
     for (const folder of [this.#root, this.#cgroup('client'), this.#cgroup('server')])
       mkdirSync(folder);
-    writeFileSync(join(this.#folder, 'resolv.conf'), 'nameserver 10.98.2.2\noptions timeout:2\n');
+    writeFileSync(join(this.#folder, 'resolv.conf'), `nameserver ${SERVER}\noptions timeout:2\n`);
     writeFileSync(join(this.#folder, 'nsswitch.conf'), 'hosts: dns\n');
   }
 

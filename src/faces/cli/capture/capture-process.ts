@@ -154,7 +154,7 @@ function whyRefused(): string {
   } catch {
     // There is no lockdown.
   }
-  return 'It needs CAP_BPF and CAP_NET_ADMIN, a seccomp profile that allows bpf, and no other program that has the root cgroup for itself.';
+  return 'A seccomp profile forbids bpf, CAP_SYS_ADMIN is missing, or another program has the root cgroup for itself.';
 }
 
 function whyUnknown(code: string): string {
