@@ -106,14 +106,13 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Path of the cgroup of a process: of v2, or of a controller of v1 that containers have. */
-export function cgroupOf(pid: number): string | null {
+/** Paths of the cgroups of a process: one of v2, and one for each hierarchy of v1. */
+export function cgroupsOf(pid: number): readonly string[] {
   try {
     const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trimEnd().split('\n');
-    const paths = lines.map((line) => line.split(':').slice(2).join(':'));
-    return paths.find((path) => path !== '/' && path !== '') ?? paths[0] ?? null;
+    return lines.map((line) => line.split(':').slice(2).join(':'));
   } catch {
-    return null;
+    return [];
   }
 }
 

@@ -7,7 +7,7 @@ import type { QuerySender } from './sent-queries.ts';
 import type { KernelSocket } from './network-spaces.ts';
 import {
   allProcesses,
-  cgroupOf,
+  cgroupsOf,
   describeProcess,
   holdsSocket,
   networkOf,
@@ -64,7 +64,8 @@ export class SocketHolders {
     const found = this.#holders(socket.inode, cgroup, network, sinceBootMs);
     if (typeof found === 'string') return nothing(found);
     if (cgroup !== null) return { ...known, processes: found, why: null };
-    const path = cgroupOf(found[0]!.pid) ?? '';
+    const paths = cgroupsOf(found[0]!.pid);
+    const path = paths.find((each) => containerOf(each) !== null) ?? paths.at(-1) ?? '';
     return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
   }
 
