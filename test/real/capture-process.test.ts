@@ -125,19 +125,19 @@ s.send(struct.pack(">6H", 7, 256, 1, 0, 0, 0) + b"\\5twice\\4test\\0\\0\\1\\0\\1
 s.recv(512)
 print(os.getpid(), child)
 os.wait()'`;
-    let said = '';
+    const said: string[] = [];
     const output = await during(['-o', 'json'], async () => {
-      said = await world.run(script);
+      for (let round = 0; round < 4; round++) said.push((await world.run(script)).trim());
     });
-    const line = output.split('\n').find((each) => each.includes('twice.test.'));
-    assert.ok(line !== undefined, output);
-    const { asker } = JSON.parse(line) as ExchangeDocument;
-    if (asker!.why === null)
-      assert.deepEqual(
-        asker!.processes.map(({ pid }) => pid).toSorted(),
-        said.trim().split(' ').map(Number).toSorted(),
-      );
-    else assert.equal(asker!.processes.length, 0);
+    // A busy machine looks too late at some.
+    const found = documentsIn(output).filter(
+      ({ question, asker }) => question.name === 'twice.test.' && asker!.why === null,
+    );
+    assert.ok(found.length > 0, output);
+    const inOrder = (pids: readonly number[]): string =>
+      pids.toSorted((one, other) => one - other).join(' ');
+    for (const { asker } of found)
+      assert.ok(said.includes(inOrder(asker!.processes.map(({ pid }) => pid))), said.join(', '));
   });
 
   test('packets in a pcapng file have the process as a comment', async (t) => {

@@ -17,13 +17,12 @@ class Machine {
   readonly attribution: Attribution;
 
   constructor({ bpf = false, spaces = 1 } = {}) {
-    const machine = this;
     const found = new NetworkSpaces(
       {
         sockets: () => ({
-          find() {
-            machine.lookups++;
-            return machine.socket;
+          find: () => {
+            this.lookups++;
+            return this.socket;
           },
           close: () => undefined,
         }),
