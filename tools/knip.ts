@@ -26,7 +26,7 @@ const config: KnipConfig = {
     'test/fuzz/make-corpus.ts',
     'test/kit/record.ts',
     'test/kit/scripted-server.ts',
-    'test/kit/{query-stream,under-seccomp}.ts',
+    'test/kit/{delayed-answers,query-stream,under-seccomp}.ts',
     'test/kit/apiserver/{main,measure-source}.ts',
     'test/node/stream-client.ts',
   ],

@@ -32,7 +32,7 @@ const SOON_MS = 10_000;
 /** Connections that are kept; the oldest go first. */
 const CONNECTIONS_MAX = 10_000;
 /** Connections of one lookup that are shown. */
-export const NEXT_MAX = 5;
+const NEXT_MAX = 5;
 const SYN = 2;
 const ACK = 16;
 const FLAGS_AT = 13;

@@ -98,7 +98,7 @@ export function describeProcess(pid: number): SeenProcess | null {
 }
 
 /** The name of a process; empty: it ended. */
-export function commandOf(pid: number): string {
+function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();
   } catch {
