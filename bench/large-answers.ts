@@ -1,6 +1,6 @@
 /**
  * What a question costs whose answer is large: CPU per query of one worker for names with many addresses, divided by that for a name with
- * ten, over UDP without EDNS, with EDNS, and over TCP; `hosts` and `file` beside CoreDNS, where it is installed. Then the CPU that a
+ * ten, over UDP without EDNS, with EDNS, and over TCP; beside CoreDNS, where it is installed, but for `kubernetes`. Then the CPU that a
  * message of 64 KiB from an upstream takes, of several made to be costly, beside one of the same size that is not.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -12,10 +12,19 @@ import { TYPE } from '../src/server/wire/iana.ts';
 import { Reply } from '../src/server/wire/reply.ts';
 import { fromUpstream } from '../src/server/wire/upstream.ts';
 import { answered, type Child } from '../test/kit/child.ts';
+import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { aliasChain, copiedName, manyLabels, plainAddresses } from '../test/kit/costly-messages.ts';
 import { load } from './kit/dnsperf.ts';
 import { beside, figure } from './kit/figures.ts';
 import { coredns, corednsProgram, ndots, need, smoke, versionOf, workFolder } from './kit/peers.ts';
+
+interface Kind {
+  readonly lines: string;
+  readonly suffix: string;
+  readonly types: readonly string[];
+  /** The most records of a name; absent: as many as there are sizes for. */
+  readonly most?: number;
+}
 
 need('dnsperf', 'taskset');
 const folder = workFolder();
@@ -26,6 +35,8 @@ const numbers = (count: number): readonly number[] => Array.from({ length: count
 
 const manifests = join(folder, 'manifests');
 mkdirSync(manifests);
+const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default' } };
+writeFileSync(join(manifests, 'default.json'), JSON.stringify(namespace));
 for (const size of sizes) {
   const name = `n${size}`;
   const endpoints = numbers(size).map((i) => ({
@@ -65,15 +76,57 @@ for (const size of sizes) {
 writeFileSync(join(folder, 'db'), `${zone.join('\n')}\n`);
 writeFileSync(join(folder, 'hosts'), `${hosts.join('\n')}\n`);
 
-const kinds = {
+const etcdProgram = etcdPrograms().at(-1);
+const etcd = etcdProgram === undefined ? null : await startEtcd(etcdProgram.path);
+if (etcd === null) console.log('etcd is left out: not installed (etcd-server, or ETCD=FILE)');
+else {
+  const AT_A_TIME = 200;
+  for (const size of sizes)
+    for (let from = 0; from < size; from += AT_A_TIME)
+      await Promise.all(
+        numbers(Math.min(AT_A_TIME, size - from)).map((i) =>
+          etcd.put(`/skydns/test/etcd/n${size}/r${from + i}`, {
+            host: address(from + i),
+            port: 80,
+          }),
+        ),
+      );
+}
+/** Each record is evaluated for every query, and nobody writes a thousand of them. */
+const TEMPLATE_RECORDS = 100;
+const templates = [10, TEMPLATE_RECORDS].map((size) => {
+  const answers = numbers(size).map((i) => `  answer "{{ .Name }} 60 IN A ${address(i)}"\n`);
+  return `template IN A n${size}.template.test {\n${answers.join('')} }\n`;
+});
+
+const cluster = `kubernetes cluster.local in-addr.arpa {\n manifests ${manifests}\n }`;
+const kinds: Readonly<Record<string, Kind>> = {
   kubernetes: {
-    lines: `kubernetes cluster.local in-addr.arpa {\n manifests ${manifests}\n }`,
+    lines: cluster,
     suffix: 'default.svc.cluster.local',
     types: ['A', 'AAAA', 'SRV', 'TXT', 'ANY', 'PTR'],
   },
   hosts: { lines: `hosts ${join(folder, 'hosts')}`, suffix: 'hosts.test', types: ['A'] },
   file: { lines: `file ${join(folder, 'db')} file.test`, suffix: 'file.test', types: ['A'] },
-} as const;
+  k8s_external: {
+    lines: `k8s_external external.test {\n headless\n }\n ${cluster}`,
+    suffix: 'default.external.test',
+    types: ['A', 'SRV'],
+  },
+  template: {
+    lines: templates.join(' '),
+    suffix: 'template.test',
+    types: ['A'],
+    most: TEMPLATE_RECORDS,
+  },
+  ...(etcd !== null && {
+    etcd: {
+      lines: `etcd etcd.test {\n endpoint ${etcd.endpoint}\n }`,
+      suffix: 'etcd.test',
+      types: ['A', 'SRV', 'TXT'],
+    },
+  }),
+};
 const ways = {
   '512 bytes': { mode: 'udp', edns: false },
   EDNS: { mode: 'udp', edns: true },
@@ -84,7 +137,8 @@ let port = 5700;
 const program = corednsProgram();
 if (program !== null) beside('CoreDNS', versionOf(program, '-version'));
 
-for (const [kind, { lines, suffix, types }] of Object.entries(kinds)) {
+for (const [kind, { lines, suffix, types, most = Infinity }] of Object.entries(kinds)) {
+  const own = [...new Set(sizes.map((size) => Math.min(size, most)))];
   const corefile = (at: number): string =>
     `.:${at} {\n bind 127.0.0.1\n loadbalance\n ${lines}\n}\n`;
   const servers: [string, Child, number][] = [];
@@ -94,13 +148,13 @@ for (const [kind, { lines, suffix, types }] of Object.entries(kinds)) {
     await answered(at, `n10.${suffix}`);
   };
   await begin('ndots', (at) => ndots(corefile(at), folder, { cpu: 0 }));
-  if (program !== null && kind !== 'kubernetes')
+  if (program !== null && !lines.includes('manifests'))
     await begin('CoreDNS', (at) => coredns(program, corefile(at), folder, 0));
   for (const [who, child, at] of servers) {
     for (const type of types) {
       for (const [way, { mode, edns }] of Object.entries(ways)) {
         let small = 0;
-        for (const size of sizes) {
+        for (const size of own) {
           const name =
             type === 'PTR'
               ? `${(size - 1) & 255}.${((size - 1) >> 8) & 255}.0.10.in-addr.arpa`
@@ -123,6 +177,8 @@ for (const [kind, { lines, suffix, types }] of Object.entries(kinds)) {
   }
   for (const [, child] of servers) await child.stop();
 }
+
+await etcd?.stop();
 
 const arranger = new Arranger({ random: seededRandom(1), prefer: [], weights: null });
 const turns = smoke ? 20 : 300;
