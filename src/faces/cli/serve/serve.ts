@@ -172,7 +172,6 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (greeting !== null) log.raw(greeting);
-    tuneRuntime(true);
     settleMemory(systemClock);
     // The node cache sees to it by itself.
     if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
@@ -182,7 +181,6 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
-  tuneRuntime(false);
   await hooks?.ending();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
@@ -265,19 +263,6 @@ function makeServer(parts: ServeParts): Server {
 export function pluginList(): string {
   const names = order.map(({ name }) => `  dns.${name}`).toSorted();
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
-}
-
-/**
- * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is
- * no machine code between the interpreter's and the optimized one. Code that is hot gets the
- * latter, and for the rest it is not worth 3 MiB (docs/decisions/memory.md). It is set only while
- * the program serves. The runtime takes what was compiled before (its own modules and those of the
- * compile cache) only with the flags of that time, and the cache is written at the end.
- * @param serving false: as it was
- */
-function tuneRuntime(serving: boolean): void {
-  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
-  setFlagsFromString(serving ? '--no-sparkplug' : '--sparkplug');
 }
 
 /** The end waits no longer than this for the log to be read, milliseconds. */
