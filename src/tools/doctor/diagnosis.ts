@@ -1,9 +1,10 @@
 /** From what was observed to findings, the gravest first, and to what it is not. */
 import type { Moment, Observations } from './observe/observations.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
-import { isFinding, type Finding, type Rule, type Verdict } from './findings/finding.ts';
+import { isFinding, type Finding, type FindingKind, type Verdict } from './findings/finding.ts';
 import { Claims, REMEMBERED_MS } from './observe/claims.ts';
-import { rules } from './findings/table.ts';
+import type { ClusterFacts } from './cluster/facts.ts';
+import { findingKinds } from './findings/table.ts';
 
 /** What was looked for and not found. */
 export interface NotFound {
@@ -32,16 +33,18 @@ const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, war
 /** When more of the messages than this share cannot be read, what was not found may be in them. */
 const CUT_SHARE = 0.05;
 
-/** Tries all rules. @param wanted which; all without it */
+/** Judges a capture or a log. @param wanted which kinds are reported; all without it */
 export function diagnose(
   observed: Observations,
-  wanted: (rule: Rule) => boolean = () => true,
+  wanted: (kind: FindingKind) => boolean = () => true,
 ): Diagnosis {
   const claims = new Claims(observed);
-  // A rule that is not wanted still explains what it explains.
-  const verdicts = rules.map((rule) => [rule, rule.check(observed, claims)] as const);
+  // A kind that is not wanted still explains what it explains.
+  const verdicts = findingKinds.flatMap((kind) =>
+    kind.inCapture === undefined ? [] : [[kind, kind.inCapture(observed, claims)] as const],
+  );
   const diagnosis = {
-    ...diagnosisOf(verdicts.filter(([rule]) => wanted(rule))),
+    ...diagnosisOf(verdicts.filter(([kind]) => wanted(kind))),
     unexplained: claims.open,
     late: observed.slow.filter((each) => !claims.isOfSilence(each)),
     failed: observed.failed.filter((each) => !claims.isOfSilence(each, REMEMBERED_MS)),
@@ -55,6 +58,18 @@ export function diagnose(
   const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
   const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
+}
+
+/** Judges a running cluster. @param wanted which kinds are reported; all without it */
+export function diagnoseCluster(
+  facts: ClusterFacts,
+  wanted: (kind: FindingKind) => boolean = () => true,
+): Diagnosis {
+  return diagnosisOf(
+    findingKinds.flatMap((kind) =>
+      kind.inCluster === undefined || !wanted(kind) ? [] : [[kind, kind.inCluster(facts)] as const],
+    ),
+  );
 }
 
 /** A log of errors excludes nothing that it does not name. */
@@ -83,8 +98,11 @@ function withoutWay<T extends Diagnosis>(diagnosis: T): T {
 }
 
 /** What verdicts come to, in order. */
-export function diagnosisOf(
-  verdicts: readonly (readonly [Pick<Rule, 'code' | 'name'>, Verdict | readonly Finding[]])[],
+function diagnosisOf(
+  verdicts: readonly (readonly [
+    Pick<FindingKind, 'code' | 'name'>,
+    Verdict | readonly Finding[],
+  ])[],
 ): Diagnosis {
   const findings: Finding[] = [];
   const excluded: NotFound[] = [];
@@ -99,7 +117,7 @@ export function diagnosisOf(
         reason: verdict.reason,
       });
   }
-  // Two rules may look for one cause in two ways.
+  // Two kinds may show one cause in two ways.
   const codes = new Set(findings.map(({ code }) => code));
   const lacks = ({ code }: NotFound): boolean => !codes.has(code);
   // What one way of looking could not see is not excluded by the other, and stands once.

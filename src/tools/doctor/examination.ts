@@ -7,7 +7,7 @@ import { SearchDomains } from '../capture/pair/search-walk.ts';
 import { missingRemark } from '../capture/read/packets/tcp-streams.ts';
 import type { ReadingEvents } from '../capture/read/reading.ts';
 import { diagnose, type Diagnosis } from './diagnosis.ts';
-import type { Rule } from './findings/finding.ts';
+import type { FindingKind } from './findings/finding.ts';
 import { Observations } from './observe/observations.ts';
 import { everything, holds, holdsTime, type Part } from './part-diagnosis.ts';
 
@@ -67,7 +67,7 @@ export class Examination {
    * The diagnosis of the first part. It is computed only if something arrived since it was asked
    * for with the same `wanted`.
    */
-  diagnosis(wanted?: (rule: Rule) => boolean): Diagnosis {
+  diagnosis(wanted?: (kind: FindingKind) => boolean): Diagnosis {
     if (this.#known === null || this.#known.wanted !== wanted)
       this.#known = { wanted, diagnosis: diagnose(this.observed[0]!, wanted) };
     return this.#known.diagnosis;

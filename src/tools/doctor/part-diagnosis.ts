@@ -6,7 +6,7 @@
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './observe/densest-stretch.ts';
 import type { Moment, Observations } from './observe/observations.ts';
-import { type Finding, type Rule } from './findings/finding.ts';
+import { type Finding, type FindingKind } from './findings/finding.ts';
 import { clocks, listed } from './texts.ts';
 import { sentSpan } from '../capture/pair/seen-exchange.ts';
 
@@ -114,7 +114,7 @@ export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
 export async function diagnoseWithParts(
   observed: Observations,
   again: ((parts: readonly Part[]) => Promise<readonly Observations[]>) | null,
-  wanted?: (rule: Rule) => boolean,
+  wanted?: (kind: FindingKind) => boolean,
 ): Promise<Diagnosis> {
   const whole = diagnose(observed, wanted);
   const parts = symptoms.flatMap((symptom) =>

@@ -6,7 +6,7 @@ import { isLost } from '../../../tools/capture/pair/seen-exchange.ts';
 import type { Observations } from '../../../tools/doctor/observe/observations.ts';
 import type { SearchDomains } from '../../../tools/capture/pair/search-walk.ts';
 import { listed, sentence, share } from '../../../tools/doctor/texts.ts';
-import { rules } from '../../../tools/doctor/findings/table.ts';
+import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
 import { QuerySample, sameTraffic } from '../../../tools/capture/same-traffic.ts';
@@ -227,7 +227,7 @@ export function captureHead(
     lines === 0
       ? []
       : [`${count(lines, 'line', 'lines')} of logs, ${count(errors, 'error', 'errors')}`];
-  const found = `${counts.join(', ')} of ${new Set(rules.map(({ code }) => code)).size} things that were looked for`;
+  const found = `${counts.join(', ')} of ${new Set(findingKinds.flatMap(({ code, inCapture }) => (inCapture === undefined ? [] : code))).size} things that were looked for`;
   if (asked === 0 && lines > 0) return [...ofLogs, found].join('\n');
   return [
     ...ofLogs,

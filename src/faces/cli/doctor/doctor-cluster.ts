@@ -10,8 +10,8 @@ import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { lint } from '../../../tools/lint/lint.ts';
 import { examine } from '../../../tools/doctor/cluster/examine.ts';
 import { serversOf, type ClusterFacts } from '../../../tools/doctor/cluster/facts.ts';
-import { trafficOf } from '../../../tools/doctor/cluster/findings/counters.ts';
-import { clusterRules } from '../../../tools/doctor/cluster/findings/rules.ts';
+import { trafficOf } from '../../../tools/doctor/cluster/traffic.ts';
+import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import { rules } from '../../../tools/lint/plugins/lint-rules.ts';
 import { systemProbeNetwork } from '../../../tools/probe/system-network.ts';
 import { linesOf, wordsOf } from '../../../tools/resolver/resolv-conf.ts';
@@ -93,7 +93,7 @@ export function clusterHead(facts: ClusterFacts, { findings }: Diagnosis): strin
     traffic === null
       ? 'no metrics could be read'
       : `${traffic.perSecond.toFixed(0)} queries a second, ${percent(traffic.cached)} from the cache, ${percent(traffic.servfail)} SERVFAIL`,
-    `${facts.answers === null ? 'not asked: this machine is not in the pod network' : `asked from here: ${count(facts.answers.replicas.length, 'DNS pod', 'DNS pods')} and the service`}; ${counts.join(', ')} of ${clusterRules.length} things that were looked for`,
+    `${facts.answers === null ? 'not asked: this machine is not in the pod network' : `asked from here: ${count(facts.answers.replicas.length, 'DNS pod', 'DNS pods')} and the service`}; ${counts.join(', ')} of ${findingKinds.filter(({ inCluster }) => inCluster !== undefined).length} things that were looked for`,
   ].join('\n');
 }
 

@@ -53,13 +53,10 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly quiet: boolean;
 }
 
-/** Each once: several rules may find the same. */
+/** Each once: several kinds may have the same. */
 const knownCodes = async (): Promise<readonly string[]> => {
-  const rules = [
-    ...(await import('../../../tools/doctor/findings/table.ts')).rules,
-    ...(await import('../../../tools/doctor/cluster/findings/rules.ts')).clusterRules,
-  ];
-  return [...new Set(rules.map(({ code }) => code))].toSorted();
+  const { findingKinds } = await import('../../../tools/doctor/findings/table.ts');
+  return [...new Set(findingKinds.map(({ code }) => code))].toSorted();
 };
 
 const codes: OptionValue<readonly string[]> = {

@@ -12,8 +12,7 @@ import { writeNodeCapture } from '../../../../test/kit/node-captures.ts';
 import { everybody, pods } from '../../../../test/kit/story-parts.ts';
 import { healthy, play, type Passing } from '../../../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
-import { rules } from '../../../tools/doctor/findings/table.ts';
-import { clusterRules } from '../../../tools/doctor/cluster/findings/rules.ts';
+import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import { LINK } from '../../../tools/capture/read/packets/frame.ts';
 import { doctor } from './doctor.ts';
 
@@ -444,16 +443,19 @@ describe('ndots doctor', () => {
       ([, code, title]) => `${code} ${title}`,
     );
     // A cause that captures and living clusters both show has one code, and one title.
-    const all = new Set([...rules, ...clusterRules].map(({ code, title }) => `${code} ${title}`));
+    const all = new Set(findingKinds.map(({ code, title }) => `${code} ${title}`));
     assert.deepEqual(headings, [...all].toSorted());
     assert.equal(new Set([...all].map((each) => each.slice(0, 6))).size, all.size);
-    // Two rules that look for one cause in two ways name it alike.
-    assert.equal(
-      new Set(rules.map(({ code, name }) => `${code} ${name}`)).size,
-      new Set(rules.map(({ code }) => code)).size,
-    );
-    assert.equal(new Set(clusterRules.map(({ code }) => code)).size, clusterRules.length);
-    for (const { code } of [...rules, ...clusterRules])
+    // Two kinds that show one cause in two ways name it alike.
+    for (const way of ['inCapture', 'inCluster'] as const) {
+      const kinds = findingKinds.filter((kind) => kind[way] !== undefined);
+      const codes = new Set(kinds.map(({ code }) => code));
+      assert.equal(new Set(kinds.map(({ code, name }) => `${code} ${name}`)).size, codes.size);
+      if (way === 'inCluster') assert.equal(codes.size, kinds.length);
+    }
+    for (const { code, inCapture, inCluster } of findingKinds)
+      assert.ok(inCapture !== undefined || inCluster !== undefined, `${code} is judged`);
+    for (const { code } of findingKinds)
       assert.match((await run('--explain', code)).out, /\*\*Means:\*\*|\*\*Differs from\*\*/);
     const { code, err } = await run('--explain', 'ND3100');
     assert.equal(code, 3);

@@ -4,19 +4,22 @@
  */
 import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
-import { mergedDiagnosis, type Diagnosis } from '../../../tools/doctor/diagnosis.ts';
+import {
+  diagnoseCluster,
+  mergedDiagnosis,
+  type Diagnosis,
+} from '../../../tools/doctor/diagnosis.ts';
 import { listClients, type ListedClients } from '../../../tools/doctor/observe/client-list.ts';
 import type { Observations } from '../../../tools/doctor/observe/observations.ts';
-import type { Finding, Rule } from '../../../tools/doctor/findings/finding.ts';
+import type { Finding, FindingKind } from '../../../tools/doctor/findings/finding.ts';
 import { isServer } from '../../../tools/doctor/observe/roles.ts';
-import { rules } from '../../../tools/doctor/findings/table.ts';
+import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { diagnoseWithParts, type Part } from '../../../tools/doctor/part-diagnosis.ts';
 import { whoOf, type Who } from '../../../tools/doctor/who.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../../../tools/doctor/cluster/facts.ts';
-import { clusterRules, diagnoseCluster } from '../../../tools/doctor/cluster/findings/rules.ts';
 import { rbacManifest } from '../../../tools/doctor/cluster/rbac.ts';
 import {
   addressNamingOf,
@@ -50,8 +53,7 @@ export const doctor: Command = {
   async run(words, io) {
     const options = parseDoctorOptions(words);
     for (const code of [...options.only, ...options.skip])
-      if (![...rules, ...clusterRules].some((rule) => rule.code.startsWith(code)))
-        throw noFinding(code);
+      if (!findingKinds.some((kind) => kind.code.startsWith(code))) throw noFinding(code);
     if (options.explain !== null) return explain(options.explain, options, io);
     if (options.rbac) {
       io.out(rbacManifest(options.namespace));
@@ -65,7 +67,7 @@ export const doctor: Command = {
       ...(packets === null ? [] : [await diagnosePackets(packets, options, io)]),
       ...(facts === null || 'why' in facts
         ? []
-        : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
+        : [diagnoseCluster(facts, (kind) => isWanted(kind, options))]),
     ].reduce(mergedDiagnosis);
     print(found, packets, facts, options, io);
     // Behind the report: where the file cannot be written that is all that is missing.
@@ -172,12 +174,12 @@ async function diagnosePackets(
   // The remarks on the capture have been printed the first time.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
-    // The rules have had them.
+    // The findings have had them.
     observed.forgetDetails();
     return (await observe(options, quiet, parts, observed.domains)).observed;
   };
-  return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
-    isWanted(rule, options),
+  return diagnoseWithParts(observed, isThere ? again : null, (kind: FindingKind) =>
+    isWanted(kind, options),
   );
 }
 
@@ -315,7 +317,7 @@ function section(code: string): string {
 function noFinding(given: string): Problem {
   const meant = nearest(
     given.toUpperCase(),
-    [...rules, ...clusterRules].map(({ code }) => code),
+    findingKinds.map(({ code }) => code),
   );
   return usage(
     `there is no finding ${given}`,
@@ -325,11 +327,12 @@ function noFinding(given: string): Problem {
 
 function explain(given: string, { output }: DoctorOptions, io: Io): number {
   const code = given.toUpperCase();
-  const all = [...rules, ...clusterRules];
-  const rule = all.find((each) => each.code === code);
-  if (rule === undefined) {
+  const kind = findingKinds.find((each) => each.code === code);
+  if (kind === undefined) {
     const below = new Map(
-      all.filter((each) => each.code.startsWith(code)).map((each) => [each.code, each.title]),
+      findingKinds
+        .filter((each) => each.code.startsWith(code))
+        .map((each) => [each.code, each.title]),
     );
     if (below.size === 0) throw noFinding(given);
     throw usage(
@@ -337,7 +340,7 @@ function explain(given: string, { output }: DoctorOptions, io: Io): number {
       [...below].map(([full, title]) => `${full}  ${title}`).join('\n  '),
     );
   }
-  const { title } = rule;
+  const { title } = kind;
   const page = section(code);
   io.out(
     output === 'json'

@@ -5,7 +5,7 @@
 import type { LintReport } from '../../lint/lint.ts';
 import type { DnsEndpoint } from '../../probe/replicas.ts';
 import type { UpstreamReplies, ViewDifference } from '../../lint/live/upstreams.ts';
-import type { Answers } from './asking.ts';
+import type { Answers, ServerReply } from './asking.ts';
 import type { UpstreamGroup } from '../../lint/live/cluster-configuration.ts';
 import type { KernelCounters } from './kernel.ts';
 import type { Measurement } from './measure.ts';
@@ -100,4 +100,15 @@ export function nameOf({ namespace, name }: DnsPod): string {
 export function dnsSelectorOf({ service }: ClusterFacts): string {
   const selector = service?.selector ?? '';
   return selector === '' ? usualDnsSelector : selector;
+}
+
+/**
+ * Replies of addresses that a pod has: that others are behind the service is a finding of its own.
+ */
+export function ofPods(
+  replies: readonly ServerReply[],
+  { pods }: ClusterFacts,
+): readonly ServerReply[] {
+  const known = new Set((pods ?? []).flatMap(({ addresses }) => addresses));
+  return known.size === 0 ? replies : replies.filter(({ host }) => known.has(host));
 }

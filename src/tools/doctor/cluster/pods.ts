@@ -210,3 +210,14 @@ function bytesOf(quantity: unknown): number | null {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(k|M|G|Ki|Mi|Gi)?$/.exec(String(quantity)) ?? [];
   return number === undefined ? null : Number(number) * units[unit]!;
 }
+
+/** `shop/deploy/cart`. */
+export function labelOf({ namespace, workload }: ClientGroup): string {
+  return `${namespace}/${workload}`;
+}
+
+/** `coredns-abc on node-1 (CrashLoopBackOff, 3 restarts)`. */
+export function stateOf({ name, node, waiting, restarts }: DnsPod): string {
+  const why = [waiting, restarts > 0 ? `${restarts} restarts` : ''].filter((word) => word !== '');
+  return `${name}${node === '' ? '' : ` on ${node}`}${why.length > 0 ? ` (${why.join(', ')})` : ''}`;
+}

@@ -5,7 +5,7 @@
 import type { NameView } from '../observe/name-view.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 
@@ -22,11 +22,11 @@ const AS_WRITTEN = 0.08;
 const SEARCHED = 0.5;
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
-export const absentNames: Rule = {
+export const absentNames: FindingKind = {
   code: 'ND2008',
   title: 'Programs ask again and again for names that do not exist',
   name: 'a storm of queries for names that do not exist',
-  check({ absent, total, names, seconds, domains }, claims) {
+  inCapture({ absent, total, names, seconds, domains }, claims) {
     if (total.asked < 20) return unknown('too few queries');
     const searched = absent.queries < SHARE * total.asked;
     if (

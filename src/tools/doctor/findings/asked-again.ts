@@ -2,7 +2,7 @@
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, tally, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -15,11 +15,11 @@ const MOSTLY = 0.9;
 const SHARE_LEAST = 20;
 
 /** Replies pass here, and the client sends the same question again after its time-out. */
-export const askedAgain: Rule = {
+export const askedAgain: FindingKind = {
   code: 'ND3021',
   title: 'Replies pass here and do not reach the client: it asks again',
   name: 'replies that get lost behind this point',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { asked, lost } = observed.total;
     if (asked - lost === 0) return unknown('no reply was seen');
     const repeats = repeatsOf(observed, claims);

@@ -1,18 +1,18 @@
 /**
  * Servers that do not send the question back as it was spelled, and resolvers that insist on it.
  */
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, took } from '../texts.ts';
 
 /** So much later a client asks again because it waited in vain, milliseconds. */
 const WAITED_MS = 400;
 
 /** Replies do not repeat the question's capitals, and clients that check them throw them away. */
-export const changedCase: Rule = {
+export const changedCase: FindingKind = {
   code: 'ND3019',
   title: 'A server changes the capitals of names, and clients throw its replies away',
   name: 'replies that change the case of their question',
-  check({ questionCase: { asked, changed, ignored } }) {
+  inCapture({ questionCase: { asked, changed, ignored } }) {
     if (asked < 3) return unknown('no client mixes the case of its questions');
     if (ignored.length < 3 || ignored.length < 0.3 * changed)
       return excluded(

@@ -5,7 +5,7 @@
 import { parseAddress } from '../../../server/base/ip.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
@@ -18,11 +18,11 @@ const OTHERS = { clients: 2, answers: 4, lost: 0.2 };
 /**
  * The service’s address answers nothing to one client, and the pods behind it answer all others.
  */
-export const cutAlone: Rule = {
+export const cutAlone: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, others are not',
   name: 'a network policy',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.clients.size < 2) return unknown('the capture has one client');
     for (const { address, outcomes, clients } of observed.servers.list) {
       const [client] = clients;

@@ -1,6 +1,6 @@
 /** Names whose CNAME record leads to a name that does not exist. */
 import { addressTypes } from '../../../server/wire/iana.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, shownBy } from '../texts.ts';
 import { askersText, programs } from '../observe/roles.ts';
 
@@ -8,11 +8,11 @@ import { askersText, programs } from '../observe/roles.ts';
 const LEAST = 3;
 
 /** NXDOMAIN with a CNAME in its answer: the name exists, its target does not. */
-export const danglingAlias: Rule = {
+export const danglingAlias: FindingKind = {
   code: 'ND4032',
   title: 'A name is an alias of a name that does not exist (dangling CNAME)',
   name: 'an alias whose target does not exist',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { replyFaults, names } = observed;
     if (replyFaults.read === 0) return unknown('the capture has no whole reply');
     const replies = replyFaults.kinds.get('dangling');

@@ -1,8 +1,16 @@
 /** DNS pods behind one address of which some do not answer. */
+import { podAt, ofPods } from '../cluster/facts.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  clusterFinding,
+  notAsked,
+} from './finding.ts';
 import { clock, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -22,11 +30,11 @@ const LASTS_MS = 2000;
 const SURELY_ONE = 3;
 
 /** Of several servers behind one service some never answer. */
-export const deadBackend: Rule = {
+export const deadBackend: FindingKind = {
   code: 'ND3008',
   title: 'One of the DNS pods behind the service does not answer',
   name: 'a dead DNS pod behind the service',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const list = backendsOf(observed);
     const astray = astrayOf(observed, claims);
     if (list.length < 2 && astray.length > 0) return oneIsGone(astray, claims);
@@ -87,6 +95,31 @@ export const deadBackend: Rule = {
       disproved: 'these pods answer when they are asked directly from the client’s node',
       exchanges: losses,
     };
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const replicas = ofPods(answers.replicas, facts);
+    const silent = replicas.filter(({ asked }) => asked.reply === null);
+    if (replicas.length < 2) return unknown('fewer than two DNS pods are known by their addresses');
+    if (silent.length === 0) return excluded(`all ${replicas.length} DNS pods answer`);
+    if (silent.length === replicas.length) return unknown('none of the DNS pods answers');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        `${silent.length} of ${replicas.length} DNS pods do not answer by their own address: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
+      ],
+      affected: silent.map(({ server }) => podAt(facts, server)),
+      why: `The service hands ${silent.length} of ${replicas.length} queries to a pod from which nothing comes back. The client waits for its time-out (5 s with glibc and Go) and asks again, and may meet another pod then.`,
+      fix: [
+        `Delete the pod: kubectl -n ${facts.namespace} delete pod NAME; its log and its node tell why.`,
+        'readinessProbe on /ready of the plugin ready, every few seconds, takes such a pod out of the service.',
+      ],
+      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${silent[0]!.server}`,
+      disproved:
+        'it is answered from a pod on another node: then it is the way from here to that node',
+    });
   },
 };
 

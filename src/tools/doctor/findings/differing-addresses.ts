@@ -3,7 +3,7 @@ import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, took } from '../texts.ts';
 import { serveTheSame } from '../observe/roles.ts';
 
@@ -31,11 +31,11 @@ interface Disagreement {
 }
 
 /** A DNS pod with old data gives the old address of a service, again and again. */
-export const addressesDiffer: Rule = {
+export const addressesDiffer: FindingKind = {
   code: 'ND8005',
   title: 'DNS pods give different addresses for the same name, and go on doing so',
   name: 'addresses that differ by server',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const views = observed.names.list.filter(
       ({ sets, name }) => sets !== null && !claims.names.has(name),
     );

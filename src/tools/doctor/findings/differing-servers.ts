@@ -1,10 +1,21 @@
 /** Servers of which some say that a name exists, and others that it does not. */
+import { podAt } from '../cluster/facts.ts';
+import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import { isRemembered } from '../observe/remembered-denial.ts';
-import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  type Verdict,
+  clusterFinding,
+  notAsked,
+  noUpstreams,
+} from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -66,11 +77,11 @@ const ofUpstreams: Text = {
  * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to
  * the API).
  */
-export const replicasDiffer: Rule = {
+export const replicasDiffer: FindingKind = {
   code: ofReplicas.code,
   title: ofReplicas.title,
   name: 'DNS pods that disagree',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
@@ -82,14 +93,59 @@ export const replicasDiffer: Rule = {
       prove: `ndots query ${found[0]!.view.name} @POD for each DNS pod`,
     };
   },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const known = answers.known.filter(
+      ({ asked, outcome }) => asked.reply !== null && outcome !== 'SERVFAIL',
+    );
+    const wrong = known.filter(
+      ({ data, expected, outcome }) =>
+        outcome === 'NXDOMAIN' ||
+        (expected.length > 0 && !expected.some((each) => data.includes(each))),
+    );
+    const outside = differing(answers.external);
+    if (known.length === 0 && answers.external.length === 0)
+      return unknown('there is no name that several DNS pods could be asked for');
+    if (wrong.length + outside.length === 0)
+      return excluded(
+        `DNS pods answer ${new Set(known.map(({ name }) => name)).size} names of services as the API server has them`,
+      );
+    const servers = new Set([...wrong, ...outside].map(({ server }) => server));
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: wrong.length > 1 ? 0.93 : 0.85,
+      seen: [
+        ...wrong
+          .slice(0, 4)
+          .map(
+            ({ server, name, outcome, data, expected }) =>
+              `${podAt(facts, server)}: ${name} is ${data.join(' ') || outcome}; the service has ${expected.join(' ') || 'an address of IPv6'}.`,
+          ),
+        ...(outside.length > 0
+          ? [
+              `${outside[0]!.name} is ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, by the DNS pod that is asked.`,
+            ]
+          : []),
+      ],
+      affected: [...servers].map((server) => podAt(facts, server)),
+      why: 'A replica has another view of the cluster than the others: its connection to the API server stands still, it has an older Corefile, or a cache in it keeps what is no longer so. A client gets one answer or the other by chance.',
+      fix: [
+        'Restart that pod, and look at its log for errors of the API (reflector, watch).',
+        'cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }: kubernetes answers from memory anyway.',
+      ],
+      prove: `ndots query ${[...wrong, ...outside][0]!.name} @${[...servers][0]!}, and the same @ another DNS pod`,
+      disproved: 'all replicas answer alike a minute later: then the name was new',
+    });
+  },
 };
 
 /** Upstream servers have different views of the world. */
-export const viewsDiffer: Rule = {
+export const viewsDiffer: FindingKind = {
   code: ofUpstreams.code,
   title: ofUpstreams.title,
   name: 'upstream servers that disagree',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
@@ -100,6 +156,37 @@ export const viewsDiffer: Rule = {
       ...ofUpstreams,
       prove: `ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, and @${found[0]!.lacking[0]}`,
     };
+  },
+  inCluster({ upstreams, answers }) {
+    const several = (upstreams ?? []).filter(({ replies }) => replies.length > 1);
+    if (several.length === 0)
+      return upstreams === null || upstreams.length === 0
+        ? noUpstreams
+        : excluded('each zone has one upstream');
+    const found = several.flatMap(({ differences }) => differences);
+    if (found.length === 0)
+      return (answers?.plan.external.length ?? 0) === 0
+        ? unknown('no name outside the cluster is known to compare them by: --name NAME')
+        : excluded('upstreams of one zone know the same names');
+    const [first] = found;
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.93,
+      seen: found.map(
+        ({ name, having, lacking }) =>
+          `${name}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN.`,
+      ),
+      affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
+        (each) => `upstream ${each}`,
+      ),
+      why: 'The first NXDOMAIN that comes is final: the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+      fix: [
+        'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+      ],
+      prove: `ndots query ${first!.name} @${first!.having[0]!}, and @${first!.lacking[0]!}`,
+      disproved: 'both servers answer alike when they are asked again',
+      places: several.map(({ place }) => place),
+    });
   },
 };
 
@@ -221,11 +308,11 @@ function isOfCluster(name: string, { domains }: Observations): boolean {
 }
 
 /** Servers behind one address disagree, and the capture does not tell them apart. */
-export const hiddenServersDiffer: Rule = {
+export const hiddenServersDiffer: FindingKind = {
   code: ofReplicas.code,
   title: ofReplicas.title,
   name: 'DNS pods that disagree',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { both } = mixedNames(observed, claims);
     return both.length === 0 ? [] : hiddenServers(observed, both);
   },
@@ -256,4 +343,18 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
       exchanges.filter(({ name }) => keys.has(name)),
     ),
   };
+}
+
+/**
+ * Replies of servers that are not of the kind that most give, where some have the name and others
+ * say that it is not there.
+ */
+function differing(replies: readonly ServerReply[]): readonly ServerReply[] {
+  const byName = Map.groupBy(replies, ({ name }) => name);
+  return [...byName.values()].flatMap((same) => {
+    const having = same.filter(({ outcome }) => outcome === 'NOERROR' || outcome === 'NODATA');
+    const lacking = same.filter(({ outcome }) => outcome === 'NXDOMAIN');
+    if (having.length === 0 || lacking.length === 0) return [];
+    return having.length < lacking.length ? having : lacking;
+  });
 }

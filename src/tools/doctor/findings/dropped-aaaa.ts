@@ -1,11 +1,12 @@
 /**
  * Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not.
  */
+import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 
@@ -26,11 +27,11 @@ const TOGETHER_MS = 100;
 const AGAIN_MS = 900;
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
-export const droppedAaaa: Rule = {
+export const droppedAaaa: FindingKind = {
   code: 'ND3009',
   title: 'AAAA queries are dropped, A queries of the same names are answered',
   name: 'AAAA queries that are dropped',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const aaaa = observed.types.get(TYPE.AAAA);
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no pairs of A and AAAA were seen');
@@ -97,6 +98,26 @@ export const droppedAaaa: Rule = {
       disproved: 'the same AAAA query is answered when it is asked alone: then it is not its type',
       exchanges: losses,
     };
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const odd = oddFamilies(
+      answers,
+      facts,
+      ({ a, aaaa }) => a.asked.reply !== null && aaaa.asked.reply === null,
+    );
+    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'none') return excluded('AAAA queries are answered');
+    return clusterFinding(this, {
+      severity: 'critical',
+      ...odd,
+      confidence: 0.92,
+      why: 'A firewall, a proxy or the server itself drops queries of the type AAAA. glibc and Go wait 10 to 15 s and go on with what they have; musl fails after 5 s.',
+      fix: [
+        'Let AAAA through, or answer it: a name without addresses of IPv6 has an empty answer with the zone’s SOA.',
+      ],
+    });
   },
 };
 

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { QueryCounts, ServerView } from '../observe/server-view.ts';
 import { asksBoth, EDNS_LEAST, EDNS_LOST, EDNS_SPARED, isDeaf } from '../observe/edns-losses.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -14,11 +14,11 @@ import { type Claims } from '../observe/claims.ts';
 const ALONE = 8;
 
 /** What decides whether a query is answered is its OPT record (RFC 6891). */
-export const droppedEdns: Rule = {
+export const droppedEdns: FindingKind = {
   code: 'ND4009',
   title: 'A server answers, but not over TCP or not with EDNS',
   name: 'queries with EDNS that are dropped',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const both = observed.servers.list.filter(
       ({ edns, plain }) => edns.asked >= EDNS_LEAST && plain.asked >= EDNS_LEAST,
     );

@@ -1,7 +1,7 @@
 /** Names that nobody answers, told from sockets that nobody answers. */
 import type { Observations } from '../observe/observations.ts';
 import { deadNames, UNLIKELY, type DeadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { waitingForThese } from '../observe/consequences.ts';
@@ -16,11 +16,11 @@ const NAMES = 3;
 const OUTSIDE_LEAST = 4;
 
 /** Queries for some names are never answered, all others are. */
-export const droppedName: Rule = {
+export const droppedName: FindingKind = {
   code: 'ND3010',
   title: 'Queries for certain names get no reply, whoever asks',
   name: 'names that nobody answers',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.names.size < 2) return unknown('the capture is about one name');
     const dead = deadNames(observed, claims.open).filter(
       (each) =>

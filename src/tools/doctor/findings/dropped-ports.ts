@@ -1,7 +1,7 @@
 /** Sockets that get nothing because of their port: a range of source ports does not pass. */
 import type { FlowView } from '../observe/flow-view.ts';
 import { choices } from '../observe/dead-names.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 
@@ -21,11 +21,11 @@ const CHANCE_MAX = 0.0001;
 const BY_TIME = -3;
 
 /** Queries from ports of one range get no reply, all others do. */
-export const droppedPorts: Rule = {
+export const droppedPorts: FindingKind = {
   code: 'ND3020',
   title: 'Queries from a range of source ports get no reply',
   name: 'a range of source ports that is dropped',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const open = new Set(claims.open.map(({ client }) => `${client.address} ${client.port}`));
     const flows = whileSilent(
       observed.flows.list.filter(

@@ -4,7 +4,7 @@ import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-ex
 import { isFailure } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { waitingForThese } from '../observe/consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -25,11 +25,11 @@ interface Failing {
 }
 
 /** One service fails because it is an alias of an external name whose servers do not answer. */
-export const externalTarget: Rule = {
+export const externalTarget: FindingKind = {
   code: 'ND4031',
   title: 'A service is an alias of an external name whose zone does not answer (ExternalName)',
   name: 'the target of an ExternalName service',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { names, domains } = observed;
     const own = names.list.filter(
       ({ name }) => domains.isOfCluster(name) && !claims.names.has(name),

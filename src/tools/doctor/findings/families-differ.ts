@@ -1,16 +1,17 @@
 /** Names that exist in some replies and not in others, seen at one address. */
+import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { pairsText } from '../observe/mixed-names.ts';
 
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
-export const familiesDiffer: Rule = {
+export const familiesDiffer: FindingKind = {
   code: 'ND8004',
   title: 'A and AAAA of one name disagree whether it exists, now this way, now that',
   name: 'A and AAAA that disagree',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { mixed, both } = mixedNames(observed, claims);
     if (!observed.names.list.some(({ type }) => type === TYPE.AAAA))
       return unknown('AAAA was not asked for');
@@ -40,5 +41,28 @@ export const familiesDiffer: Rule = {
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
     };
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const odd = oddFamilies(
+      answers,
+      facts,
+      ({ a, aaaa }) =>
+        (a.outcome === 'NOERROR' && aaaa.outcome === 'NXDOMAIN') ||
+        (a.outcome === 'NXDOMAIN' && aaaa.outcome === 'NOERROR'),
+    );
+    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'none') return excluded('A and AAAA agree whether names exist');
+    return clusterFinding(this, {
+      severity: 'critical',
+      ...odd,
+      confidence: 0.93,
+      why: 'A name is there for all types or for none (RFC 2308). Something answers NXDOMAIN for one type: a template against IPv6, or autopath that knows the client for one of the two queries. musl takes NXDOMAIN for AAAA as "no such name"; caches keep it for the whole name.',
+      fix: [
+        'template: rcode NOERROR with a SOA in place of NXDOMAIN.',
+        'autopath @kubernetes with several replicas: take it out, or autopath @name (ndots).',
+      ],
+    });
   },
 };

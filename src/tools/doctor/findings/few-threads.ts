@@ -1,13 +1,13 @@
 /** Lookups that wait within a program, where no packet shows it. */
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent } from '../texts.ts';
 
 /** A program whose lookups wait for its few threads (libuv has four). */
-export const fewThreads: Rule = {
+export const fewThreads: FindingKind = {
   code: 'ND2009',
   title: 'Lookups wait in a program for one of its few threads',
   name: 'a program with few threads for lookups',
-  check({ clients, lookups }) {
+  inCapture({ clients, lookups }) {
     if (lookups < 30) return unknown('too few lookups');
     const waiting = clients.list.flatMap(({ address, threads }) => {
       const few = threads?.few ?? null;

@@ -1,4 +1,5 @@
-/** What a finding says, and what a rule is that looks for one. */
+/** What a finding says, and what a kind of findings is. */
+import type { ClusterFacts } from '../cluster/facts.ts';
 import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -46,14 +47,16 @@ export interface Finding {
  */
 export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
 
-/** Looks for one thing. */
-export interface Rule {
+/** One thing that doctor looks for: in captures and logs, in running clusters, or in both. */
+export interface FindingKind {
+  /** Several kinds have one code where one cause shows itself in several ways. */
   readonly code: string;
   readonly title: string;
-  /** For the closing list of what it is not. */
+  /** For the list of what it is not. */
   readonly name: string;
   /** @returns a list where there may be several findings; an empty one says nothing */
-  check(observed: Observations, claims: Claims): Verdict | readonly Finding[];
+  inCapture?(observed: Observations, claims: Claims): Verdict | readonly Finding[];
+  inCluster?(facts: ClusterFacts): Verdict;
 }
 
 /** It was looked for, with enough to see it by, and is not there. */
@@ -70,3 +73,26 @@ export function unknown(reason: string): Verdict {
 export function isFinding(verdict: Verdict): verdict is Finding {
   return !('not' in verdict);
 }
+
+/** A finding about a cluster: no packets show it. */
+export function clusterFinding(
+  { code, title }: FindingKind,
+  parts: Omit<Finding, 'code' | 'title' | 'exchanges'>,
+): Finding {
+  return { affected: [], ...parts, code, title, exchanges: [] };
+}
+
+/** What several kinds say where a part of the facts is missing. */
+export const notAsked: Verdict = unknown(
+  'this machine is not in the pod network, or no DNS pod was found to ask',
+);
+/** No pods are known. */
+export const noPods: Verdict = unknown('pods could not be listed');
+/** No metrics are known. */
+export const unread: Verdict = unknown('no DNS pod’s metrics could be read');
+/** Metrics are known, and hardly move. */
+export const quiet: Verdict = unknown('too few queries came while it was measured (--for 60s)');
+/** No name below a search domain was asked for. */
+export const noSuffix: Verdict = unknown('nobody could be asked for names below search domains');
+/** No upstream was asked. */
+export const noUpstreams: Verdict = unknown('no upstream is known that could be asked from here');

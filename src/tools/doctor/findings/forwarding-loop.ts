@@ -1,6 +1,6 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -29,11 +29,11 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
 };
 
 /** Servers forward to each other, or to themselves, in a loop. */
-export const forwardingLoop: Rule = {
+export const forwardingLoop: FindingKind = {
   code: loop.code,
   title: loop.title,
   name: 'a forwarding loop',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
     const returning = returningOf(observed);
     if (returning !== null) return returned(claims, returning);

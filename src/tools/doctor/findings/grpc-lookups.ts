@@ -1,16 +1,16 @@
 /** What gRPC asks for besides addresses. */
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 
 /** As much of all queries as search paths have to cost to be worth a warning. */
 const COSTS = 0.3;
 
 /** gRPC asks for service configurations that nobody publishes. */
-export const grpcLookups: Rule = {
+export const grpcLookups: FindingKind = {
   code: 'ND2005',
   title: 'gRPC clients ask for service configurations that do not exist',
   name: 'gRPC’s extra queries',
-  check({ serviceConfigs: { asked, found }, total }) {
+  inCapture({ serviceConfigs: { asked, found }, total }) {
     if (total.asked < 20) return unknown('too few queries');
     if (asked < 10 || asked < 0.05 * total.asked || found > 0)
       return excluded(`${percent(asked, total.asked)} of the queries are of that kind`);

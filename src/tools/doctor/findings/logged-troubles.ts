@@ -1,7 +1,7 @@
 /** Failures in the log of a server: one finding for each cause and each upstream. */
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
-import { type Finding, type Rule, type Severity } from './finding.ts';
+import { type Finding, type FindingKind, type Severity } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 
 /** What a cause means, and what to do. */
@@ -354,11 +354,11 @@ const FEW = 3;
 const OF_QUERIES = /^ND(?:4\d{3}|7005)$/;
 
 /** A rule for each cause. */
-export const loggedTroubles: readonly Rule[] = texts.map((text) => ({
+export const loggedTroubles: readonly FindingKind[] = texts.map((text) => ({
   code: text.code,
   title: text.title,
   name: text.name,
-  check: (observed) => {
+  inCapture: (observed) => {
     const { list } = observed.logged;
     // A server without rights starts unsynced, too.
     const refused = list.some(({ cause }) => cause === 'api-rights');

@@ -2,7 +2,7 @@
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 
@@ -18,11 +18,11 @@ const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
 const DEFAULT_NAMESPACE = 'default';
 
 /** Pods ask for `db.shop` as written, and stop at its NXDOMAIN. */
-export const lowNdots: Rule = {
+export const lowNdots: FindingKind = {
   code: 'ND2011',
   title: 'Service names are asked without the cluster’s domain: ndots is too low',
   name: 'names of services without their domain',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.lookups === 0) return unknown('no lookup was seen');
     const namespaces = namespacesOf(observed);
     const walked = walkedBy(observed);

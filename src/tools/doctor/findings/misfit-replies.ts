@@ -1,6 +1,6 @@
 /** Replies that come to the right socket with the wrong id, question or flag. */
 import type { Misfit } from '../../capture/pair/seen-exchange.ts';
-import { excluded, type Rule } from './finding.ts';
+import { excluded, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 
 /** Fewer are chance: somebody may try to forge replies. */
@@ -27,11 +27,11 @@ const saids: Readonly<
 };
 
 /** Each query is answered, and the client cannot use any of the replies. */
-export const misfitReplies: Rule = {
+export const misfitReplies: FindingKind = {
   code: 'ND3039',
   title: 'Replies do not fit their queries (id, question or QR flag), and are ignored',
   name: 'replies that do not fit their queries',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const all = claims.open.filter(({ misfit }) => (misfit ?? null) !== null);
     if (all.length < LEAST)
       return excluded('replies have the id and the question of their queries');

@@ -2,18 +2,18 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 
 /** Fewer replies of a kind are chance. */
 const LEAST = 3;
 
 /** A is NXDOMAIN and AAAA is not, always: existence does not depend on the type (RFC 8020). */
-export const missingA: Rule = {
+export const missingA: FindingKind = {
   code: 'ND8006',
   title: 'A says that a name does not exist, AAAA of the same name that it does, always',
   name: 'A that is missing where AAAA is not',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { names } = observed;
     if (!names.list.some(({ type }) => type === TYPE.AAAA))
       return unknown('AAAA was not asked for');

@@ -1,4 +1,6 @@
 /** Large replies that get lost where small ones do not. */
+import { failuresOf } from '../cluster/asking.ts';
+import { podAt } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import {
   bytesOf,
@@ -7,7 +9,7 @@ import {
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
@@ -22,11 +24,11 @@ const LEAST = 3;
 /**
  * Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way.
  */
-export const missingFragments: Rule = {
+export const missingFragments: FindingKind = {
   code: 'ND3012',
   title: 'Large replies get lost on the way (fragments, MTU)',
   name: 'lost fragments or a wrong MTU',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
     // Of a packet that was too big the error says whose it was.
     const outgrown = claims.open.filter(
@@ -104,6 +106,42 @@ export const missingFragments: Rule = {
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
       exchanges: theirs,
     };
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const sizes = [512, 1232, 4096];
+    const asked = sizes.flatMap((size) => {
+      const failed = failuresOf(answers, `edns-${size}`);
+      return failed === null ? [] : [{ size, failed }];
+    });
+    const cut = failuresOf(answers, 'truncation');
+    // That TCP is closed is another finding.
+    const tcp = failuresOf(answers, 'tcp') ?? [];
+    const failed = [
+      ...asked.flatMap((each) =>
+        each.failed.map(({ target, text }) => ({ target, text: `EDNS ${each.size}: ${text}` })),
+      ),
+      ...(tcp.length > 0 ? [] : (cut ?? [])),
+    ];
+    if (asked.length === 0) return unknown('nobody could be asked with EDNS');
+    if (failed.length === 0)
+      return cut === null
+        ? unknown('EDNS is answered, but no name with an answer of more than 512 bytes is known')
+        : excluded('replies of all sizes come, and what is too large is cut and whole over TCP');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.85,
+      seen: failed.slice(0, 4).map(({ target, text }) => `${podAt(facts, target)}: ${text}.`),
+      affected: [...new Set(failed.map(({ target }) => podAt(facts, target)))],
+      why: 'Between here and the server packets of a certain size get lost, or something on the way does not know EDNS: an overlay network with a smaller MTU, a firewall, a proxy for DNS, or a server that sends more than the client takes.',
+      fix: [
+        'bufsize 1232 in the Corefile keeps replies below what networks carry whole.',
+        'An MTU of the overlay network that is smaller than that of the nodes’ by its headers.',
+      ],
+      prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, and +bufsize=512`,
+      disproved: 'both are answered',
+    });
   },
 };
 

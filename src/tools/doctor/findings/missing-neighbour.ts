@@ -2,7 +2,7 @@
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
-import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind, type Verdict } from './finding.ts';
 import { listed } from '../texts.ts';
 
 /** Fewer requests without an answer, errors and losses are no news. */
@@ -19,11 +19,11 @@ const MOST = 0.8;
 const CHANCE_MAX = 0.01;
 
 /** Nobody says to have the server’s address on the local network. */
-export const missingNeighbour: Rule = {
+export const missingNeighbour: FindingKind = {
   code: 'ND3015',
   title: 'Packets are not even sent: nobody on the local network has the next address',
   name: 'a neighbour that is gone, or a full neighbour table',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const overflow = observed.counters.get('neighbourOverflow') ?? 0;
     const alone = observed.servers.list.flatMap((server) => {
       const { address } = server;

@@ -3,7 +3,7 @@ import type { EmptyName } from '../observe/failed-lookups.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
 import { programs } from '../observe/roles.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -11,11 +11,11 @@ import { type Claims } from '../observe/claims.ts';
 const LEAST = 3;
 
 /** Lookups end without an address, because the name has none. */
-export const namesWithoutAddresses: Rule = {
+export const namesWithoutAddresses: FindingKind = {
   code: 'ND8007',
   title: 'A name exists and has no address (NODATA), so its lookups fail',
   name: 'names that exist without addresses (NODATA)',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.types.get(TYPE.A) === undefined) return unknown('no IPv4 address was asked for');
     const found = emptyNames(observed, claims);
     const [first] = found;

@@ -1,7 +1,7 @@
 /** Names that are asked for before they exist. */
 import type { NameView, ServerTimes } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
@@ -13,11 +13,11 @@ import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/re
 const UNSEEN = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
 
 /** A name that was asked for before it existed stays missing for as long as that was remembered. */
-export const newName: Rule = {
+export const newName: FindingKind = {
   code: 'ND8003',
   title: 'A new name stays invisible: that it was missing is cached',
   name: 'a cached "no such name"',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const cached = observed.names.list.filter((view) => {
       const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
       if (claims.names.has(name) || isWithoutTtl(observed, view)) return false;

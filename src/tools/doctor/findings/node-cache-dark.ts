@@ -1,15 +1,15 @@
 /** The cache of the node is gone, and its address and rules are still there. */
 import { isLinkLocal } from '../observe/roles.ts';
 import { answered } from '../observe/outcomes.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, share } from '../texts.ts';
 
 /** The cache on the node is gone, and its address and rules are still there. */
-export const nodeCacheDark: Rule = {
+export const nodeCacheDark: FindingKind = {
   code: 'ND3006',
   title: 'The node-local cache does not answer, and nothing takes its place',
   name: 'a dead node-local cache',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const local = observed.servers.list.filter(({ address }) => isLinkLocal(address));
     if (local.length === 0) return unknown('no query to a link-local address was seen');
     const dark = local.find(({ outcomes, lastReplyMs, lastMs }) => {

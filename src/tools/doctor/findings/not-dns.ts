@@ -1,6 +1,6 @@
 /** Whether other connections fare as queries do. */
 import { lossRate } from '../observe/outcomes.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 
 /**
@@ -15,11 +15,11 @@ const REST = 0.1;
  * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
  * first.
  */
-export const notDns: Rule = {
+export const notDns: FindingKind = {
   code: 'ND3090',
   title: 'It is not DNS: other connections are lost in the same way',
   name: 'the network as a whole',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { opened, repeated } = observed.others;
     const exceeded = observed.counters.get('trackingExceeded') ?? 0;
     if (opened < 10 && exceeded === 0)

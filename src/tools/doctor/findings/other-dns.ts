@@ -1,6 +1,7 @@
 /** Clients that ask a server of their own choice, which does not know the cluster. */
+import { type ClientGroup, labelOf } from '../cluster/pods.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';
 
@@ -8,11 +9,11 @@ import { isServer, serveTheSame } from '../observe/roles.ts';
 const LEAST = 3;
 
 /** Some pods ask another DNS than all others, and miss the names of the cluster. */
-export const otherDns: Rule = {
+export const otherDns: FindingKind = {
   code: 'ND2007',
   title: 'Some pods ask other servers than the DNS of the cluster',
   name: 'pods that ask elsewhere',
-  check(observed) {
+  inCapture(observed) {
     const { knows, misses } = clusterNames(observed);
     if (knows.size === 0) return unknown('no server was seen that knows names of the cluster');
     const strangers = observed.servers.list.filter(
@@ -60,6 +61,41 @@ export const otherDns: Rule = {
       disproved: 'the pods’ /etc/resolv.conf names the DNS of the cluster',
       exchanges,
     };
+  },
+  inCluster({ clients, service, pods, namespace }) {
+    if (clients === null) return unknown('the pods of all namespaces could not be listed');
+    const ours = new Set([
+      ...(service?.vips ?? []).map(({ host }) => host),
+      ...(pods ?? []).flatMap(({ addresses }) => addresses),
+    ]);
+    const isOther = ({
+      policy,
+      nameservers,
+      hostNetwork,
+      namespace: own,
+    }: ClientGroup): boolean => {
+      if (own === namespace || hostNetwork) return false;
+      if (policy === 'Default') return true;
+      return (
+        policy === 'None' &&
+        !nameservers.some((each) => ours.has(each) || each.startsWith('169.254.'))
+      );
+    };
+    const found = service === null ? [] : clients.filter(isOther);
+    if (found.length === 0) return excluded('pods ask the DNS of the cluster');
+    const count = found.reduce((sum, { pods: number }) => sum + number, 0);
+    return clusterFinding(this, {
+      severity: 'info',
+      confidence: 0.9,
+      seen: [
+        `${count} pods have dnsPolicy Default, or None with other servers: ${listed(found.map(labelOf))}.`,
+      ],
+      affected: found.map(labelOf),
+      why: 'They know no names of services. Where they fail, it is not the DNS of the cluster.',
+      fix: ['dnsPolicy: ClusterFirst, unless that is what is meant.'],
+      prove: 'ndots trace NAME --from pod/NAME shows whom a pod asks',
+      disproved: '',
+    });
   },
 };
 

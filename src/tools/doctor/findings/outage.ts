@@ -1,7 +1,7 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { Observations } from '../observe/observations.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, percent, took } from '../texts.ts';
 import { areSilentByChance } from '../observe/sockets.ts';
 import { howNewOnesSuffer } from '../observe/new-socket-losses.ts';
@@ -42,11 +42,11 @@ const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
 const REST = 0.5;
 
 /** All replies stop for a while, or for good, for everybody at once. */
-export const outage: Rule = {
+export const outage: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
   name: 'a restart or a rollout of the DNS pods',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.seconds < 3) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
     // Who has been answered goes on being answered: it is not the server.

@@ -1,9 +1,20 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
+import { servers, total } from '../cluster/traffic.ts';
+import { grown } from '../cluster/measure.ts';
+import { nameOf } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { History, ServerView } from '../observe/server-view.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  type Verdict,
+  clusterFinding,
+  unread,
+} from './finding.ts';
 import { clock, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
@@ -35,11 +46,11 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
 };
 
 /** A server that answers ever later, and then not at all. */
-export const overload: Rule = {
+export const overload: FindingKind = {
   code: said.code,
   title: said.title,
   name: 'an overloaded server',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.total.asked < 20) return unknown('too few queries to judge by');
     const late = lateWithOwnNames(observed, claims);
     if (late !== null) return late;
@@ -88,6 +99,38 @@ export const overload: Rule = {
       };
     }
     return waitingLine(observed, claims) ?? excluded(paceText(observed));
+  },
+  inCluster(facts) {
+    const measured = servers(facts);
+    if (measured.length === 0) return unread;
+    const rejected = total(facts, 'coredns_forward_max_concurrent_rejects_total');
+    const shed = total(facts, 'coredns_shed_dropped_total');
+    if (rejected + shed === 0) return excluded('no DNS pod turns queries away for want of room');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        ...(rejected > 0
+          ? [`${rejected} queries were refused as more than max_concurrent waited for upstream.`]
+          : []),
+        ...(shed > 0 ? [`${shed} queries were dropped by shed.`] : []),
+      ],
+      affected: measured
+        .filter(
+          (each) =>
+            grown(each, 'coredns_forward_max_concurrent_rejects_total') +
+              grown(each, 'coredns_shed_dropped_total') >
+            0,
+        )
+        .map(({ pod }) => nameOf(pod)),
+      why: 'More queries wait than may: upstream is slow, or there are more queries than these pods can answer. What is turned away is asked again, which makes it more.',
+      fix: [
+        'See whether upstream is slow (coredns_proxy_request_duration_seconds); if not, more replicas: ndots size --metrics …',
+        'A cache on each node, and fewer search domains.',
+      ],
+      prove: 'coredns_forward_max_concurrent_rejects_total, twice',
+      disproved: 'it stands still while lookups are slow',
+    });
   },
 };
 

@@ -9,7 +9,7 @@ import type { RateHistory } from '../observe/rates.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf } from '../observe/long-replies.ts';
@@ -72,11 +72,11 @@ interface PacketLimit {
 }
 
 /** Replies stay at one rate while queries go beyond it. */
-export const packetCap: Rule = {
+export const packetCap: FindingKind = {
   code: 'ND4001',
   title: 'Replies stop at a fixed number a second: a packet limit',
   name: 'a packet limit of the cloud',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     // A limit takes packets as they come, and not those of new sockets.

@@ -1,5 +1,5 @@
 /** Pairs of A and AAAA that leave together, and lose one. */
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
 
 /** So much of what a race loses is the query that left second. */
@@ -12,11 +12,11 @@ const LEAST = 3;
 const FEW = 2;
 
 /** Of two queries that leave together from one port, one is lost. */
-export const pairRace: Rule = {
+export const pairRace: FindingKind = {
   code: 'ND3001',
   title: 'Of two queries that leave together, one is lost (conntrack race)',
   name: 'the conntrack race',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { one, two } = observed.pairs;
     if (one.asked < 2)
       return unknown(
@@ -79,5 +79,34 @@ export const pairRace: Rule = {
         'insert_failed stands still while pairs lose one (clash_resolve may rise: that is harmless)',
       exchanges: halves,
     };
+  },
+  inCluster({ answers, kernel, proxyMode }) {
+    if (answers === null) return notAsked;
+    const result = answers.checks.get('pairs');
+    if (result === undefined || result.state === 'unknown')
+      return unknown('the service could not be asked');
+    const lost = result.observations.filter(({ text }) => text.includes('one of the two was lost'));
+    const failed = kernel === null ? 0 : kernel[1].insertFailed - kernel[0].insertFailed;
+    if (lost.length === 0)
+      return failed > 0
+        ? unknown(`no pair was lost, but insert_failed of this machine grew by ${failed}`)
+        : excluded('A and AAAA that leave together are both answered');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: failed > 0 ? 0.95 : 0.7,
+      seen: [
+        ...lost.map(({ target, text }) => `${target}: ${text}.`),
+        ...(failed > 0 ? [`insert_failed of this machine grew by ${failed} meanwhile.`] : []),
+        ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
+      ],
+      affected: ['pods with glibc or musl that ask through the service’s address'],
+      why: 'Both packets reach the translation of the service’s address before either has its entry in the connection tracking, and one is dropped.',
+      fix: [
+        'A cache on each node: no translation of addresses on the way to it, so no race.',
+        'glibc: dnsConfig option single-request-reopen. It does nothing with musl.',
+      ],
+      prove: 'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*"',
+      disproved: 'insert_failed stays as it is while lookups take 5 s',
+    });
   },
 };

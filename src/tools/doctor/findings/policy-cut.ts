@@ -1,8 +1,9 @@
 /** Clients that are cut off from a server that answers others. */
+import { labelOf } from '../cluster/pods.ts';
 import type { Asked, Observations } from '../observe/observations.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { choices, UNLIKELY } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
@@ -21,11 +22,11 @@ const SAID = 3;
 type AskingClient = Asked & { readonly address: string };
 
 /** A firewall says itself that it lets nothing of these clients through. */
-export const prohibited: Rule = {
+export const prohibited: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, others are not',
   name: 'a network policy',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const said = [...observed.prohibited].filter(([, count]) => count >= SAID);
     const ways = new Set(said.map(([way]) => way));
     // Behind the translation a node may stand as the sender.
@@ -63,11 +64,11 @@ export const prohibited: Rule = {
 };
 
 /** Some clients get no reply at all from a server that answers others. */
-export const policyCut: Rule = {
+export const policyCut: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, others are not',
   name: 'a network policy',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.clients.size < 2) return unknown('the capture has one client');
     const asking = clientsByServer(observed);
     for (const server of observed.servers.list) {
@@ -129,6 +130,34 @@ export const policyCut: Rule = {
     return little.length > 0
       ? unknown('who is not answered asked too little, or for another reason')
       : excluded('no client is cut off while others are answered');
+  },
+  inCluster({ cutOff, clientPods }) {
+    if (cutOff === null) return unknown('pods or network policies could not be listed');
+    if (cutOff.length === 0)
+      return excluded(`network policies let all ${clientPods} pods send to port 53`);
+    const pods = cutOff.reduce((sum, { group }) => sum + group.pods, 0);
+    const tcp = cutOff.filter(({ protocol }) => protocol === 'TCP');
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: 0.8,
+      seen: [
+        `${pods} of ${clientPods} pods are selected by policies of egress of which none lets them send to port 53${tcp.length === cutOff.length ? ' over TCP' : ''}: ${listed(cutOff.map(({ group }) => `${labelOf(group)} (${group.pods})`))}.`,
+      ],
+      affected: cutOff.map(({ group }) => labelOf(group)),
+      why:
+        tcp.length === cutOff.length
+          ? 'A policy that names UDP only: answers that have to be fetched over TCP never come.'
+          : 'Every lookup of these pods waits until its time is up. (Pods that need no names may be cut off on purpose.)',
+      fix: [
+        'Allow UDP and TCP port 53 to the DNS pods, and with a cache on each node to its address (ipBlock 169.254.20.10/32).',
+      ],
+      prove: `kubectl get networkpolicy -n ${cutOff[0]!.group.namespace} -o yaml`,
+      disproved:
+        'a policy of another kind (CiliumNetworkPolicy, AdminNetworkPolicy) allows it: those are not looked at',
+      places: [...new Set(cutOff.flatMap((each) => each.policies))].map(
+        (name) => `NetworkPolicy ${name}`,
+      ),
+    });
   },
 };
 

@@ -1,7 +1,7 @@
 /** Loss that nothing explains. */
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries } from '../observe/losses.ts';
@@ -31,11 +31,11 @@ const THEIRS = 0.1;
 const BOTH_SIDES = 0.9;
 
 /** Queries are lost, and nothing that was looked at decides which. */
-export const randomLoss: Rule = {
+export const randomLoss: FindingKind = {
   code: 'ND3013',
   title: 'Queries or replies are lost, without a pattern in who, what and when',
   name: 'loss without a pattern',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const losses = firstTries(claims.open);
     if (observed.total.asked < 5) return unknown('too few queries');
     if (losses.length < 3 || losses.length < RARE * askedMeanwhile(observed, losses))

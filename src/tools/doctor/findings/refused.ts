@@ -6,7 +6,7 @@ import { isBarred, isOfBarred } from '../observe/barred.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
 
 /** So much of the refusals comes from behind a server that passes them on. */
@@ -25,11 +25,11 @@ const SLOW_MS = 900;
 const SLOW_LEAST = 3;
 
 /** REFUSED: the server is there, and does not want to answer. */
-export const refused: Rule = {
+export const refused: FindingKind = {
   code: 'ND4010',
   title: 'A name server refuses to answer',
   name: 'servers that refuse',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
     const names = observed.names.list
       .filter(({ name, outcomes }) => outcomes.refused > 0 && !claims.names.has(name))

@@ -1,13 +1,13 @@
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 
 /** Most of the traffic turns addresses into names. */
-export const reverseLookups: Rule = {
+export const reverseLookups: FindingKind = {
   code: 'ND2006',
   title: 'A large part of the queries turns addresses into names',
   name: 'reverse lookups in bulk',
-  check({ types, total, names, clients, reverse: { asked } }) {
+  inCapture({ types, total, names, clients, reverse: { asked } }) {
     if (total.asked < 50) return unknown('too few queries');
     if (asked < 50 || asked < 0.3 * total.asked)
       return excluded(`${percent(asked, total.asked)} of the queries are reverse lookups`);

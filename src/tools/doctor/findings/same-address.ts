@@ -3,7 +3,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 
 /** Where one of the names cannot exist, fewer names or zones with one address are chance. */
@@ -20,11 +20,11 @@ const IMPOSSIBLE = new Set(['invalid', 'svc']);
 const PRIVATE = new Set(['test', 'local', 'localhost', 'internal', 'lan', 'corp', 'home']);
 
 /** A wildcard upstream, a hijacking resolver or a captive portal answers for every name. */
-export const sameAddress: Rule = {
+export const sameAddress: FindingKind = {
   code: 'ND4033',
   title: 'Names that do not exist get an address, and all of them the same one',
   name: 'one address for missing names',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const views = observed.names.list.filter(
       ({ name, type, outcomes, addresses }) =>
         type === TYPE.A &&

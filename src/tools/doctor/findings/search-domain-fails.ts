@@ -1,5 +1,7 @@
 /** Search domains that fail for whatever is below them. */
-import { rcodeName } from '../../../server/wire/iana.ts';
+import { outcome } from '../../probe/probe-queries.ts';
+import type { SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
+import { rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { explainLate } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -8,7 +10,15 @@ import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcom
 import { deadNames } from '../observe/dead-names.ts';
 import { goByEdns } from '../observe/edns-losses.ts';
 import { failingWalks } from '../observe/failing-walks.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  clusterFinding,
+  notAsked,
+  noSuffix,
+} from './finding.ts';
 import { clock, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
@@ -21,11 +31,11 @@ const OTHERS = 0.2;
 const OTHERS_LEAST = 3;
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
-export const searchDomainFails: Rule = {
+export const searchDomainFails: FindingKind = {
   code: 'ND2003',
   title: 'A search domain fails for every name, and each lookup passes it',
   name: 'a search domain that fails',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
     for (const domain of domainsOf(observed)) {
       const sum = noOutcomes();
@@ -78,6 +88,29 @@ export const searchDomainFails: Rule = {
       atTimes(observed, claims) ??
       excluded('no search domain fails for (nearly) all names, or others fail as well')
     );
+  },
+  inCluster({ answers }) {
+    if (answers === null) return notAsked;
+    const { suffixes } = answers;
+    if (suffixes.size === 0) return noSuffix;
+    const found = [...suffixes].filter(
+      ([, replies]) => replies.odd !== null && replies.wildcard.length === 0,
+    );
+    if (found.length === 0)
+      return excluded('names below search domains that are not there are NXDOMAIN');
+    return clusterFinding(this, {
+      severity: found.some(([suffix]) => suffix.startsWith('svc.')) ? 'critical' : 'warning',
+      confidence: 0.9,
+      seen: found.map(
+        ([suffix, replies]) =>
+          `${replies.random}: ${ofOdd(replies)} in place of NXDOMAIN, as all below ${suffix}`,
+      ),
+      affected: ['pods with this domain in their search path'],
+      why: 'Each lookup passes it: musl (Alpine) ends there and fails, glibc and Go wait or ask again before they go on.',
+      fix: ['Take the domain out of the search path, or let whoever serves it answer NXDOMAIN.'],
+      prove: `ndots query ${found[0]![1].random}`,
+      disproved: 'it is NXDOMAIN when asked again: then its server was away for a moment',
+    });
   },
 };
 
@@ -212,4 +245,8 @@ function othersGoToo(
       !domains.isOfCluster(name),
   );
   return others.length >= 3 && others.length > OTHERS * own.length;
+}
+
+function ofOdd({ odd }: SuffixReplies): string {
+  return outcome(odd!, TYPE.A);
 }

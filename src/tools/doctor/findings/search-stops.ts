@@ -3,7 +3,7 @@ import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { isBarred } from '../observe/barred.ts';
 
@@ -14,11 +14,11 @@ const MANY = 50;
 /**
  * Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record.
  */
-export const searchStops: Rule = {
+export const searchStops: FindingKind = {
   code: 'ND2002',
   title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
   name: 'a search path that ends early (musl)',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const musl = observed.clients.list.filter((client) => {
       const best = client.recognition.best;
       // Who is refused whatever it asks stops at no domain in particular.
@@ -66,6 +66,25 @@ export const searchStops: Rule = {
       disproved: 'the same lookup in a pod with glibc fails, too',
       exchanges,
     };
+  },
+  inCluster({ answers }) {
+    if (answers === null) return notAsked;
+    const result = answers.checks.get('walk');
+    if (result === undefined || result.state === 'unknown')
+      return unknown('no search path could be walked');
+    const failed = result.observations.filter(({ state }) => state === 'failed');
+    if (failed.length === 0)
+      return excluded('glibc, musl and Go all find kubernetes.default through the search path');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.85,
+      seen: failed.map(({ target, text }) => `${target}: ${text}.`),
+      affected: failed.map(({ target }) => `programs with ${target}`),
+      why: 'Played with the models of these resolvers against the service. musl goes on along the search path only after NXDOMAIN; another answer on the way ends its walk.',
+      fix: ['See what the suffixes on the way answer: ndots trace kubernetes.default --client all'],
+      prove: 'ndots trace kubernetes.default --client all @ the address of the service',
+      disproved: 'a pod with that C library finds the name',
+    });
   },
 };
 

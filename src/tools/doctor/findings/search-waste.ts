@@ -1,6 +1,7 @@
 /** What search paths cost: queries for names that nobody has. */
+import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 
 /** Fewer are chance, and a smaller share of all queries costs little. */
@@ -13,11 +14,11 @@ const COSTS = 0.3;
 const ABSENT = 0.5;
 
 /** Most queries are for names that only the search path makes. */
-export const searchWaste: Rule = {
+export const searchWaste: FindingKind = {
   code: 'ND2001',
   title: 'Many queries can never succeed: the search path makes names that nobody has',
   name: 'a search path that costs much',
-  check({ wasted, total, cutNames, lookups, names, domains, clients }) {
+  inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < 5) return unknown('too few lookups');
     const whole = total.asked - cutNames;
     const isOfMost = wasted >= COSTS * total.asked;
@@ -60,8 +61,39 @@ export const searchWaste: Rule = {
       ),
     };
   },
+  inCluster(facts) {
+    if (servers(facts).length === 0) return unread;
+    const replies = total(facts, 'coredns_dns_responses_total');
+    const missing = total(
+      facts,
+      'coredns_dns_responses_total',
+      ({ rcode }) => rcode === 'NXDOMAIN',
+    );
+    if (replies < ENOUGH) return quiet;
+    if (missing < 0.5 * replies)
+      return excluded(`${percent(missing, replies)} of replies are NXDOMAIN`);
+    const traffic = trafficOf(facts)!;
+    return clusterFinding(this, {
+      severity: 'info',
+      confidence: 0.8,
+      seen: [
+        `${share(missing, replies)} replies were NXDOMAIN, at ${traffic.perSecond.toFixed(0)} queries a second.`,
+      ],
+      affected: ['all pods that look up names outside the cluster'],
+      why: 'With ndots:5 a name with fewer dots is tried with each search domain behind it first, for A and for AAAA: eight to ten queries, of which two can succeed.',
+      fix: [
+        'Names with a dot at the end, or dnsConfig with ndots 2, where names outside are looked up: ndots webhook does it by annotation.',
+        'autopath @name (ndots) answers the first query with what the last would give.',
+      ],
+      prove: 'ndots capture -i any --for 60s on a node shows which names, and of whom',
+      disproved: `names that are asked for do not exist at all: ${listed(['a program that was misconfigured'])}`,
+    });
+  },
 };
 
 function stemOf(name: string, domains: SearchDomains): string {
   return name.slice(0, name.length - (domains.domainOf(name)?.length ?? 0) - 1);
 }
+
+/** With fewer queries a share says nothing. */
+const ENOUGH = 50;

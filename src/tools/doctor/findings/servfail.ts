@@ -1,4 +1,7 @@
 /** SERVFAIL: who gives it, and for what. */
+import { servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
+import { grown } from '../cluster/measure.ts';
+import { nameOf, dnsSelectorOf, podAt } from '../cluster/facts.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import {
@@ -14,7 +17,15 @@ import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
 import { failedInSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type FindingKind,
+  clusterFinding,
+  unread,
+  quiet,
+  notAsked,
+} from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
@@ -25,11 +36,11 @@ import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 const LEAST = 3;
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
-export const clusterServfail: Rule = {
+export const clusterServfail: FindingKind = {
   code: 'ND5001',
   title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
   name: 'DNS pods without a connection to the API server',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { inside, outside } = halves(observed, claims);
     if (inside.asked === 0) return unknown('no name of the cluster was asked for');
     if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
@@ -75,6 +86,31 @@ export const clusterServfail: Rule = {
       exchanges: fails(observed, (name) => observed.domains.isOfCluster(name)),
     };
   },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const failing = answers.replicas.filter(({ outcome }) => outcome === 'SERVFAIL');
+    const alive = answers.replicas.filter(({ asked }) => asked.reply !== null);
+    if (alive.length === 0) return unknown('no DNS pod answers');
+    if (failing.length === 0) return excluded('names of the cluster are answered');
+    const outside = answers.external.filter(({ outcome }) => outcome === 'NOERROR');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: outside.length > 0 ? 0.93 : 0.82,
+      seen: [
+        `${failing[0]!.name} is SERVFAIL at ${failing.length} of ${alive.length} DNS pods: ${listed(failing.map(({ server }) => podAt(facts, server)))}.`,
+        ...(outside.length > 0 ? [`${outside[0]!.name} is answered.`] : []),
+      ],
+      affected: failing.map(({ server }) => podAt(facts, server)),
+      why: 'The server answers, and lacks the objects of the cluster: it was started while the API server could not be reached, may not list what it needs, or is still reading.',
+      fix: [
+        `Its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
+        'Its ClusterRole has to allow list and watch of services, namespaces and endpointslices (pods with pods verified).',
+      ],
+      prove: `ndots query ${failing[0]!.name} @${failing[0]!.server}: an Extended DNS Error may say why`,
+      disproved: 'the log shows that the lists are synchronised',
+    });
+  },
 };
 
 /** Which servers fail for all cluster names, where others fail for none; empty: the capture shows no such difference. */
@@ -109,11 +145,11 @@ const AT_ONCE = 0.7;
 const FELT = 0.01;
 
 /** SERVFAIL that comes from a cache, again and again. */
-export const stuckServfail: Rule = {
+export const stuckServfail: FindingKind = {
   code: 'ND4007',
   title: 'A failure is cached: SERVFAIL comes at once, again and again, for the same names',
   name: 'a cached failure',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const behind = upstreams(observed);
     const isOfSilence = failedInSilence(observed, claims);
     const stuck = observed.names.list.filter(
@@ -216,11 +252,11 @@ const LATE_MS = 1000;
 const LATE_LEAST = 3;
 
 /** SERVFAIL in general. */
-export const serverFails: Rule = {
+export const serverFails: FindingKind = {
   code: 'ND4002',
   title: 'A name server answers with SERVFAIL',
   name: 'SERVFAIL of servers',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const isOfSilence = failedInSilence(observed, claims);
     const names = observed.names.list
       .filter(
@@ -308,6 +344,42 @@ export const serverFails: Rule = {
       disproved: 'the same query at the server’s upstream is answered',
       exchanges: fails(observed, () => true),
     };
+  },
+  inCluster(facts) {
+    const measured = servers(facts);
+    if (measured.length === 0) return unread;
+    const replies = total(facts, 'coredns_dns_responses_total');
+    const failed = total(facts, 'coredns_dns_responses_total', isServfail);
+    if (replies < ENOUGH) return quiet;
+    if (failed < 5 || failed < 0.02 * replies)
+      return excluded(`${share(failed, replies)} replies were SERVFAIL`);
+    const worst = measured.toSorted(
+      (one, other) =>
+        grown(other, 'coredns_dns_responses_total', isServfail) -
+        grown(one, 'coredns_dns_responses_total', isServfail),
+    );
+    const slow = upstreamTimes(facts).filter(({ failures }) => failures > 0);
+    return clusterFinding(this, {
+      severity: failed >= 0.1 * replies ? 'critical' : 'warning',
+      confidence: 0.8,
+      seen: [
+        `${share(failed, replies)} replies while it was measured were SERVFAIL, most by ${worst[0]!.pod.name}.`,
+        ...slow.map(
+          ({ to, failures, count }) =>
+            `Upstream ${to}: ${share(failures, count)} replies were SERVFAIL or REFUSED.`,
+        ),
+      ],
+      affected: worst
+        .filter((each) => grown(each, 'coredns_dns_responses_total', isServfail) > 0)
+        .map(({ pod }) => nameOf(pod)),
+      why: 'The server could not find an answer: what it asked itself did not reply, or replied with an error. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
+      fix: [
+        'See what the server waits for: its log (errors), and coredns_proxy_request_duration_seconds by "to" and rcode.',
+        'More than one upstream, with health checks (forward does that).',
+      ],
+      prove: 'coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin, twice',
+      disproved: 'it stands still the next time: then it was one client with one name',
+    });
   },
 };
 
@@ -427,3 +499,6 @@ function fails(observed: Observations, wanted: (name: string) => boolean): Obser
     ),
   );
 }
+
+/** With fewer queries a share says nothing. */
+const ENOUGH = 50;

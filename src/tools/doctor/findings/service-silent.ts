@@ -2,9 +2,10 @@
  * The address of the service answers nobody, while the DNS pods behind it answer whoever asks them
  * by their own.
  */
+import { podAt } from '../cluster/facts.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { clock, listed } from '../texts.ts';
 import { answeredElsewhere } from '../observe/server-lists.ts';
 import { askedForCluster, askersText } from '../observe/roles.ts';
@@ -24,11 +25,11 @@ const WELL = { replies: 3, lost: 0.1 };
 const SILENT_MAX = 16;
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
-export const serviceSilent: Rule = {
+export const serviceSilent: FindingKind = {
   code: 'ND3018',
   title: 'The address of the DNS service does not answer, the DNS pods do',
   name: 'the address of the service',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { servers, clients, serverNames } = observed;
     const ofCluster = askedForCluster(observed);
     const silent = servers.list
@@ -86,6 +87,44 @@ export const serviceSilent: Rule = {
       };
     }
     return unknown('no DNS pod was asked by its own address');
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const { service, proxyMode } = facts;
+    if (answers.vips.length === 0) return unknown('the address of the service is not known');
+    const alive = answers.replicas.filter(({ asked }) => asked.reply !== null);
+    const silent = answers.vips.filter(({ asked }) => asked.reply === null);
+    const fresh = answers.checks.get('fresh')?.observations.filter((each) => each.lost > 0) ?? [];
+    if (alive.length === 0) return unknown('no DNS pod answers by its own address, either');
+    if (silent.length === 0 && fresh.length === 0)
+      return excluded('the address of the service answers');
+    const dead = answers.replicas.length - alive.length;
+    // One of several pods that is dead takes its share of the queries: that is another finding.
+    if (silent.length === 0 && dead > 0)
+      return excluded('the address of the service answers, but for the pods that are silent');
+    return clusterFinding(this, {
+      severity: silent.length > 0 ? 'critical' : 'warning',
+      confidence: silent.length > 0 ? 0.9 : 0.6,
+      seen: [
+        ...silent.map(({ server, outcome }) => `${server}: ${outcome}.`),
+        ...fresh.map(({ target, text }) => `${target}: ${text}.`),
+        `${alive.length} of ${answers.replicas.length} DNS pods answer by their own address: ${listed(alive.map(({ server }) => podAt(facts, server)))}.`,
+        ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
+      ],
+      affected: [
+        `service ${service?.namespace}/${service?.name}`,
+        'pods of this node, if not of all',
+      ],
+      why: 'Queries to the service’s address are translated on the node that sends them. There the rules are missing or old (kube-proxy is away), a policy drops them, or a node-local cache has taken the address and is gone.',
+      fix: [
+        'On this node: see that kube-proxy (or what stands for it) runs, and its log.',
+        'With NodeLocal DNSCache: whether its pod runs here; its rules keep the address even when it is gone.',
+      ],
+      prove:
+        'on the node: iptables-save | grep KUBE-SVC | grep kube-dns, or nft list ruleset, or ipvsadm -Ln',
+      disproved: 'another node’s pods are answered at the same address: then it is this node alone',
+    });
   },
 };
 

@@ -1,7 +1,7 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 
@@ -13,11 +13,11 @@ const AROUND_MS = 3000;
 const FELT = 0.02;
 
 /** Late replies that reach a closed port. */
-export const shortPatience: Rule = {
+export const shortPatience: FindingKind = {
   code: 'ND2012',
   title: 'Clients give up before the reply comes: it reaches a closed port',
   name: 'clients that give up too soon',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const rejected = observed.givenUp.rejected.filter(
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&

@@ -1,18 +1,19 @@
+import { dnsSelectorOf, podAt, ofPods } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
 import { askersText, isServer, serveTheSame } from '../observe/roles.ts';
 
 /** A server that is asked and never answers anybody. */
-export const silentServer: Rule = {
+export const silentServer: FindingKind = {
   code: 'ND3005',
   title: 'A name server never answers',
   name: 'a name server that is down',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
     const { serverNames } = observed;
     const silent = observed.servers.list
@@ -103,6 +104,36 @@ export const silentServer: Rule = {
           'what was asked of servers that answered nobody is too little, or explained otherwise',
         )
       : excluded(`each of ${observed.servers.size} name servers that were asked has answered`);
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const { vips } = answers;
+    const replicas = ofPods(answers.replicas, facts);
+    if (replicas.length === 0) return unknown('no DNS pod is known by its address');
+    const silent = replicas.filter(({ asked }) => asked.reply === null);
+    if (silent.length < replicas.length || vips.some(({ asked }) => asked.reply !== null))
+      return excluded(`${replicas.length - silent.length} of ${replicas.length} DNS pods answer`);
+    const reached = facts.measurement.direct;
+    return clusterFinding(this, {
+      severity: 'critical',
+      // From a machine of which nothing shows that it is in the pod network it may be the way.
+      confidence: reached ? 0.93 : 0.75,
+      seen: [
+        `None of ${replicas.length} DNS pods answers: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
+        ...(reached ? ['Their metrics are reached by the same addresses.'] : []),
+      ],
+      affected: silent.map(({ server }) => podAt(facts, server)),
+      why: reached
+        ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops what is for port 53.'
+        : 'They hang, they are gone and nobody has noticed, or packets from here do not reach them: network policy, routes, the overlay network.',
+      fix: [
+        `Their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
+        'A network policy of their namespace has to let UDP and TCP port 53 in from all pods.',
+      ],
+      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server}, here and on the node of the pod`,
+      disproved: 'it is answered on the node of the pod: then it is the way there',
+    });
   },
 };
 

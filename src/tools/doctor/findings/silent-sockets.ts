@@ -3,7 +3,7 @@
  * is drawn once for each socket.
  */
 import type { FlowView } from '../observe/flow-view.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
@@ -37,11 +37,11 @@ const WHO = { each: 3, answered: 0.05, others: 12 };
 const SINGLE = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
-export const silentSockets: Rule = {
+export const silentSockets: FindingKind = {
   code: 'ND3008',
   title: 'One of the DNS pods behind the service does not answer',
   name: 'a dead DNS pod behind the service',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
     const flows = whileSilent(
       observed.flows.list.filter((flow) => !isSilent(flow) || open.has(keyOfFlow(flow))),

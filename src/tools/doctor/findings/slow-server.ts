@@ -1,4 +1,5 @@
 /** Servers that answer everything, and late. */
+import { servers, upstreamTimes } from '../cluster/traffic.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import {
@@ -9,7 +10,15 @@ import {
 } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { FELT_MS, type ServerView } from '../observe/server-view.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type Finding,
+  type FindingKind,
+  clusterFinding,
+  unread,
+  quiet,
+} from './finding.ts';
 import { clock, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
@@ -37,11 +46,11 @@ const LOGGED = 'The server of the log';
 const AROUND_MS = 1500;
 
 /** Replies come, but late. */
-export const slowServer: Rule = {
+export const slowServer: FindingKind = {
   code: 'ND4003',
   title: 'A name server answers slowly',
   name: 'a slow server',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const enough = observed.servers.list.filter(
       ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
     );
@@ -94,6 +103,31 @@ export const slowServer: Rule = {
         ),
       ),
     };
+  },
+  inCluster(facts) {
+    if (servers(facts).length === 0) return unread;
+    const times = upstreamTimes(facts).filter(({ count }) => count >= 20);
+    if (times.length === 0) return quiet;
+    const slow = times.filter(({ meanMs }) => meanMs > 500);
+    if (slow.length === 0)
+      return excluded(
+        `upstreams take ${took(Math.max(...times.map(({ meanMs }) => meanMs)))} in the mean`,
+      );
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: 0.8,
+      seen: slow.map(
+        ({ to, count, meanMs }) => `${to}: ${took(meanMs)} in the mean of ${count} queries.`,
+      ),
+      affected: slow.map(({ to }) => `upstream ${to}`),
+      why: 'What is not in the cache waits for it. With several upstreams a client meets the slow one by chance.',
+      fix: [
+        'Leave it out, if others are faster. ndots: forward { policy latency } does so by itself.',
+        'serve_stale in cache answers with what was so before, where that will do.',
+      ],
+      prove: `ndots bench or ndots query @${slow[0]!.to} from a node with a DNS pod`,
+      disproved: 'it answers within milliseconds there',
+    });
   },
 };
 

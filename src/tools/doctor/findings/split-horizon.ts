@@ -2,7 +2,7 @@
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
@@ -33,11 +33,11 @@ function fixes(lacking: readonly string[], having: string): readonly string[] {
 }
 
 /** A zone has an internal and a public version, and the cluster asks the one without the name. */
-export const splitHorizon: Rule = {
+export const splitHorizon: FindingKind = {
   code: said.code,
   title: said.title,
   name: 'two versions of a zone (split horizon)',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const views = observed.names.list.filter(
       ({ name, servers }) =>
         servers.size >= 2 && !isOfCluster(name, observed) && !claims.names.has(name),

@@ -3,7 +3,7 @@ import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { REUSED } from '../observe/sockets.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, type Verdict } from './finding.ts';
 import { clock } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
@@ -17,11 +17,11 @@ const LEAST = { queries: 3, ms: 1500 };
  */
 const ELSEWHERE = 8;
 /** One port of a client got replies, and from some moment on gets none, while others do. */
-export const staleFlow: Rule = {
+export const staleFlow: FindingKind = {
   code: 'ND3002',
   title: 'One socket never gets a reply again: its packets go to a server that is gone',
   name: 'a stale entry of connection tracking',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const flows = silentFlows(observed).filter(({ lastAnsweredMs }) => lastAnsweredMs > -Infinity);
     const found = take(observed, claims, flows);
     if (found === null) return missing(observed);
@@ -55,11 +55,11 @@ export const staleFlow: Rule = {
 };
 
 /** One port never got a reply from its first query on, while others do. */
-export const deadFlow: Rule = {
+export const deadFlow: FindingKind = {
   code: 'ND3017',
   title: 'One socket never gets a reply: it was opened before the service was there',
   name: 'a socket that was opened too early',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
     // Many new sockets without any reply are the fault of none of them.
     const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
@@ -190,7 +190,7 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
   );
 }
 
-function missing(observed: Observations): ReturnType<Rule['check']> {
+function missing(observed: Observations): Verdict {
   if (observed.flows.list.some(({ unanswered }) => unanswered >= LEAST.queries))
     return excluded('sockets that got no reply are not alone with that, or it is known why');
   const reused = observed.flows.list.some(({ asked }) => asked > 4);

@@ -5,7 +5,7 @@ import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
 import { isOfBarred } from '../observe/barred.ts';
 import { failedInSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 
@@ -108,11 +108,11 @@ const staleAnswers: Kind = {
   disproved: 'the servers of the zone answer, and the reply has no such code a minute later',
 };
 
-function ruleOf(kind: Kind): Rule {
+function ruleOf(kind: Kind): FindingKind {
   const { code, title, name } = kind;
   return {
     ...{ code, title, name },
-    check(observed, claims) {
+    inCapture(observed, claims) {
       const { replyFaults, total } = observed;
       if (replyFaults.read === 0) return unknown('the capture has no whole reply');
       const reasons = replyFaults.reasons.list
@@ -191,7 +191,7 @@ function failuresOf({ names }: Observations, name: string): number {
 }
 
 /** In the order in which they are tried. */
-export const statedReasons: readonly Rule[] = [
+export const statedReasons: readonly FindingKind[] = [
   ruleOf(dnssec),
   ruleOf(filtered),
   ruleOf(unreachable),

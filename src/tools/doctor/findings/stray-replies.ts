@@ -1,7 +1,7 @@
 /** Replies from an address that was not asked. */
 import type { Observations } from '../observe/observations.ts';
 import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, type Rule } from './finding.ts';
+import { excluded, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { wasAnswered } from '../observe/losses.ts';
 
@@ -17,11 +17,11 @@ const ALL = 0.95;
 const LAST_MS = 50;
 
 /** Replies come from another address than was asked, and clients throw them away. */
-export const strayReplies: Rule = {
+export const strayReplies: FindingKind = {
   code: 'ND3016',
   title: 'Replies come from another address than was asked, and are thrown away',
   name: 'replies from the wrong address',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const seen = observed.strays.filter(isLost);
     const strays = [...seen, ...untranslated(observed)];
     if (strays.length < 2 || (strays.length < FEW && strays.length < RARE * observed.total.asked))

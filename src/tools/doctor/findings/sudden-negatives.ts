@@ -1,6 +1,6 @@
 /** Zones that are empty all at once. */
 import type { NameView } from '../observe/name-view.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence } from '../texts.ts';
 
 /** So many names, each of a type, are a zone and not one name. */
@@ -23,11 +23,11 @@ const OTHERWISE = 0.5;
 const ASKED_LEAST = 2;
 
 /** Names that were found are all gone within a minute, for good or for a while. */
-export const suddenNegatives: Rule = {
+export const suddenNegatives: FindingKind = {
   code: 'ND4006',
   title: 'Names that existed are gone, many at once: the zone upstream is empty or broken',
   name: 'a zone that was emptied',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
     if (known.length < LEAST) return unknown('too few names were found in the first place');
     const gone = known.flatMap((view) => {

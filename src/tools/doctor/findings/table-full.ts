@@ -1,15 +1,15 @@
 /** A full connection tracking table: as the kernel says it, or as sockets show it. */
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { share } from '../texts.ts';
 import { firstTries } from '../observe/losses.ts';
 import { howNewOnesSuffer, sparesKnown } from '../observe/new-socket-losses.ts';
 
 /** New sockets get nothing, old ones are answered: connection tracking has no place left. */
-export const tableFull: Rule = {
+export const tableFull: FindingKind = {
   code: 'ND3003',
   title: 'New connections are dropped: the connection tracking table is full',
   name: 'a full connection tracking table',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const said = observed.counters.get('tableFull') ?? 0;
     const entries = observed.counters.get('conntrackCount');
     const most = observed.counters.get('conntrackMax');
@@ -69,5 +69,30 @@ export const tableFull: Rule = {
         'the count is far below the maximum while new sockets get lost, on the client’s node and on the DNS pods’ nodes',
       exchanges: losses,
     };
+  },
+  inCluster({ kernel }) {
+    if (kernel === null)
+      return unknown('the connection tracking of nodes cannot be read from here');
+    const [before, after] = kernel;
+    const dropped = after.drop - before.drop;
+    const share = after.max === 0 ? 0 : after.count / after.max;
+    if (share < 0.95 && !(dropped > 0 && share > 0.8))
+      return excluded(`on this machine ${after.count} of ${after.max} entries are taken`);
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: dropped > 0 ? 0.95 : 0.75,
+      seen: [
+        `${after.count} of ${after.max} entries of this machine’s connection tracking are taken.`,
+        ...(dropped > 0 ? [`${dropped} packets were dropped meanwhile.`] : []),
+      ],
+      affected: ['this machine, and all pods on it'],
+      why: 'A query from a new port needs a new entry; when there is none left, it is dropped. Connections that stand go on, which is why it looks like DNS.',
+      fix: [
+        'Raise it: sysctl net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore).',
+        "See who fills it: conntrack -L | awk '{print $5}' | sort | uniq -c | sort -n | tail",
+      ],
+      prove: 'dmesg | grep "table full", and conntrack -S twice',
+      disproved: 'no message of the kernel, and drop stays as it is',
+    });
   },
 };

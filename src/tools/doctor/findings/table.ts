@@ -1,7 +1,21 @@
 /**
- * All rules, in the order in which they are tried: what is specific first, so that what is general
- * explains only the rest.
+ * Everything that doctor looks for, one line each, in the order in which captures are judged: what
+ * is specific first, so that what is general explains only the rest.
  */
+import { autoscalerAtMost } from './autoscaler-at-most.ts';
+import { coldStart } from './cold-start.ts';
+import { killedForMemory } from './killed-for-memory.ts';
+import { flaws } from './linter-errors.ts';
+import { lossyRollouts } from './lossy-rollouts.ts';
+import { nodeCaches } from './node-caches.ts';
+import { oneNode } from './one-node.ts';
+import { panics } from './panics.ts';
+import { podsNotReady } from './pods-not-ready.ts';
+import { poorUpstream } from './poor-upstream.ts';
+import { serviceEndpoints } from './service-endpoints.ts';
+import { shrinking } from './shrinking.ts';
+import { silentUpstream } from './silent-upstream.ts';
+import { reloads } from './unequal-configurations.ts';
 import { absentNames } from './absent-names.ts';
 import { askedAgain } from './asked-again.ts';
 import { changedCase } from './changed-case.ts';
@@ -17,7 +31,7 @@ import { droppedName } from './dropped-name.ts';
 import { droppedPorts } from './dropped-ports.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { externalTarget } from './external-target.ts';
-import type { Rule } from './finding.ts';
+import type { FindingKind } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
 import { grpcLookups } from './grpc-lookups.ts';
@@ -61,8 +75,11 @@ import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
-/** All rules. */
-export const rules: readonly Rule[] = [
+/** All kinds. Of findings that are equally grave and sure, the first is told first. */
+export const findingKinds: readonly FindingKind[] = [
+  podsNotReady,
+  killedForMemory,
+  serviceEndpoints,
   tcpBlocked,
   missingFragments,
   strayReplies,
@@ -126,4 +143,15 @@ export const rules: readonly Rule[] = [
   searchWaste,
   reverseLookups,
   ...loggedTroubles,
+  silentUpstream,
+  poorUpstream,
+  flaws,
+  reloads,
+  coldStart,
+  lossyRollouts,
+  panics,
+  nodeCaches,
+  oneNode,
+  autoscalerAtMost,
+  shrinking,
 ];

@@ -2,12 +2,21 @@
  * Truncated replies, whose whole TCP would bring: connections that do not get through, and clients
  * that open none.
  */
+import { failuresOf } from '../cluster/asking.ts';
+import { podAt } from '../cluster/facts.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
 import type { ConnectionPair } from '../observe/server-connections.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { answeredBetween } from '../observe/losses.ts';
-import { excluded, unknown, type Rule, type Verdict } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type FindingKind,
+  type Verdict,
+  clusterFinding,
+  notAsked,
+} from './finding.ts';
 import { clock, listed, sentence, share } from '../texts.ts';
 
 /**
@@ -38,11 +47,11 @@ const title = 'Large answers cannot be fetched: DNS over TCP does not get throug
  * A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get
  * through, or is not asked.
  */
-export const tcpBlocked: Rule = {
+export const tcpBlocked: FindingKind = {
   code,
   title,
   name: 'DNS over TCP that is blocked',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const { truncated } = observed;
     const blocked = blockedPairs(observed);
     const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
@@ -93,6 +102,29 @@ export const tcpBlocked: Rule = {
         'answers were truncated, and the capture has UDP only (capture port 53, tcp too)',
       );
     return neverAsked(observed, odd, hasTcp);
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const failed = failuresOf(answers, 'tcp');
+    if (failed === null) return unknown('nobody could be asked over TCP');
+    if (failed.length === 0) return excluded('DNS pods and service answer over TCP');
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.95,
+      seen: failed
+        .slice(0, 4)
+        .map(
+          ({ target, text }) => `${podAt(facts, target)} over TCP: ${text}; over UDP it answers.`,
+        ),
+      affected: failed.map(({ target }) => podAt(facts, target)),
+      why: 'An answer that does not fit into a packet has to be asked for again by TCP. A network policy that names UDP only, a firewall, or a service without a port for TCP is in the way: glibc waits more than a minute where packets vanish.',
+      fix: [
+        'Open TCP port 53 wherever UDP port 53 is open: network policies, security groups, the service (dns-tcp).',
+      ],
+      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${failed[0]!.target} +tcp`,
+      disproved: 'that query is answered from a pod',
+    });
   },
 };
 

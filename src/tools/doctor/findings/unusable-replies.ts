@@ -6,7 +6,7 @@ import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import type { FaultyReplies } from '../observe/reply-faults.ts';
 import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, share, shownBy } from '../texts.ts';
 
 /** Fewer replies of a kind are chance. */
@@ -242,11 +242,11 @@ const oversized: Kind = {
   isFelt: (replies) => (isRejected(replies) ? true : null),
 };
 
-function ruleOf(fault: ReplyFault, kind: Kind): Rule {
+function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
   const { code, title, name } = kind;
   return {
     ...{ code, title, name },
-    check(observed, claims) {
+    inCapture(observed, claims) {
       const { replyFaults } = observed;
       if (replyFaults.read === 0) return unknown('the capture has no whole reply');
       const replies = replyFaults.kinds.get(fault);
@@ -312,7 +312,7 @@ function byCount<T extends { readonly count: number }>(list: readonly T[]): read
 }
 
 /** In the order in which they are tried. */
-export const unusableReplies: readonly Rule[] = [
+export const unusableReplies: readonly FindingKind[] = [
   ruleOf('checksum', wrongChecksums),
   ruleOf('cut', cutReplies),
   ruleOf('cookie', otherCookies),

@@ -1,14 +1,21 @@
 import { TYPE } from '../../../server/wire/iana.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import {
+  excluded,
+  unknown,
+  type FindingKind,
+  clusterFinding,
+  notAsked,
+  noSuffix,
+} from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 
 /** Below a search domain every name exists, with the same address. */
-export const wildcardDomain: Rule = {
+export const wildcardDomain: FindingKind = {
   code: 'ND2004',
   title: 'A wildcard in a search domain answers for names of others',
   name: 'a wildcard in a search domain',
-  check(observed) {
+  inCapture(observed) {
     const domains = [...observed.domains.all].filter(
       (domain) => !observed.domains.isOfCluster(domain),
     );
@@ -49,5 +56,37 @@ export const wildcardDomain: Rule = {
       }
     }
     return excluded('names below the search domains differ');
+  },
+  inCluster({ answers, clients }) {
+    if (answers === null) return notAsked;
+    const { suffixes } = answers;
+    if (suffixes.size === 0) return noSuffix;
+    const found = [...suffixes].filter(([, replies]) => replies.wildcard.length > 0);
+    if (found.length === 0)
+      return excluded(`nothing answers for made-up names below ${listed([...suffixes.keys()])}`);
+    const theirs = (clients ?? []).filter(({ searches }) =>
+      searches.some((search) =>
+        found.some(([suffix]) => `${search.replace(/\.$/, '')}.` === suffix),
+      ),
+    );
+    return clusterFinding(this, {
+      severity: 'critical',
+      confidence: 0.96,
+      seen: found.map(
+        ([suffix, replies]) =>
+          `${replies.random}, a made-up name, has ${replies.wildcard.join(' ')}: *.${suffix} exists.`,
+      ),
+      affected:
+        theirs.length > 0
+          ? theirs.map(({ namespace, workload }) => `${namespace}/${workload}`)
+          : ['pods with this domain in their search path'],
+      why: 'Names with fewer dots than ndots are tried with each search domain behind them first. There the wildcard answers, and the program connects to the wrong host: certificates that do not fit are how it shows.',
+      fix: [
+        'Take the domain out of the search path: of the node’s resolv.conf (kubelet hands it on), or of dnsConfig.',
+        'dnsConfig option ndots 1 or 2, or names with a dot at the end.',
+      ],
+      prove: `ndots query ${found[0]![1].random}: any name has the same address`,
+      disproved: '',
+    });
   },
 };

@@ -1,8 +1,9 @@
 /** Names whose A is found, and whose AAAA is an error. */
+import { oddFamilies } from '../cluster/families.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { pairsText } from '../observe/mixed-names.ts';
@@ -18,11 +19,11 @@ const FOR_A = 0.5;
  * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
  * fails.
  */
-export const wrongAaaa: Rule = {
+export const wrongAaaa: FindingKind = {
   code: 'ND8002',
   title: 'AAAA is answered with an error for names that exist',
   name: 'AAAA answered with an error',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const bads = observed.names.list.flatMap((aaaa) => {
       if (aaaa.type !== TYPE.AAAA || claims.names.has(aaaa.name)) return [];
       const { nxdomain, servfail, refused, error, asked, lost } = aaaa.outcomes;
@@ -88,6 +89,28 @@ export const wrongAaaa: Rule = {
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
       ),
     };
+  },
+  inCluster(facts) {
+    const { answers } = facts;
+    if (answers === null) return notAsked;
+    const odd = oddFamilies(
+      answers,
+      facts,
+      ({ a, aaaa }) =>
+        a.outcome === 'NOERROR' &&
+        ['SERVFAIL', 'REFUSED', 'NOTIMP', 'FORMERR'].includes(aaaa.outcome),
+    );
+    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'none') return excluded('AAAA of names that exist is answered without error');
+    return clusterFinding(this, {
+      severity: 'critical',
+      ...odd,
+      confidence: 0.93,
+      why: 'A template or a rule against IPv6 answers with an error. musl (Alpine) takes that for the whole name and fails; others ask again and again.',
+      fix: [
+        'template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or nothing at all: AAAA costs little with a cache.',
+      ],
+    });
   },
 };
 

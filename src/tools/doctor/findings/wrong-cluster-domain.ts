@@ -3,7 +3,7 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 
@@ -20,11 +20,11 @@ const LABELS_MAX = 2;
 const LONGER = /^[^.]+\.[^.]+\.svc$/;
 
 /** A search domain in which nothing was ever found, while another one works. */
-export const wrongClusterDomain: Rule = {
+export const wrongClusterDomain: FindingKind = {
   code: 'ND2010',
   title: 'Some pods search a cluster domain in which no name exists (kubelet’s clusterDomain)',
   name: 'a wrong cluster domain',
-  check(observed, claims) {
+  inCapture(observed, claims) {
     const domains = [...observed.domains.all].flatMap((domain) =>
       domain.startsWith(SERVICES) ? domain.slice(SERVICES.length) : [],
     );

@@ -1,22 +1,14 @@
-/** An autoscaler that takes DNS pods away because DNS fails. */
-import { excluded, unknown } from '../../findings/finding.ts';
-import { percent } from '../../texts.ts';
-import { trafficOf } from './counters.ts';
-import { clusterRule, finding, type ClusterRule } from './rule.ts';
-
-/** With fewer queries a share says nothing. */
-const ENOUGH = 50;
-/** So much of the replies is SERVFAIL in an outage, and not of one client with one name. */
-const OUTAGE = 0.1;
+/** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
+import { trafficOf } from '../cluster/traffic.ts';
+import { percent } from '../texts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 
 /** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
-export const shrinking: ClusterRule = clusterRule(
-  {
-    code: 'ND7004',
-    title: 'DNS fails, and its autoscaler takes DNS pods away',
-    name: 'an autoscaler that shrinks amid an outage',
-  },
-  (facts, about) => {
+export const shrinking: FindingKind = {
+  code: 'ND7004',
+  title: 'DNS fails, and its autoscaler takes DNS pods away',
+  name: 'an autoscaler that shrinks amid an outage',
+  inCluster(facts) {
     if (facts.autoscalers === null) return unknown('autoscalers could not be listed');
     const shrinks = facts.autoscalers.filter(({ current, desired }) => desired < current);
     if (shrinks.length === 0) return excluded('no autoscaler takes DNS pods away');
@@ -26,7 +18,7 @@ export const shrinking: ClusterRule = clusterRule(
     if (traffic === null && facts.answers === null)
       return unknown('neither were DNS pods asked nor their metrics read');
     if (failing < OUTAGE && silent.length === 0) return excluded('DNS pods answer meanwhile');
-    return finding(about, {
+    return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
       seen: [
@@ -51,4 +43,10 @@ export const shrinking: ClusterRule = clusterRule(
       disproved: 'it has been shrinking since before the failures began',
     });
   },
-);
+};
+
+/** With fewer queries a share says nothing. */
+const ENOUGH = 50;
+
+/** So much of the replies is SERVFAIL in an outage, and not of one client with one name. */
+const OUTAGE = 0.1;

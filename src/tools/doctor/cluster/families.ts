@@ -1,0 +1,34 @@
+/** What is asked for both address families, and answered for one. */
+import { listed } from '../texts.ts';
+import type { Answers, FamilyReplies } from './asking.ts';
+import { podAt, type ClusterFacts } from './facts.ts';
+
+/** What a finding says of replies to A and AAAA that do not go together. */
+export interface OddFamilies {
+  readonly seen: readonly string[];
+  readonly affected: readonly string[];
+  readonly prove: string;
+  readonly disproved: string;
+}
+
+/** @returns the replies that fit; `none`: no pair does; `unasked`: nobody could be asked. */
+export function oddFamilies(
+  { families }: Answers,
+  facts: ClusterFacts,
+  fits: (families: FamilyReplies) => boolean,
+): OddFamilies | 'none' | 'unasked' {
+  const answered = families.filter(({ a }) => a.asked.reply !== null);
+  if (answered.length === 0) return 'unasked';
+  const found = answered.filter(fits);
+  const [first] = found;
+  if (first === undefined) return 'none';
+  const { server, name } = first.a;
+  return {
+    seen: [
+      `${name} at ${podAt(facts, server)}: A ${first.a.outcome}, AAAA ${first.aaaa.outcome}; so at ${found.length} of ${answered.length} (names × servers).`,
+    ],
+    affected: [...new Set(found.map(({ a }) => podAt(facts, a.server)))],
+    prove: `ndots query ${name} A @${server}, and ${name} AAAA`,
+    disproved: `other names at ${listed([server])} are answered for both types: then it is the zone of this name`,
+  };
+}

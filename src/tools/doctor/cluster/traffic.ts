@@ -1,0 +1,78 @@
+/** What the DNS pods count, while it was measured: queries, replies, what upstreams take. */
+import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
+import type { ClusterFacts } from './facts.ts';
+import { grown, grownBy, type Measured } from './measure.ts';
+
+/** The sum over pods that serve; caches of nodes count the same queries once more. */
+export function total(
+  facts: ClusterFacts,
+  metric: string,
+  fits?: (labels: SeriesLabels) => boolean,
+): number {
+  return servers(facts).reduce((sum, each) => sum + grown(each, metric, fits), 0);
+}
+
+export function servers({ measurement }: ClusterFacts): readonly Measured[] {
+  return measurement.measured.filter(({ pod }) => pod.role === 'server');
+}
+
+/**
+ * Queries a second and what became of them, for the head of the report; null: nothing was measured.
+ */
+export function trafficOf(facts: ClusterFacts): {
+  readonly perSecond: number;
+  readonly queries: number;
+  /** Of all queries, from 0 to 1. */
+  readonly cached: number;
+  readonly servfail: number;
+} | null {
+  const measured = servers(facts);
+  if (measured.length === 0) return null;
+  const queries = total(facts, 'coredns_dns_requests_total');
+  const seconds = Math.max(...measured.map((each) => each.seconds));
+  const of = (count: number): number => (queries === 0 ? 0 : Math.min(1, count / queries));
+  return {
+    queries,
+    perSecond: seconds > 0 ? queries / seconds : 0,
+    cached: of(total(facts, 'coredns_cache_hits_total')),
+    servfail: of(total(facts, 'coredns_dns_responses_total', isServfail)),
+  };
+}
+
+export function isServfail({ rcode }: SeriesLabels): boolean {
+  return rcode === 'SERVFAIL';
+}
+
+/** What the DNS pods waited for each upstream. */
+export function upstreamTimes(facts: ClusterFacts): readonly {
+  readonly to: string;
+  readonly count: number;
+  readonly failures: number;
+  readonly meanMs: number;
+}[] {
+  const metric = 'coredns_proxy_request_duration_seconds';
+  const sums = new Map<string, { count: number; seconds: number; failures: number }>();
+  for (const each of servers(facts)) {
+    const seconds = grownBy(each, `${metric}_sum`, 'to');
+    for (const [to, count] of grownBy(each, `${metric}_count`, 'to')) {
+      const fails = grown(
+        each,
+        `${metric}_count`,
+        (labels) =>
+          labels['to'] === to && (labels['rcode'] === 'SERVFAIL' || labels['rcode'] === 'REFUSED'),
+      );
+      const sum = sums.get(to) ?? { count: 0, seconds: 0, failures: 0 };
+      sums.set(to, {
+        count: sum.count + count,
+        seconds: sum.seconds + (seconds.get(to) ?? 0),
+        failures: sum.failures + fails,
+      });
+    }
+  }
+  return [...sums].map(([to, { count, seconds, failures }]) => ({
+    to,
+    count,
+    failures,
+    meanMs: count === 0 ? 0 : (1000 * seconds) / count,
+  }));
+}

@@ -1,0 +1,27 @@
+/** As many replicas as there may be, and more wanted. */
+import type { ClusterFacts } from '../cluster/facts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+
+/** As many replicas as there may be, and more wanted. */
+export const autoscalerAtMost: FindingKind = {
+  code: 'ND7003',
+  title: 'The autoscaler of the DNS pods is at its limit',
+  name: 'an autoscaler at its limit',
+  inCluster({ autoscalers }: ClusterFacts) {
+    if (autoscalers === null) return unknown('autoscalers could not be listed');
+    const full = autoscalers.filter(
+      ({ current, desired, most }) => most > 0 && desired >= most && current >= most,
+    );
+    if (full.length === 0) return excluded('no autoscaler of DNS pods is at its limit');
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: 0.8,
+      seen: full.map(({ name, most }) => `${name} has ${most} replicas, and may have no more.`),
+      affected: full.map(({ name }) => name),
+      why: 'Their load asks for as many pods as are allowed; what comes on top makes replies late.',
+      fix: ['Raise maxReplicas, or take load away: a cache on each node, fewer search domains.'],
+      prove: 'ndots size --metrics … says how many it takes',
+      disproved: 'the load is usual for this hour, and replies are fast',
+    });
+  },
+};

@@ -1,0 +1,54 @@
+/** DNS pods that were killed for their memory, or are near to it. */
+import { nameOf } from '../cluster/facts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+
+/** DNS pods that were killed for their memory, or are near to it. */
+export const killedForMemory: FindingKind = {
+  code: 'ND7002',
+  title: 'DNS pods are killed for the memory that they take',
+  name: 'DNS pods without memory',
+  inCluster(facts) {
+    if (facts.pods === null) return noPods;
+    const killed = facts.pods.filter(({ ended }) => ended === 'OOMKilled');
+    const near = facts.measurement.measured.flatMap(({ pod, after }) => {
+      const bytes = after.sum('process_resident_memory_bytes');
+      const limit = pod.memoryLimit ?? 0;
+      return limit > 0 && bytes > 0.9 * limit && !killed.includes(pod)
+        ? [{ pod, bytes, limit }]
+        : [];
+    });
+    if (killed.length + near.length === 0)
+      return facts.pods.length === 0
+        ? unknown('no DNS pod is known')
+        : excluded('no DNS pod was killed for its memory, and none is near its limit');
+    const [first] = killed;
+    return clusterFinding(this, {
+      severity: killed.length > 0 ? 'critical' : 'warning',
+      confidence: killed.length > 0 ? 0.92 : 0.7,
+      seen: [
+        ...killed
+          .slice(0, 3)
+          .map(
+            ({ name, restarts, endedAt }) =>
+              `${name} was killed (OOMKilled) at ${endedAt || 'an unknown time'}; ${restarts} restarts.`,
+          ),
+        ...near
+          .slice(0, 3)
+          .map(({ pod, bytes, limit }) => `${pod.name} takes ${mebi(bytes)} of ${mebi(limit)}.`),
+      ],
+      affected: [...killed, ...near.map(({ pod }) => pod)].map(nameOf),
+      why: 'What waits for a slow upstream takes memory, and so does a list of all objects after the API server was away. All replicas get the same load, so they tend to go together.',
+      fix: [
+        'forward { max_concurrent 1000 } bounds what may wait.',
+        'A higher memory limit: twice what it takes on a busy day.',
+        'A cache on each node, so that bursts do not reach these pods.',
+      ],
+      prove: `kubectl -n ${facts.namespace} get pod ${(first ?? near[0]!.pod).name} -o jsonpath='{.status.containerStatuses[*].lastState}'`,
+      disproved: 'the last one was long ago, and memory stays flat since',
+    });
+  },
+};
+
+function mebi(bytes: number): string {
+  return `${Math.round(bytes / 1024 / 1024)} MiB`;
+}

@@ -1,0 +1,41 @@
+/** Caches of nodes that are not ready: their node may have no DNS at all. */
+import { stateOf } from '../cluster/pods.ts';
+import { listed } from '../texts.ts';
+import { type FindingKind, excluded, clusterFinding, noPods } from './finding.ts';
+
+/** Caches of nodes that are not ready: their node may have no DNS at all. */
+export const nodeCaches: FindingKind = {
+  code: 'ND5005',
+  title: 'The DNS cache of some nodes is not ready',
+  name: 'caches of nodes that are away',
+  inCluster(facts) {
+    if (facts.pods === null) return noPods;
+    const caches = facts.pods.filter(({ role, leaving }) => role === 'node-cache' && !leaving);
+    if (caches.length === 0) return excluded('no node has a DNS cache');
+    const away = caches.filter(({ ready }) => !ready);
+    const with_ = new Set(caches.map(({ node }) => node));
+    const bare = (facts.nodes ?? []).filter(({ name, ready }) => ready && !with_.has(name));
+    if (away.length + bare.length === 0)
+      return excluded(`the caches of all ${caches.length} nodes are ready`);
+    return clusterFinding(this, {
+      severity: away.length > 0 ? 'critical' : 'warning',
+      confidence: away.length > 0 ? 0.85 : 0.7,
+      seen: [
+        ...(away.length > 0 ? [`Not ready: ${listed(away.map(stateOf))}.`] : []),
+        ...(bare.length > 0 ? [`Nodes without one: ${listed(bare.map(({ name }) => name))}.`] : []),
+      ],
+      affected: [
+        ...away.map(({ node }) => `node ${node}`),
+        ...bare.map(({ name }) => `node ${name}`),
+      ],
+      why: 'Pods of such a node ask its cache by its link-local address, or the rules of the cache keep queries to the service from being translated. If the cache is away, nobody answers them.',
+      fix: [
+        `kubectl -n ${facts.namespace} describe pod ${away[0]?.name ?? 'node-local-dns-…'}`,
+        'If it has to work at once: remove its interface and its NOTRACK rules on the node, and queries go to the service again. ndots node-cache does so by itself.',
+      ],
+      prove:
+        'from a pod on that node: ndots query kubernetes.default @169.254.20.10, and @ the address of the service',
+      disproved: 'both answer',
+    });
+  },
+};

@@ -1,0 +1,34 @@
+/** All DNS pods on one node. */
+import { nameOf, serversOf } from '../cluster/facts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+
+/** All DNS pods on one node. */
+export const oneNode: FindingKind = {
+  code: 'ND5006',
+  title: 'All DNS pods run on one node',
+  name: 'DNS pods on one node',
+  inCluster(facts) {
+    if (facts.pods === null) return noPods;
+    // A server that is not ready yet counts: it will serve on its node.
+    const servers = serversOf(facts).filter(({ leaving }) => !leaving);
+    const nodes = new Set(servers.map(({ node }) => node).filter((node) => node !== ''));
+    if (nodes.size === 0) return unknown('it is not known where DNS pods run');
+    const possible = facts.nodes?.filter(({ ready }) => ready).length ?? 2;
+    if (nodes.size > 1 || possible < 2)
+      return excluded(nodes.size > 1 ? `DNS pods run on ${nodes.size} nodes` : 'there is one node');
+    const [node] = nodes;
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: 0.95,
+      seen: [`${servers.length} of ${servers.length} DNS pods run on ${node}.`],
+      affected: servers.map(nameOf),
+      why: 'When this node goes, or its connection tracking is full, the whole cluster has no DNS. They also share what a cloud lets one node ask of its resolver.',
+      fix: [
+        'Two replicas or more, with topologySpreadConstraints over kubernetes.io/hostname.',
+        'Delete one of the pods: with the constraint it comes back elsewhere.',
+      ],
+      prove: `kubectl -n ${facts.namespace} get pods -o wide`,
+      disproved: '',
+    });
+  },
+};

@@ -1,0 +1,27 @@
+/** Servers that ran into errors of their own. */
+import { nameOf } from '../cluster/facts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+
+/** Servers that ran into errors of their own. */
+export const panics: FindingKind = {
+  code: 'ND5004',
+  title: 'A DNS server runs into errors of its own (panics)',
+  name: 'errors of the server itself',
+  inCluster({ measurement: { measured } }) {
+    if (measured.length === 0) return unknown('no DNS pod’s metrics could be read');
+    const counts = measured
+      .map(({ pod, after }) => ({ pod, count: after.sum('coredns_panics_total') }))
+      .filter(({ count }) => count > 0);
+    if (counts.length === 0) return excluded('no panic is counted');
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: 0.9,
+      seen: counts.map(({ pod, count }) => `${pod.name} counts ${count} panics since its start.`),
+      affected: counts.map(({ pod }) => nameOf(pod)),
+      why: 'A mistake in the server or in one of its plugins: the query that met it got SERVFAIL.',
+      fix: ['See the log for the stack, and whether a newer release mends it.'],
+      prove: 'coredns_panics_total, twice, and the log between',
+      disproved: '',
+    });
+  },
+};

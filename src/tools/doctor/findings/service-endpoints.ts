@@ -1,0 +1,54 @@
+/** A service that leads nowhere, or to pods that are no more. */
+import { serversOf } from '../cluster/facts.ts';
+import { listed } from '../texts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+
+/** A service that leads nowhere, or to pods that are no more. */
+export const serviceEndpoints: FindingKind = {
+  code: 'ND5003',
+  title: 'The DNS service does not lead to the DNS pods',
+  name: 'a service that leads nowhere',
+  inCluster(facts) {
+    const { service, endpoints, pods, namespace } = facts;
+    if (service === null) return unknown(`no DNS service was found in ${namespace}`);
+    if (endpoints === null) return unknown('endpoint slices could not be listed');
+    const label = `${service.namespace}/${service.name}`;
+    const ready = endpoints.filter((each) => each.ready);
+    const servers = serversOf(facts).filter((pod) => pod.ready && !pod.leaving);
+    const behind = new Set(endpoints.map(({ host }) => host));
+    const missing = servers.filter(({ addresses }) => !addresses.some((each) => behind.has(each)));
+    const all = new Set((pods ?? []).flatMap(({ addresses }) => addresses));
+    const gone = pods === null || all.size === 0 ? [] : ready.filter(({ host }) => !all.has(host));
+    const noTcp = service.protocols.length > 0 && !service.protocols.includes('TCP');
+    if (ready.length > 0 && missing.length === 0 && gone.length === 0 && !noTcp)
+      return excluded(
+        `${label} has ${ready.length} endpoints that are ready, all of them DNS pods`,
+      );
+    const nobody = ready.length === 0;
+    return clusterFinding(this, {
+      severity: nobody || gone.length > 0 ? 'critical' : 'warning',
+      confidence: nobody ? 0.96 : 0.85,
+      seen: [
+        ...(nobody ? [`${label} has no endpoint that is ready.`] : []),
+        ...(gone.length > 0
+          ? [`No pod has these of its addresses: ${listed(gone.map(({ host }) => host))}.`]
+          : []),
+        ...(missing.length > 0
+          ? [`Ready, and not behind it: ${listed(missing.map(({ name }) => name))}.`]
+          : []),
+        ...(noTcp ? [`${label} has no port of TCP: large answers cannot be fetched.`] : []),
+      ],
+      affected: [`service ${label}`],
+      why: nobody
+        ? 'Queries to the address of the service are refused or dropped on the node that sends them.'
+        : 'What kube-proxy writes follows the endpoint slices: a part of the queries goes where nobody is, or some pods get none.',
+      fix: [
+        `Compare: kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide, and the labels of the pods with the selector of the service.`,
+        'If slices lag behind the pods: see kube-controller-manager.',
+      ],
+      prove: `kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name}`,
+      disproved: 'a rollout is under way, and it is right a minute later',
+      places: [`Service ${label} spec.selector`],
+    });
+  },
+};

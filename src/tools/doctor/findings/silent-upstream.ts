@@ -1,0 +1,80 @@
+/** An upstream that does not answer. */
+import { grownBy } from '../cluster/measure.ts';
+import type { ClusterFacts } from '../cluster/facts.ts';
+import { shortcomingOf } from '../../lint/live/upstreams.ts';
+import { serverText } from '../../probe/probe-queries.ts';
+import { listed } from '../texts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding, noUpstreams } from './finding.ts';
+
+/** An upstream that does not answer. */
+export const silentUpstream: FindingKind = {
+  code: 'ND4008',
+  title: 'An upstream server does not answer',
+  name: 'upstream servers that are silent',
+  inCluster(facts) {
+    const failed = failedHealthChecks(facts);
+    const asked = facts.upstreams ?? [];
+    const silent = asked.flatMap(({ zone, replies, place, servers }) =>
+      replies
+        .filter((each) => shortcomingOf(each) === 'silent')
+        .map(({ server, udp }) => ({
+          to: serverText(server),
+          zone,
+          place,
+          of: servers.length,
+          why: udp.failure ?? '',
+        })),
+    );
+    const measured = facts.measurement.measured.length > 0;
+    // What only this machine cannot reach, the DNS pods may reach: their own count decides.
+    const both = silent.filter(({ to }) => failed.has(to) || !measured);
+    if (failed.size === 0 && both.length === 0) {
+      if (!measured && asked.length === 0) return noUpstreams;
+      return silent.length > 0
+        ? unknown(
+            `${listed(silent.map(({ to }) => to))} does not answer here, and the DNS pods count no failed health check`,
+          )
+        : excluded('upstreams answer, and no health check fails');
+    }
+    const all = asked.some(
+      ({ replies }) =>
+        replies.length > 0 &&
+        replies.every((each) => both.some(({ to }) => to === serverText(each.server))),
+    );
+    const names = [...new Set([...failed.keys(), ...both.map(({ to }) => to)])];
+    return clusterFinding(this, {
+      severity: all ? 'critical' : 'warning',
+      confidence: failed.size > 0 && both.length > 0 ? 0.95 : failed.size > 0 ? 0.85 : 0.6,
+      seen: [
+        ...[...failed].map(
+          ([to, count]) => `${count} health checks of ${to} failed while it was measured.`,
+        ),
+        ...both.map(
+          ({ to, zone, of, why }) => `${to}, one of ${of} for ${zone}, asked from here: ${why}.`,
+        ),
+      ],
+      affected: names.map((name) => `upstream ${name}`),
+      why: 'Queries that forward sends there wait until they time out before another upstream is asked. If it is the only one, names of its zone are SERVFAIL.',
+      fix: [
+        'See whether it is there, and whether UDP port 53 from the nodes of the DNS pods to it is open.',
+        'A second upstream; forward then leaves out the one whose health checks fail.',
+      ],
+      prove: `from a node with a DNS pod: ndots query . NS @${names[0]!}`,
+      disproved: 'it is answered there at once, again and again',
+      places: [...new Set(both.map(({ place }) => place))],
+    });
+  },
+};
+
+/** Failed health checks by upstream, of all DNS pods together, while it was measured. */
+function failedHealthChecks({ measurement }: ClusterFacts): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const each of measurement.measured)
+    for (const metric of [
+      'coredns_proxy_healthcheck_failures_total',
+      'coredns_forward_healthcheck_failures_total',
+    ])
+      for (const [to, count] of grownBy(each, metric, 'to'))
+        if (count > 0) sums.set(to, (sums.get(to) ?? 0) + count);
+  return sums;
+}

@@ -1,0 +1,54 @@
+/** Replicas run different configurations, or could not take the last one. */
+import { lintCommand } from '../cluster/linted.ts';
+import { nameOf } from '../cluster/facts.ts';
+import { listed } from '../texts.ts';
+import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+
+/** Replicas run different configurations, or could not take the last one. */
+export const reloads: FindingKind = {
+  code: 'ND1002',
+  title: 'DNS pods do not all run the configuration that is written',
+  name: 'configurations that were not taken',
+  inCluster(facts) {
+    const measured = facts.measurement.measured.filter(({ pod }) => pod.role === 'server');
+    if (measured.length === 0) return unknown('no DNS pod’s metrics could be read');
+    const failed = measured.filter(({ after }) => after.sum('coredns_reload_failed_total') > 0);
+    const hashes = Map.groupBy(
+      measured.flatMap(({ pod, after }) => {
+        const hash = [...after.by('coredns_reload_version_info', 'value').keys()].join(' ').trim();
+        return hash === '' ? [] : [{ pod, hash }];
+      }),
+      ({ hash }) => hash,
+    );
+    if (failed.length === 0 && hashes.size < 2)
+      return hashes.size === 0
+        ? unknown('DNS pods do not say which configuration they run (plugin reload)')
+        : excluded('all DNS pods run the same configuration');
+    const few = [...hashes.values()].toSorted((one, other) => one.length - other.length)[0] ?? [];
+    return clusterFinding(this, {
+      severity: 'warning',
+      confidence: hashes.size > 1 ? 0.9 : 0.75,
+      seen: [
+        ...(hashes.size > 1
+          ? [
+              `${hashes.size} configurations are in use: ${[...hashes].map(([hash, list]) => `${hash.slice(0, 8)}… by ${listed(list.map(({ pod }) => pod.name))}`).join('; ')}.`,
+            ]
+          : []),
+        ...failed.map(
+          ({ pod, after }) =>
+            `${pod.name} counts ${after.sum('coredns_reload_failed_total')} reloads that failed since its start.`,
+        ),
+      ],
+      affected: (hashes.size > 1 ? few.map(({ pod }) => pod) : failed.map(({ pod }) => pod)).map(
+        nameOf,
+      ),
+      why: 'A Corefile that cannot be loaded leaves the one before in service until the pod restarts, and then it does not start. While replicas differ, answers depend on which one is asked.',
+      fix: [
+        `Its log says which line: kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload`,
+        `${lintCommand(facts)} judges what is written.`,
+      ],
+      prove: 'coredns_reload_version_info of each pod',
+      disproved: 'they are the same a minute later: a change reaches pods within that time',
+    });
+  },
+};
