@@ -117,7 +117,9 @@ export class LiveInput {
     const nowMs = this.#now();
     if (ms < UNTIMED_MS && nowMs > UNTIMED_MS) return (this.#lastMs = nowMs);
     if (ms > this.#newestMs) this.#newestMs = ms;
-    return (this.#lastMs = ms - this.#aheadMs);
+    // A time to come would make the whole window old: until the clock is known, it is now.
+    const isAhead = ms - this.#aheadMs > nowMs + OFF_MS && Number.isFinite(nowMs);
+    return (this.#lastMs = isAhead ? nowMs : ms - this.#aheadMs);
   }
 
   #judgeClock(nowMs: number): string {

@@ -8,6 +8,7 @@ import { SearchDomains } from '../capture/pair/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
 import { ChangeLog } from './change-log.ts';
+import { ClientSample } from './client-sample.ts';
 import { ClientResolvers } from './client-resolvers.ts';
 import { FindingHistory, type Look } from './finding-history.ts';
 import { LiveInput, type LiveInputParts } from './live-input.ts';
@@ -69,6 +70,7 @@ export class LiveModel {
   resolvers: ClientResolvers;
   waiting: WaitingQueries = new WaitingQueries();
   readonly plans: WastePlans = new WastePlans();
+  readonly sample: ClientSample = new ClientSample();
   #plannedMs = -Infinity;
   #short: RecentExamination;
   #long: RecentExamination;
@@ -123,6 +125,7 @@ export class LiveModel {
     }
     this.#noteLost(nowMs);
     this.waiting.advance(nowMs, (exchange) => this.#count(exchange));
+    this.sample.advance(nowMs);
     this.#short.advance(nowMs);
     this.#long.advance(nowMs);
     this.counts.advance(nowMs);
@@ -244,6 +247,7 @@ export class LiveModel {
   }
 
   #examine(exchange: SeenExchange): void {
+    if (!this.sample.take(exchange.client.address)) return;
     this.#short.ended(exchange);
     this.#long.ended(exchange);
   }
@@ -253,6 +257,7 @@ export class LiveModel {
     this.counts.lookup(lookup, exchanges, endingOf(exchanges).ending, wastedOf(exchanges));
     this.resolvers.add(this.parties.idAt(client, startMs), lookup);
     this.ring.add(lookup);
+    if (!this.sample.has(client)) return;
     this.#short.lookup(lookup);
     this.#long.lookup(lookup);
   }

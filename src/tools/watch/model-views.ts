@@ -48,6 +48,7 @@ export interface ViewedModel {
   readonly changes: ChangeLog;
   readonly memory: MemoryUse;
   readonly plans: WastePlans;
+  readonly sample: { readonly share: number };
   lostSince(fromMs: number): number;
 }
 
@@ -250,7 +251,7 @@ function findingsView(model: ViewedModel, query: ViewQuery<'findings'>): Finding
       {
         leftOut: findings.forgotten,
         lostByKernel: model.lostSince(-Infinity),
-        sampledShare: 1,
+        sampledShare: model.sample.share,
         error: 0,
       },
     ),

@@ -94,7 +94,8 @@ export interface Listed<Row> {
   readonly lostByKernel: number;
   /**
    * Of the lookups of the window, the share in full detail from which rows were made, 0 to 1. Below
-   * 1, counts of a filtered list are of that share.
+   * 1, counts of a filtered list are of that share. Of findings: the share of the clients whose
+   * traffic the rules look at.
    */
   readonly sampledShare: number;
   /** The largest number by which a count of this list may be too low; 0: counts are exact. */

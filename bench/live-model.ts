@@ -1,0 +1,78 @@
+/**
+ * The live model at 20 000 packets a second: `node bench/live-model.ts`. A capture of a busy node is read from memory, once by capture alone
+ * (read, pair, group to lookups) and once by the live model with all that it counts and doctor's rules every three seconds, by turns; the
+ * CPU time of a packet, and of a second with 20 000 of them. Its times are those of 20 000 packets a second.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Reading } from '../src/tools/capture/read/reading.ts';
+import { LiveModel } from '../src/tools/watch/live-model.ts';
+import { writeNodeCapture } from '../test/kit/node-captures.ts';
+import { figure } from './kit/figures.ts';
+import { rounds, smoke } from './kit/peers.ts';
+
+const RATE = 20_000;
+const PACKETS = smoke ? 20_000 : 1_200_000;
+/** How often the clock of the model goes on, in packets: every 250 ms. */
+const STEP = RATE / 4;
+const START_MS = Date.UTC(2026, 10, 1);
+const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+const median = (list: readonly number[]): number =>
+  list.toSorted((one, other) => one - other)[list.length >> 1]!;
+
+/** Where each packet lies in the file, without its link header. */
+function packetsOf(bytes: Buffer): Int32Array {
+  const places: number[] = [];
+  for (let at = 24; at < bytes.length; at += 16 + bytes.readUInt32LE(at + 8))
+    places.push(at + 16 + SLL2_BYTES, at + 16 + bytes.readUInt32LE(at + 8));
+  return Int32Array.from(places);
+}
+
+/** The header of Linux's cooked captures, version 2. */
+const SLL2_BYTES = 20;
+
+/** Microseconds of CPU that a packet takes. */
+function spent(run: () => void): number {
+  const before = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / PACKETS;
+}
+
+try {
+  const path = join(folder, 'node.pcap');
+  writeNodeCapture(path, { packets: PACKETS, trouble: 'none', sightings: 1 });
+  const bytes = readFileSync(path);
+  const places = packetsOf(bytes);
+  const feed = (reading: Reading, step: (nowMs: number) => void): void => {
+    for (let at = 0; at < places.length; at += 2) {
+      const timeMs = START_MS + (at / 2 / RATE) * 1000;
+      if ((at / 2) % STEP === 0) step(timeMs);
+      reading.takeNetwork(bytes, places[at]!, places[at + 1]!, timeMs, 0);
+    }
+  };
+  const alone: number[] = [];
+  const model: number[] = [];
+  let memory = 0;
+  let used = 0;
+  for (let round = 0; round < rounds; round++) {
+    alone.push(spent(() => feed(new Reading({ ended() {}, lookup() {} }), () => undefined)));
+    const live = new LiveModel();
+    const { reading } = live.open('a capture');
+    model.push(spent(() => feed(reading, (nowMs) => live.advance(nowMs))));
+    memory = Math.max(memory, process.memoryUsage().rss / 2 ** 20 - bytes.length / 2 ** 20);
+    used = live.memory.usedBytes / 2 ** 20;
+  }
+  const [one, all] = [median(alone), median(model)];
+  figure('capture: CPU of a packet', one, 'µs');
+  figure('live model: CPU of a packet', all, 'µs');
+  figure('live model : capture, CPU', all / one);
+  figure('live model: of one CPU, at 20 000 packets a second', (all * RATE) / 1e4, '%', {
+    atMost: 50,
+  });
+  figure('live model: memory of the process, without the capture', memory, 'MiB');
+  figure('live model: memory by its own account', used, 'MiB');
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ClientSample } from './client-sample.ts';
+
+const clients = Array.from(
+  { length: 4096 },
+  (_, at) => `10.${at >> 10}.${(at >> 4) & 63}.${at & 15}`,
+);
+
+/** A second with so many exchanges. */
+function second(sample: ClientSample, rate: number, nowMs: number): void {
+  sample.advance(nowMs);
+  for (let at = 0; at < rate; at++) sample.take(clients[at % clients.length]!);
+  sample.advance(nowMs + 1000);
+}
+
+test('all clients are looked at while the rules can follow, and a share of them with more', () => {
+  const sample = new ClientSample();
+  second(sample, 2400, 0);
+  assert.equal(sample.share, 1);
+  second(sample, 10_000, 1000);
+  assert.equal(sample.share, 1 / 4);
+  const chosen = clients.filter((client) => sample.has(client));
+  assert.ok(Math.abs(chosen.length / clients.length - 1 / 4) < 0.05, `${chosen.length} clients`);
+  // Near a limit the choice stays, and those that are chosen are still chosen when it grows.
+  second(sample, 4900, 2000);
+  assert.equal(sample.share, 1 / 4);
+  second(sample, 3000, 3000);
+  assert.equal(sample.share, 1 / 2);
+  assert.ok(chosen.every((client) => sample.has(client)));
+  second(sample, 10, 4000);
+  assert.equal(sample.share, 1);
+});
