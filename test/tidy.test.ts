@@ -502,10 +502,10 @@ const knownHosts: ReadonlySet<string> = new Set([
 ]);
 
 function isKnownHost(host: string, file: string): boolean {
-  if (file === 'package-lock.json')
+  if (file.endsWith('package-lock.json'))
     // Where their authors ask for support.
     return [
-      ...['liberapay.com', 'opencollective.com', 'github.com'],
+      ...['liberapay.com', 'opencollective.com', 'github.com', 'tidelift.com'],
       ...['feross.org', 'paulmillr.com', 'www.patreon.com'],
     ].includes(host);
   const name = host.replace(/\.$/, '');

@@ -53,7 +53,7 @@ export function metricsPage(): string {
   const [written = ''] = readFileSync(page, 'utf8').split(MARK);
   const rows = allMetrics().map(({ name, kind, help, labels, file }) => {
     const list = labels.map((label) => `\`${label}\``).join(' ');
-    return `| \`${name}\` | ${kind} | ${help.replaceAll('|', '\\|')} | ${list} | ${owner(file)} |`;
+    return `| \`${name}\` | ${kind} | ${help.replaceAll('|', '\\|').replaceAll('<', '&lt;')} | ${list} | ${owner(file)} |`;
   });
   const head = '| metric | kind | help | labels | counted by |\n|---|---|---|---|---|';
   return `${written}${MARK}\n\n${head}\n${rows.join('\n')}\n`;

@@ -1,0 +1,88 @@
+/** The documentation site: every page of the repository, with search, dark and light. `npm run docs` builds it. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { defineConfig, type DefaultTheme } from 'vitepress';
+
+/** The checkout: the generator runs in a directory of its own, where its packages are. */
+const home = process.env['SITE_HOME'] ?? process.cwd();
+/** Where links to sources lead, for example `https://github.com/OWNER/NAME/blob/main`; without it they are plain text. */
+const source = process.env['SOURCE_URL'] ?? '';
+
+const titleOf = (file: string): string =>
+  /^# (.+)$/m.exec(readFileSync(join(home, file), 'utf8'))?.[1]?.replaceAll('`', '') ??
+  basename(file, '.md');
+
+/** A part of the sidebar with the pages that a pattern finds. */
+function part(text: string, pattern: string): DefaultTheme.SidebarItem {
+  const items = globSync(pattern, { cwd: home })
+    .toSorted()
+    .map((file) => ({ text: titleOf(file), link: `/${file.replace(/\.md$/, '')}` }));
+  return { text, items, collapsed: true };
+}
+
+export default defineConfig({
+  title: 'ndots',
+  description: 'Kubernetes DNS you can see through',
+  srcDir: home,
+  srcExclude: [
+    '**/node_modules/**',
+    'dist/**',
+    'test/**',
+    'bench/**',
+    'release/**',
+    '.*/**',
+    'site/**',
+  ],
+  outDir: join(home, 'site'),
+  base: process.env['SITE_BASE'] ?? '/',
+  rewrites: { 'README.md': 'index.md' },
+  // A link between pages that leads nowhere fails the build.
+  ignoreDeadLinks: 'localhostLinks',
+  lastUpdated: false,
+  markdown: {
+    // Both have words and braces.
+    languageAlias: { corefile: 'nginx' },
+    config(md) {
+      // Two braces are text in our pages, and not an expression of Vue.
+      const text = (content: string): string =>
+        md.utils.escapeHtml(content).replaceAll('{{', '&#123;&#123;');
+      md.renderer.rules.text = (tokens, at) => text(tokens[at]!.content);
+      md.renderer.rules.code_inline = (tokens, at) =>
+        `<code v-pre>${text(tokens[at]!.content)}</code>`;
+      md.core.ruler.push('sources', ({ tokens, env }) => {
+        const from = dirname(String((env as { relativePath?: string }).relativePath ?? ''));
+        for (const { children } of tokens)
+          for (const token of children ?? []) {
+            if (token.type !== 'link_open') continue;
+            const href = token.attrGet('href') ?? '';
+            if (/^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
+            const file = normalize(join(from, href.replace(/#.*/, ''))).replace(/\/$/, '');
+            if (!existsSync(join(home, file))) continue;
+            // Sources are no pages: they are linked where they are published, or not at all.
+            if (source === '') token.tag = 'span';
+            token.attrs = source === '' ? [] : [['href', `${source}/${file}`]];
+            if (source !== '') continue;
+            const after = children!.slice(children!.indexOf(token));
+            after.find(({ type }) => type === 'link_close')!.tag = 'span';
+          }
+      });
+    },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Tour', link: '/docs/tour' },
+      { text: 'At night', link: '/docs/operate' },
+      { text: 'All pages', link: '/docs/README' },
+    ],
+    sidebar: [
+      part('Pages', 'docs/*.md'),
+      part('Plugins', 'src/server/plugins/*/*.md'),
+      part('Rules of lint', 'docs/rules/*.md'),
+      part('Incidents', 'docs/lab/*.md'),
+      part('Decisions', 'docs/decisions/*.md'),
+      part('Deployment and examples', '{deploy,examples}/**/*.md'),
+    ],
+  },
+});
