@@ -1,6 +1,6 @@
 /** The documentation site: every page of the repository, with search, dark and light. `npm run docs` builds it. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize, resolve } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
 
 /** The checkout: the generator runs in a directory of its own, where its packages are. */
@@ -39,6 +39,17 @@ export default defineConfig({
   // A link between pages that leads nowhere fails the build.
   ignoreDeadLinks: 'localhostLinks',
   lastUpdated: false,
+  // The pages are not below the directory that has the packages.
+  vite: {
+    resolve: {
+      alias: [
+        {
+          find: /^vue\/server-renderer$/,
+          replacement: resolve('node_modules/vue/server-renderer/index.mjs'),
+        },
+      ],
+    },
+  },
   markdown: {
     // Both have words and braces.
     languageAlias: { corefile: 'nginx' },
