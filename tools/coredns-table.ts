@@ -26,13 +26,23 @@ export interface Row {
 
 const head = `# Plugins and properties
 
-Every directive of CoreDNS 1.14.7 with every property, and what becomes of it here. **same**: does what it does there. **better**: the same, and
-more. **different**: something that a Corefile or a client can notice is another way; the note says what. **ignored**: read, and
-without effect, with a warning. **not built**: refused at the start, with the reason. [Moving from CoreDNS](coredns.md) has the differences
-in order of subjects, and those that belong to no plugin.
+Lists every directive of CoreDNS 1.14.7 with every property, and what ndots does with it.
 
-This page is made from the declarations of the directives and the pages of the plugins, by \`node tools/coredns-table.ts\`. A test has CoreDNS and
-ndots start with an example of each line.
+\`\`\`sh
+ndots lint Corefile      # the same for your Corefile
+\`\`\`
+
+| word | meaning |
+|---|---|
+| **same** | does what it does in CoreDNS |
+| **better** | the same, and more |
+| **different** | a Corefile or a client can notice a difference, which the note describes |
+| **ignored** | is read and has no effect, with a warning |
+| **not built** | is refused at the start, with the reason |
+
+[Moving from CoreDNS](coredns.md) lists the differences by subject, and those that belong to no plugin.
+
+<!-- Written by tools/coredns-table.ts from here on, from the declarations of the directives and the pages of the plugins. -->
 
 | directive | property | here | note |
 |---|---|---|---|

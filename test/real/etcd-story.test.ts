@@ -72,7 +72,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
 
   test('the lines of docs/etcd.md run', () => {
     const page = readFileSync('docs/etcd.md', 'utf8');
-    const lines = /^```\n([^]*?)^```$/m.exec(page)![1]!.trim().split('\n');
+    const lines = /^```sh\n([^]*?)^```$/m.exec(page)![1]!.trim().split('\n');
     for (const line of lines) {
       const { code, text } = run(line);
       assert.equal(code, 0, `${line}: ${text}`);

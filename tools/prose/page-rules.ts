@@ -84,5 +84,5 @@ const isUnfinished = (line: string): boolean =>
 function sentences(cell: string): number {
   const text = proseOf(cell).trim();
   if (text === '') return 0;
-  return text.split(/[.!?](?=\s+[A-Z])|;\s/).length;
+  return text.split(/[.!?](?=\s+[A-Z])/).length;
 }
