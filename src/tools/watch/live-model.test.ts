@@ -221,7 +221,7 @@ describe('views of a small cluster', () => {
     );
     const plan = waste.workloads.rows[0]!.plan!;
     assert.equal(plan.ndots, 2);
-    assert.ok(plan.then < plan.now, `${plan.then} of ${plan.now}`);
+    assert.ok(plan.queriesThen < plan.queriesNow, `${plan.queriesThen} of ${plan.queriesNow}`);
     assert.deepEqual(JSON.parse(plan.patch).spec.template.spec.dnsConfig, {
       options: [{ name: 'ndots', value: '2' }],
     });

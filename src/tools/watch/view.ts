@@ -259,8 +259,8 @@ export interface WastePlan {
   /** The value of `ndots` that saves most and breaks nothing; null: none does. */
   readonly ndots: number | null;
   /** Queries that the lookups of the window took, and would take with it. */
-  readonly now: number;
-  readonly then: number;
+  readonly queriesNow: number;
+  readonly queriesThen: number;
   /** Names that would resolve otherwise with the lowest `ndots`, and why none is recommended. */
   readonly broken: readonly string[];
   readonly unknown: readonly string[];

@@ -216,8 +216,8 @@ function printPlan(plan: ClientPlan, id: string): WastePlan {
   const [kind = '', name] = id.split('/').slice(-2);
   return {
     ndots,
-    now: now!.queries,
-    then: best.queries,
+    queriesNow: now!.queries,
+    queriesThen: best.queries,
     broken: lowest.broken.slice(0, LISTED).map((broken) => broken.name),
     unknown: lowest.unknown.slice(0, LISTED),
     dotted: plan.dotted.slice(0, LISTED).map((dotted) => ({

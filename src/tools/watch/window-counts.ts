@@ -177,7 +177,7 @@ export class WindowCounts {
         this.clients.find(id, sentMs)?.tally,
         this.servers.find(serverId(addressOf(server), server.port), sentMs)?.tally,
       ];
-      for (const tally of tallies) if (tally != null) tally.wasted++;
+      for (const tally of tallies) if (tally !== null && tally !== undefined) tally.wasted++;
     }
     const named = this.names.count(name, startMs);
     if (named === null) return;
