@@ -12,6 +12,7 @@ export function total(
   return servers(facts).reduce((sum, each) => sum + grown(each, metric, fits), 0);
 }
 
+/** DNS pods whose metrics were read; caches of nodes are apart. */
 export function servers({ measurement }: ClusterFacts): readonly Measured[] {
   return measurement.measured.filter(({ pod }) => pod.role === 'server');
 }
@@ -39,6 +40,7 @@ export function trafficOf(facts: ClusterFacts): {
   };
 }
 
+/** Fits the series of SERVFAIL replies. */
 export function isServfail({ rcode }: SeriesLabels): boolean {
   return rcode === 'SERVFAIL';
 }
