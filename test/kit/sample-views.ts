@@ -562,13 +562,13 @@ export class SampleModel {
               {
                 atMs: AT - 8000,
                 kind: 'finding-began' as const,
-                text: 'ND2001 began: most queries cannot succeed',
+                text: 'ND2001 most queries cannot succeed',
                 about: { view: 'findings' as const, id: 'ND2001' },
               },
               {
                 atMs: AT - 301_000,
                 kind: 'finding-ended' as const,
-                text: 'ND3010 ended: an upstream does not answer',
+                text: 'ND3010 an upstream does not answer',
                 about: { view: 'findings' as const, id: 'ND3010 192.0.2.53' },
               },
               {

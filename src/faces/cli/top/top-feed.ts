@@ -81,6 +81,7 @@ class LiveFeed implements TopFeed {
   ): Promise<LiveFeed> {
     const captures: [LiveCapture, LiveInput][] = [];
     const own = ports ?? usualPorts;
+    model.advance(clock.wall());
     if (device !== null) {
       const taken: { input?: LiveInput } = {};
       const capture = capturePackets(
@@ -183,6 +184,8 @@ class FileFeed implements TopFeed {
       this.#input = input;
       // A log that is followed may have no times: its lines are of now.
       const time = input.size === null && input.format === 'text' ? 'now' : 'own';
+      // Lines without times take the time of the model, so it must have one.
+      if (time === 'now') this.#model.advance(this.#clock.wall());
       live = this.#model.open(name, { time, ports: this.#ports });
       this.#live = live;
       await this.#read(input, live.reading, time);

@@ -231,7 +231,7 @@ function waste(view: NowView, width: number): readonly TopRow[] {
   const left = workloads.total - rows.length;
   return [
     ...title.map(asRow),
-    asRow(table.header),
+    ...(rows.length === 0 ? [] : [asRow(table.header)]),
     ...rows.map((row) => ({ line: table.row(row), item: wasteItem(row) })),
     ...(left > 0 ? [asRow([[`and ${count(left, 'more', 'more')}`, 'dim']])] : []),
   ];
@@ -300,11 +300,23 @@ function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
   ];
 }
 
+const changeKinds: Readonly<Record<ChangeRow['kind'], StyledSpan>> = {
+  'finding-began': ['began', 'bad'],
+  'finding-ended': ['ended', 'good'],
+  'server-new': ['new', 'accent'],
+  'server-gone': ['gone', 'dim'],
+  'server-back': ['back', 'good'],
+  'pod-gone': ['gone', 'dim'],
+  rate: ['rate', 'warn'],
+  input: ['input', 'dim'],
+};
+
 function changes({ changes: list }: NowView, width: number): readonly TopRow[] {
   if (list.rows.length === 0) return [];
   const rows = list.rows.slice(0, LISTED);
   const columns: readonly Column<ChangeRow>[] = [
     fixed('', { rank: 0, align: 'left', cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
+    fixed('', { rank: 0, align: 'left', cell: ({ kind }) => changeKinds[kind] }),
     shrinking('', { rank: 0, least: 20, cell: ({ text }) => [text, 'plain'] }),
   ];
   const table = fitTable(columns, rows, width, new Map(), null);
