@@ -73,6 +73,9 @@ export function fitTable<Row>(
       : column.title;
   const wanted = new Map<Column<Row>, number>();
   columns.forEach((column, at) => {
+    const isSilent = column.rank >= SPARE && rows.every((row) => column.cell(row)[0] === '');
+    // A column that never had anything to say takes no room.
+    if (isSilent && !widths.has(at)) return;
     let most = Math.max(titleOf(column).length, column.least, widths.get(at) ?? 0);
     for (const row of rows) most = Math.max(most, oneLine(column.cell(row)[0]).length);
     widths.set(at, most);
@@ -93,8 +96,7 @@ export function fitTable<Row>(
   let least = -GAP;
   let whole = -GAP;
   for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
-    // A column that has nothing to say takes no room.
-    if (column.rank >= SPARE && rows.every((row) => column.cell(row)[0] === '')) continue;
+    if (!wanted.has(column)) continue;
     least += GAP + leastOf(column);
     whole += GAP + wanted.get(column)!;
     if (column.rank > 0 && (column.rank < SPARE ? least : whole) > width) break;
