@@ -41,7 +41,12 @@ export function capturePanel(): TemplateResult {
     event.preventDefault();
     take(event.dataTransfer?.files[0]);
   };
-  const chosen = ({ target }: Event): void => take((target as HTMLInputElement).files?.[0]);
+  // A file that is chosen again is read again.
+  const chosen = ({ target }: Event): void => {
+    const field = target as HTMLInputElement;
+    take(field.files?.[0]);
+    field.value = '';
+  };
   return html`<div class="stack">
     <form class="inputs" @submit=${(event: Event) => event.preventDefault()}>
       <h2>Capture</h2>

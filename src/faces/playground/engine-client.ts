@@ -93,10 +93,18 @@ export class EngineClient<N extends EngineName> {
         problems: [
           {
             code: 'engine',
-            text: `The engine could not be run: ${event.message || 'its files could not be loaded'}.`,
             place: null,
-            hint: 'Were the files of this page moved, or is it opened without a web server?',
-            remedy: 'Serve the directory by HTTP, as in: npx serve playground',
+            ...(event.message
+              ? {
+                  text: `The engine failed: ${event.message}`,
+                  hint: null,
+                  remedy: 'This is a bug in ndots. Please report it with this input.',
+                }
+              : {
+                  text: 'The engine could not be loaded.',
+                  hint: 'Were the files of this page moved, or is it opened without a web server?',
+                  remedy: 'Serve the directory by HTTP, as in: npx serve release/playground',
+                }),
           },
         ],
       });

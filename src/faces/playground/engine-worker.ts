@@ -1,6 +1,6 @@
 /** The worker of the page: loads one engine when it is first asked for, and runs it. */
 import './machine/globals.ts';
-import { problemsIn } from '../../server/base/problem.ts';
+import { Problem, problemsIn } from '../../server/base/problem.ts';
 import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './engine-messages.ts';
 import type { Progress } from './engines/progress.ts';
 
@@ -18,11 +18,29 @@ onmessage = ({ data }: MessageEvent<EngineRequest>) => void run(data);
 async function run({ id, engine, input }: EngineRequest): Promise<void> {
   const send = (reply: EngineReply): void => postMessage(reply);
   try {
-    const work = await load[engine]();
+    const work = await loaded(engine);
     const result = await work(input as never, (text) => send({ id, kind: 'progress', text }));
     send({ id, kind: 'result', result: result as never });
   } catch (error) {
     send({ id, kind: 'problems', problems: problemsOf(error) });
+  }
+}
+
+// A promise that nobody awaits must not leave the page waiting.
+addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
+
+/** @throws Problem if the files of the engine are not there */
+async function loaded(engine: EngineName): Promise<RunEngine> {
+  try {
+    return await load[engine]();
+  } catch (error) {
+    throw new Problem({
+      code: 'engine-missing',
+      text: `The engine of this page could not be loaded: ${(error as Error).message}`,
+      hint: 'The connection is gone, or the page was replaced by a newer one.',
+      remedy: 'Reload the page.',
+      cause: error,
+    });
   }
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Page, type Route } from 'playwright-core';
 import { playgroundLink, type PlaygroundInputs } from './link.ts';
 import { buildPlayground } from '../../../tools/playground-bundle.ts';
 
@@ -386,6 +386,36 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       await page.goto(address);
       await settled(page);
       assert.match(await page.locator('#corefile-text').inputValue(), /secret-directive/);
+    });
+  });
+
+  test('an engine whose files are gone is told of, and loaded after a reload', async () => {
+    const page = await browser.newPage();
+    await page.route('**/lint-engine-*', (route) => route.abort());
+    await open(page, 'corefile', { corefile });
+    await page.waitForSelector('.status.failed', { timeout: PATIENCE_MS });
+    assert.match(
+      await page.locator('.results').innerText(),
+      /could not be loaded[^]*Reload the page/,
+    );
+    await page.unroute('**/lint-engine-*');
+    await page.reload();
+    await page.waitForSelector('.status.done', { timeout: PATIENCE_MS });
+    await page.close();
+  });
+
+  test('a capture that is being read can be stopped', async () => {
+    await inPage(async (page) => {
+      const held: Route[] = [];
+      await page.route('**/doctor-engine-*', (route) => void held.push(route));
+      await open(page, 'capture', {});
+      await page.setInputFiles('#file', capture);
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.getByRole('button', { name: 'Open the example' }).waitFor();
+      await page.unroute('**/doctor-engine-*');
+      for (const route of held) await route.continue().catch(() => undefined);
+      await page.setInputFiles('#file', capture);
+      assert.match(await settled(page), /1 critical finding/);
     });
   });
 
