@@ -276,6 +276,12 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
     }
   });
 
+  test('a namespace without addresses is no obstacle', () => {
+    const verb = [process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms', '--process'];
+    const { stderr } = spawnSync('unshare', ['-n', ...verb], { encoding: 'utf8', timeout: 60_000 });
+    assert.match(stderr, /no queries, so no processes/);
+  });
+
   test('a file has no sockets: wrong usage', () => {
     const { status, stderr } = spawnSync(
       process.execPath,

@@ -23,7 +23,8 @@ export function findsItself(use: (found: FoundSocket) => void = () => undefined)
   const lookup = new SocketLookup();
   const socket = new UdpSocket({ family: 4 });
   try {
-    socket.bind('127.0.0.1', 0);
+    // Any address: a namespace may have none.
+    socket.bind('0.0.0.0', 0);
     const local = { address: '127.0.0.1', port: socket.port };
     const found = lookup.find('udp', local, { address: '127.0.0.1', port: 53 });
     if (found !== null) use(found);
