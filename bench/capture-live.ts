@@ -12,7 +12,7 @@ import { printed, start, type Child } from '../test/kit/child.ts';
 import { beside, figure } from './kit/figures.ts';
 import { need, rounds, runSeconds, smoke, versionOf, workFolder } from './kit/peers.ts';
 
-need('dnsperf', 'unbound', 'tcpdump', 'ip', 'taskset');
+need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
 /** Queries a second: with their replies twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
@@ -97,7 +97,8 @@ function network(): string | null {
 }
 
 function within(where: string, name: string, words: readonly string[], cpu: number): Child {
-  return start(name, ['ip', 'netns', 'exec', where, ...words], { cpu });
+  // Not `ip netns exec`: it hides the cgroups.
+  return start(name, ['nsenter', `--net=/run/netns/${where}`, ...words], { cpu });
 }
 
 function server(): Child {
@@ -208,6 +209,17 @@ try {
       busy('capture -o none') / busy('tcpdump -w'),
     );
     figure('capture : tcpdump, text, processor time', busy('capture') / busy('tcpdump'));
+    const fewest = Math.min(...[...processRuns.values()].flat().map(({ sent }) => sent));
+    figure('packets a second, where processes are looked up', fewest / runSeconds);
+    const without = processRuns.get(plain)!;
+    for (const watcher of processWatchers.slice(1)) {
+      const own = processRuns.get(watcher)!;
+      const price = median(own.map((each, round) => each.busy / without[round]!.busy));
+      const goal = smoke ? null : { atMost: 1.3 };
+      figure(`${watcher.name} : ${plain.name}, processor time`, price, '', goal);
+      const lost = Math.max(...own.map(({ dropped }) => dropped));
+      figure(`${watcher.name}: packets lost, the most of a run`, lost);
+    }
   }
 } finally {
   for (const name of [near, far]) spawnSync('ip', ['netns', 'delete', name]);
