@@ -98,6 +98,8 @@ export class NodeSpace implements AsyncDisposable {
       'sh',
       ...this.#joined([
         ...entered,
+        // nsenter is the parent of what it runs: when it is ended, its child must end, too.
+        ...['setpriv', '--pdeathsig', 'TERM'],
         ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
         ...words,
       ]),

@@ -31,8 +31,11 @@ export interface StreamReport {
   readonly most: number;
 }
 
-/** A client that waits longer for one server has given up. */
-const WAIT_MS = 3000;
+/** A client that waits longer than 30 times 100 ms for one server has given up. Turns, so that a standstill of this process counts once. */
+const WAIT_TURNS = 30;
+const TURN_MS = 100;
+/** Queries sent at once when the process was late; what is missed beyond that is left out, and not a burst. */
+const MOST_AT_ONCE = 10;
 const EVERY_NTH_BY_TCP = 10;
 
 const [server = '', rate = '200', ...questions] = process.argv.slice(2);
@@ -43,6 +46,7 @@ let refused = 0;
 let lastRefusedAt = 0;
 let open = 0;
 let asked = 0;
+let leftOut = 0;
 let ended = false;
 const began = performance.now();
 
@@ -62,7 +66,7 @@ function ask(nth: number): void {
   const over = (reply: Buffer | null, failure: string): void => {
     if (isOver) return;
     isOver = true;
-    clearTimeout(timer);
+    clearInterval(timer);
     open--;
     if (reply === null) lost.push({ sentAt, protocol: tcp ? 'TCP' : 'UDP', question, failure });
     else {
@@ -73,7 +77,10 @@ function ask(nth: number): void {
     report();
   };
   let close: () => void;
-  const timer = setTimeout(() => over(null, 'timeout'), WAIT_MS);
+  let turns = 0;
+  const timer = setInterval(() => {
+    if (++turns >= WAIT_TURNS) over(null, 'timeout');
+  }, TURN_MS);
   if (tcp) {
     const socket = connect(53, server);
     let received = Buffer.alloc(0);
@@ -133,9 +140,10 @@ function report(): void {
 }
 
 const timer = setInterval(() => {
-  // Timers are late on a busy machine: the rate is made up for.
-  const due = Math.floor(((performance.now() - began) / 1000) * Number(rate));
-  while (asked < due) ask(asked++);
+  // Timers are late on a busy machine: the rate is made up for within bounds.
+  const due = Math.floor(((performance.now() - began) / 1000) * Number(rate)) - leftOut;
+  leftOut += Math.max(0, due - asked - MOST_AT_ONCE);
+  for (let sent = 0; asked < due && sent < MOST_AT_ONCE; sent++) ask(asked++);
 }, 5);
 process.stdin.on('end', () => {
   ended = true;
