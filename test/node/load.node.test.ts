@@ -1,0 +1,64 @@
+/** What happens to DNS pods in the life of a cluster, while a client asks: nothing of it may lose more than it must. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';
+import { NodeCluster } from './node-cluster.ts';
+import { NDOTS_IMAGES } from './node-images.ts';
+import { noNode } from './node-programs.ts';
+import { assertNoneLost, pause, spanOf, streamWhile } from './stream.ts';
+
+/** Seconds without one of two pods: kube-proxy and the endpoints follow the kubelet. */
+const MOST_LOST_SECONDS = 3;
+
+describe('DNS pods that come and go under load', { skip: noNode() ?? false }, () => {
+  let node: NodeCluster;
+  before(async () => {
+    node = await NodeCluster.start();
+    await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
+    await setImage(node, NDOTS_IMAGES[0]);
+    await pause(10_000);
+  });
+  after(() => node?.[Symbol.asyncDispose]());
+
+  test('a rollout restart loses nothing', async (t) => {
+    assertNoneLost(t, await streamWhile(node, 'ndots restarted', () => restart(node)));
+  });
+
+  test('1 → 3 → 1 replicas lose nothing', async (t) => {
+    for (const replicas of [1, 3, 1]) {
+      const report = await streamWhile(node, `scaled to ${replicas}`, () => scale(replicas), {
+        // Terminating pods answer until lameduck ends.
+        afterMs: 10_000,
+      });
+      assertNoneLost(t, report);
+    }
+    await scale(2);
+  });
+
+  async function scale(replicas: number): Promise<void> {
+    await node.kubectl('-n', 'kube-system', 'scale', DNS_DEPLOYMENT, `--replicas=${replicas}`);
+    await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+  }
+
+  test('one of two processes killed: its own queries are lost, and no longer than it is away', async () => {
+    const report = await streamWhile(node, 'a process killed', async () => {
+      const pid = await node.pidOf('kube-system', DNS_PODS);
+      await node.space.must(['kill', '-9', String(pid)]);
+      await pause(8000);
+    });
+    assert.ok(spanOf(report.lost) < MOST_LOST_SECONDS, `${spanOf(report.lost)} s`);
+    await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+  });
+
+  test('one of two pods deleted by force', async () => {
+    const report = await streamWhile(node, 'a pod deleted by force', async () => {
+      const [pod] = await node.pods('kube-system', DNS_PODS);
+      await node.kubectl(
+        ...['-n', 'kube-system', 'delete', 'pod', pod!.metadata.name],
+        ...['--force', '--grace-period=0'],
+      );
+      await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+    });
+    assert.ok(spanOf(report.lost) < MOST_LOST_SECONDS, `${spanOf(report.lost)} s`);
+  });
+});
