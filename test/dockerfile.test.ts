@@ -41,7 +41,9 @@ describe('the Dockerfiles', () => {
 
   test('set the memory variables, two of them on one line', () => {
     for (const text of texts) {
-      const steps = parseDockerfile(text).at(-1)!.steps.filter(({ name }) => name === 'ENV');
+      const steps = parseDockerfile(text)
+        .at(-1)!
+        .steps.filter(({ name }) => name === 'ENV');
       assert.deepEqual(Object.assign({}, ...steps.map(variablesOf)), {
         NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=192',
         MALLOC_ARENA_MAX: '2',

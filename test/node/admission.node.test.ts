@@ -1,0 +1,150 @@
+/** What changes pods on their way in (the webhook and the policy), and the pods of Kuberhealthy's checks, on a real node. */
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { helmTemplate, noHelm } from '../kit/helm.ts';
+import { NodeCluster } from './node-cluster.ts';
+import { CLIENT_IMAGE, NDOTS_IMAGES } from './node-images.ts';
+import { noNode } from './node-programs.ts';
+import { until } from './progress.ts';
+
+const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
+
+describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, () => {
+  let node: NodeCluster;
+  before(async () => {
+    node = await NodeCluster.start();
+  });
+  after(() => node?.[Symbol.asyncDispose]());
+
+  const pod = (name: string, annotations: object): object => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'shop', labels: { app: 'asked' }, annotations },
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: 'main', image: CLIENT_IMAGE, imagePullPolicy: 'IfNotPresent' }],
+    },
+  });
+
+  /** The options line that the kubelet wrote for a pod with these annotations. */
+  async function optionsOf(name: string, annotations: object): Promise<string> {
+    await node.kubectlWith(JSON.stringify(pod(name, annotations)), 'apply', '-f', '-');
+    await node.kubectl(
+      '-n',
+      'shop',
+      'wait',
+      '--for=condition=Ready',
+      `pod/${name}`,
+      '--timeout=90s',
+    );
+    const file = await node.kubectl('-n', 'shop', 'exec', name, '--', 'cat', '/etc/resolv.conf');
+    return /^options (.*)$/m.exec(file)?.[1] ?? '';
+  }
+
+  afterEach(async () => {
+    await node.kubectl(
+      '-n',
+      'shop',
+      'delete',
+      'pods',
+      '-l',
+      'app=asked',
+      '--force',
+      '--grace-period=0',
+    );
+  });
+
+  async function answersAll(): Promise<void> {
+    assert.equal(await optionsOf('plain', {}), 'ndots:2');
+    assert.equal(await optionsOf('three', { 'ndots.dev/dns-ndots': '3' }), 'ndots:3');
+    assert.equal(await optionsOf('off', { 'ndots.dev/dns': 'off' }), 'ndots:5');
+    assert.equal(await optionsOf('wrong', { 'ndots.dev/dns-ndots': 'abc' }), 'ndots:5');
+  }
+
+  test('the policy: the kubelet writes what annotations ask for', async () => {
+    const { code, out, err } = await node.ndots(['webhook', 'policy', '--ndots', '2']);
+    assert.equal(code, 0, err);
+    await node.kubectlWith(out, 'apply', '-f', '-');
+    try {
+      // The API server takes a policy up after a moment.
+      await until('the policy to be in force', async () => {
+        const { out: made } = await dryRun();
+        return made === '2' ? null : made;
+      });
+      await answersAll();
+    } finally {
+      await node.kubectlWith(out, 'delete', '-f', '-');
+    }
+    await until('the policy to be gone', async () =>
+      (await dryRun()).out === '' ? null : 'there',
+    );
+  });
+
+  const dryRun = (): ReturnType<NodeCluster['space']['run']> =>
+    node.tryKubectl(
+      ...['-n', 'shop', 'run', 'tried', `--image=${CLIENT_IMAGE}`, '--dry-run=server'],
+      ...['-o', 'jsonpath={.spec.dnsConfig.options[0].value}'],
+    );
+
+  test('the webhook of the chart: the same', { skip: noHelm() ?? false }, async () => {
+    const yaml = helmTemplate({
+      image: { repository: 'ndots' },
+      service: { create: false },
+      k8sAppLabelOverride: 'ndots-dns',
+      webhook: { enabled: true, mode: 'enforce', ndots: 2 },
+    });
+    await node.kubectlWith(yaml, 'apply', '--server-side', '-f', '-');
+    try {
+      await node.rolledOut('kube-system', 'deployment/dns-ndots-webhook');
+      await until('the webhook to be in force', async () => {
+        const { out, err } = await dryRun();
+        return out === '2' ? null : out + err;
+      });
+      await answersAll();
+      const words = ['-n', 'shop', 'apply', '--dry-run=server', '-f', '-'];
+      const warned = await node.space.run(
+        ['sh', '-c', 'exec "$@" 2>&1', 'sh', ...node.kubectlWords(...words)],
+        { input: JSON.stringify(pod('warned', { 'ndots.dev/dns-ndots': 'abc' })) },
+      );
+      assert.match(warned.out, /Warning: ndots: .*"abc"/);
+    } finally {
+      await node.kubectlWith(yaml, 'delete', '--ignore-not-found', '-f', '-');
+    }
+  });
+
+  test("a HealthCheck of Kuberhealthy's runs in a pod, and reports", async () => {
+    await node.kubectl('apply', '--server-side', '-k', deploy('check'));
+    await node.rolledOut('kuberhealthy', 'deployment/kuberhealthy');
+    const check = {
+      apiVersion: 'kuberhealthy.github.io/v2',
+      kind: 'HealthCheck',
+      metadata: { name: 'dns', namespace: 'kuberhealthy' },
+      spec: {
+        runInterval: '30s',
+        timeout: '1m',
+        podSpec: {
+          spec: {
+            restartPolicy: 'Never',
+            containers: [
+              {
+                name: 'dns',
+                image: NDOTS_IMAGES[0],
+                imagePullPolicy: 'IfNotPresent',
+                args: ['check', 'run'],
+                env: [{ name: 'HOSTNAME', value: 'kubernetes.default' }],
+              },
+            ],
+          },
+        },
+      },
+    };
+    await node.kubectlWith(JSON.stringify(check), 'apply', '-f', '-');
+    await until('the check to report that all is well', async () => {
+      const { out, err } = await node.tryKubectl(
+        ...['-n', 'kuberhealthy', 'get', 'healthcheck', 'dns', '-o', 'jsonpath={.status}'],
+      );
+      return /"ok":true/.test(out) ? null : out + err;
+    });
+  });
+});

@@ -1,0 +1,130 @@
+/** The API server and etcd go away under load, for a moment and for a minute, and a DNS container is restarted while they are away. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DNS_DEPLOYMENT, DNS_PODS, memoryOf, QUICK_PROBE, setImage } from './cluster-dns.ts';
+import { NodeCluster } from './node-cluster.ts';
+import { COREDNS_IMAGE, NDOTS_IMAGES } from './node-images.ts';
+import { noNode } from './node-programs.ts';
+import { say, until } from './progress.ts';
+import { assertNoneLost, pause, streamWhile } from './stream.ts';
+
+/** Until the kubelet has started a static pod again and the API server is ready, on a busy machine. */
+const BACK_MS = 240_000;
+/** The API server is away so long. */
+const AWAY_MS = 60_000;
+/** Seconds after the API server is back within which every DNS pod must know a new Service. */
+const KNOWN_SECONDS = 30;
+const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
+  let node: NodeCluster;
+  before(async () => {
+    node = await NodeCluster.start();
+    await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
+    await setImage(node, NDOTS_IMAGES[0]);
+  });
+  after(() => node?.[Symbol.asyncDispose]());
+
+  /** Process ids by a program's name, in the node. */
+  const processes = async (program: string): Promise<readonly string[]> =>
+    (await node.space.run(['pgrep', '-x', program])).out.split('\n').filter((line) => line !== '');
+
+  const back = (): Promise<void> =>
+    until(
+      'the API server to be ready',
+      async () => {
+        const { code, err } = await node.tryKubectl('get', '--raw', '/readyz');
+        return code === 0 ? null : err.trim();
+      },
+      BACK_MS,
+    );
+
+  let made = 0;
+  /** Seconds until every DNS pod answers for a Service that is made now. */
+  async function knownAfter(): Promise<number> {
+    const name = `fresh-${made++}`;
+    const pods = await node.pods('kube-system', DNS_PODS);
+    await until('the API server to take a Service', async () => {
+      const { code, err } = await node.tryKubectl(
+        ...['-n', 'shop', 'create', 'service', 'clusterip', name, '--tcp=80'],
+      );
+      return code === 0 || /already exists/.test(err) ? null : err;
+    });
+    const from = performance.now();
+    for (const { status } of pods)
+      await until(
+        `${name} to be known at ${status.podIP}`,
+        async () => {
+          const { out } = await node.space.run([
+            ...['dig', '+short', '+tries=1', '+time=1'],
+            ...[`@${status.podIP}`, `${name}.shop.svc.cluster.local`],
+          ]);
+          return /^10\.96\./m.test(out) ? null : out.trim();
+        },
+        150_000,
+      );
+    return (performance.now() - from) / 1000;
+  }
+
+  for (const [program, name] of [
+    ['kube-apiserver', 'the API server'],
+    ['etcd', 'etcd'],
+  ] as const)
+    test(`${name} is killed: no query is lost, and a new Service is known soon`, async (t) => {
+      const report = await streamWhile(node, `${program} killed`, async () => {
+        for (const pid of await processes(program)) await node.space.must(['kill', '-9', pid]);
+        await pause(2000);
+        await back();
+      });
+      assert.equal(report.refused, 0);
+      const seconds = await knownAfter();
+      say(`after ${program} was killed a new Service was known after ${seconds.toFixed(1)} s`);
+      assert.ok(seconds < KNOWN_SECONDS, `${seconds} s`);
+      assertNoneLost(t, report);
+    });
+
+  /** The API server away for a minute, a DNS container killed in its 20th second. @returns seconds until all pods knew a new Service */
+  async function awayForAMinute(name: string): Promise<number> {
+    let seconds = NaN;
+    await streamWhile(node, `${name}: API server away for ${AWAY_MS / 1000} s`, async () => {
+      const pid = await node.pidOf('kube-system', DNS_PODS);
+      await node.space.must(['mv', MANIFEST, '/etc/kubernetes/']);
+      await until('the API server to end', async () => {
+        const left = await processes('kube-apiserver');
+        return left.length === 0 ? null : left.join(' ');
+      });
+      await pause(20_000);
+      await node.space.must(['kill', '-9', String(pid)]);
+      await pause(AWAY_MS - 20_000);
+      await node.space.must(['mv', '/etc/kubernetes/kube-apiserver.yaml', MANIFEST]);
+      await back();
+      const from = performance.now();
+      await knownAfter();
+      seconds = (performance.now() - from) / 1000;
+    });
+    say(
+      `${name}: a new Service was known to all pods ${seconds.toFixed(1)} s after the API server was ready`,
+    );
+    await node.rolledOut('kube-system', DNS_DEPLOYMENT);
+    return seconds;
+  }
+
+  test('away for a minute while a DNS container is restarted: all pods follow the cluster again soon', async () => {
+    const seconds = await awayForAMinute('ndots');
+    assert.ok(seconds < KNOWN_SECONDS, `${seconds} s`);
+  });
+
+  test('CoreDNS in the same outage, and the memory of both', async () => {
+    const memory = async (name: string): Promise<void> => {
+      for (const pod of await node.pods('kube-system', DNS_PODS)) {
+        const { usage, workingSet } = await memoryOf(node, pod);
+        say(`${name}: ${usage.toFixed(1)} MiB, working set ${workingSet.toFixed(1)} MiB`);
+        assert.ok(workingSet < 120, `${workingSet} MiB of 170`);
+      }
+    };
+    await memory('ndots');
+    await setImage(node, COREDNS_IMAGE);
+    await awayForAMinute('CoreDNS');
+    await memory('CoreDNS');
+  });
+});
