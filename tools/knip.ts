@@ -35,6 +35,8 @@ const config: KnipConfig = {
   ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
   // A constant may have two names where the field has: `integer` and `seconds` read alike.
+  // The configuration of the site's generator, which has packages of its own.
+  ignore: ['tools/site/**'],
   exclude: ['binaries', 'unresolved', 'duplicates'],
 };
 

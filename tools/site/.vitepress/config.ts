@@ -43,6 +43,7 @@ export default defineConfig({
   vite: {
     resolve: {
       alias: [
+        { find: /^vue$/, replacement: resolve('node_modules/vue/dist/vue.runtime.esm-bundler.js') },
         {
           find: /^vue\/server-renderer$/,
           replacement: resolve('node_modules/vue/server-renderer/index.mjs'),
