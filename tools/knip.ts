@@ -1,5 +1,5 @@
 /**
- * What `knip` looks at: files and exports that nobody uses. With `--production` it looks at `src/` alone, and what only tests use
+ * Finds files and exports that are not used. With `--production` it reads `src/` alone, and code that only tests use
  * counts as unused, unless its own file uses it, too, or its docstring says `@public`: made for plugins and verbs to come.
  */
 import type { KnipConfig } from 'knip';

@@ -1,6 +1,6 @@
 /**
  * Draws the pictures of the pages, light and dark, into `docs/pictures/`: `node tools/pictures.ts`. Diagrams come from the texts
- * there, and pictures of terminals from what the commands print now.
+ * there, and pictures of terminals from the present output of the commands.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';

@@ -75,7 +75,7 @@ const builders: Readonly<Record<Kind, (request: Request, version: string) => str
       out,
       ...platforms,
     ]),
-  // What `helm package` makes, which is a tar of the chart's directory.
+  // `helm package` makes the same: a tar of the directory of the chart.
   chart: ({ out }, version) =>
     failure('tar', [
       ...reproducible,
