@@ -529,9 +529,9 @@ export class SampleModel {
                   wastedRate: 380,
                   plan: {
                     ndots: 2,
-                    now: 24_310,
+                    queriesNow: 24_310,
                     // eslint-disable-next-line unicorn/no-thenable -- a number
-                    then: 8510,
+                    queriesThen: 8510,
                     broken: [],
                     unknown: [],
                     dotted: [],

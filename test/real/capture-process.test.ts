@@ -269,7 +269,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
       [withoutCgroups(), /--bpf needs cgroup v2, which is not mounted here/],
       [apart, /--bpf needs the PID namespace of the machine[\s\S]*hostPID: true/],
     ] as const) {
-      const [program = '', ...words] = [...by, ...verb, '--process', '--bpf'];
+      const [program, ...words] = [...by, ...verb, '--process', '--bpf'];
       const { stderr, status } = spawnSync(program, words, { encoding: 'utf8', timeout: 60_000 });
       assert.match(stderr, message);
       assert.equal(status, 2);

@@ -15,11 +15,13 @@ export type StreamState =
   /** The server refuses what was asked for: a filter that cannot be. */
   | 'refused';
 
+/** How the stream is now. */
 export const state: Signal<StreamState> = signal('connecting');
 /** Why the server refuses, for people. */
 export const refusal: Signal<string> = signal('');
 /** Frames that the browser was too slow for, since the page was opened. */
 export const missed: Signal<number> = signal(0);
+/** Whether the person has paused the page. */
 export const paused: Signal<boolean> = signal(false);
 /** Whether the page can be seen: a browser that sleeps asks for nothing. */
 const visible: Signal<boolean> = signal(!document.hidden);

@@ -138,7 +138,7 @@ function waste({ waste: { workloads } }: NowView): TemplateResult {
         cell: ({ plan }) => {
           if (plan === null) return 'Not computed yet.';
           if (plan.ndots !== null)
-            return `ndots:${plan.ndots} saves ${printNumber(plan.now - plan.then)} queries and breaks no name.`;
+            return `ndots:${plan.ndots} saves ${printNumber(plan.queriesNow - plan.queriesThen)} queries and breaks no name.`;
           const [name] = plan.dotted;
           return name === undefined
             ? 'No lower ndots saves queries without breaking a name.'

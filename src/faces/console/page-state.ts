@@ -9,6 +9,7 @@ export const page: Signal<ViewName> = signal('now');
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */
 export const sort: Signal<string> = signal('');
+/** Whether the order is turned. */
 export const reversed: Signal<boolean> = signal(false);
 /** The row that is open; empty: none is. */
 export const opened: Signal<string> = signal('');

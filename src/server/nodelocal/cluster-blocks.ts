@@ -1,5 +1,11 @@
 /** What a node cache adds to the server blocks that ask the cluster's DNS. */
-import type { Corefile, Directive, Property, ServerBlock, Token } from '../corefile/corefile-tree.ts';
+import type {
+  Corefile,
+  Directive,
+  Property,
+  ServerBlock,
+  Token,
+} from '../corefile/corefile-tree.ts';
 
 /** What is known of the cluster's DNS. */
 export interface ClusterDns {

@@ -19,7 +19,7 @@ export type ExaminedEvents = {
 };
 
 /** What a `Reading` knows of messages that it could not read, or could not read whole. */
-export interface Unread {
+export interface UnreadInput {
   readonly remarks: { count(text: string): number };
   readonly totals: { readonly messages: number };
 }
@@ -53,7 +53,7 @@ export class Examination {
   }
 
   /** Notes what the reading could not read: such losses are not losses of DNS. */
-  noteUnread({ remarks, totals }: Unread): void {
+  noteUnread({ remarks, totals }: UnreadInput): void {
     this.#known = null;
     for (const each of this.observed) {
       each.missingFragments = remarks.count('fragments of a packet are missing');

@@ -19,7 +19,13 @@ import { writeFiles } from './files.ts';
 import { listenIn, serveHttp } from './listeners.ts';
 import { LabNetwork, type Machine } from './network.ts';
 import { NodeCaches } from './node-caches.ts';
-import { API_HOST, DNS_SERVICE, type ClusterPlan, type LabPod, type LabPrograms } from './cluster-plan.ts';
+import {
+  API_HOST,
+  DNS_SERVICE,
+  type ClusterPlan,
+  type LabPod,
+  type LabPrograms,
+} from './cluster-plan.ts';
 import { podFiles } from './pod-files.ts';
 import { Processes } from './processes.ts';
 import { serveScript, type ScriptedServer, type ServedQuery } from './scripted-server.ts';

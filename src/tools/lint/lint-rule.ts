@@ -1,7 +1,12 @@
 /** The interface of a lint rule. */
 import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import type { Place } from '../../server/base/problem.ts';
-import type { Directive, Property, ServerBlock, Token } from '../../server/corefile/corefile-tree.ts';
+import type {
+  Directive,
+  Property,
+  ServerBlock,
+  Token,
+} from '../../server/corefile/corefile-tree.ts';
 import type { LintSeverity } from './finding.ts';
 import type { LintObject, LintedBlock, LintedCorefile, Subject } from './subject.ts';
 

@@ -5,7 +5,12 @@ import type { Place, Problem } from '../../server/base/problem.ts';
 import type { Positions } from '../../server/corefile/positions.ts';
 import type { Properties } from '../../server/corefile/properties.ts';
 import type { Occurrence, Syntax } from '../../server/corefile/syntax.ts';
-import type { Corefile, Directive, Property, ServerBlock } from '../../server/corefile/corefile-tree.ts';
+import type {
+  Corefile,
+  Directive,
+  Property,
+  ServerBlock,
+} from '../../server/corefile/corefile-tree.ts';
 import type { LintTarget } from './target.ts';
 
 /** The whole input of a run. */

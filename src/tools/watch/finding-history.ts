@@ -12,7 +12,7 @@ import type { Parties } from './parties.ts';
 import type { ExampleRow, FindingRow, NotFoundRow } from './view.ts';
 
 /** What the rules see in one window. */
-export interface Look {
+export interface FindingsLook {
   readonly diagnosis: Diagnosis;
   readonly observed: Observations;
 }
@@ -65,7 +65,11 @@ export class FindingHistory {
    * @param long the last minutes, where little happens; null: the short one has enough
    * @returns what began and ended
    */
-  take(short: Look | null, long: Look | null, nowMs: number): readonly FindingChange[] {
+  take(
+    short: FindingsLook | null,
+    long: FindingsLook | null,
+    nowMs: number,
+  ): readonly FindingChange[] {
     this.checkedMs = nowMs;
     const changes: FindingChange[] = [];
     const held = holding(short, long, nowMs);
@@ -173,8 +177,8 @@ export class FindingHistory {
 
 /** The findings that hold now, with the observations that show them. */
 function holding(
-  short: Look | null,
-  long: Look | null,
+  short: FindingsLook | null,
+  long: FindingsLook | null,
   nowMs: number,
 ): ReadonlyMap<string, readonly [Finding, Observations]> {
   const found = new Map<string, readonly [Finding, Observations]>();

@@ -10,7 +10,7 @@ import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
 import { ChangeLog } from './change-log.ts';
 import { ClientSample } from './client-sample.ts';
 import { ClientResolvers } from './client-resolvers.ts';
-import { FindingHistory, type Look } from './finding-history.ts';
+import { FindingHistory, type FindingsLook } from './finding-history.ts';
 import { LiveInput, type LiveInputParts } from './live-input.ts';
 import { liveLimits, type LiveLimits } from './live-limits.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
@@ -49,9 +49,6 @@ const BACK_MS = 60_000;
 const REACH_MS = 500;
 /** Bytes of an exchange that waits, with its query, estimated. */
 const WAITING_BYTES = 700;
-
-/** What faces and drivers use of a model. */
-export type LiveModelSurface = Pick<LiveModel, 'open' | 'name' | 'advance' | 'view'>;
 
 /** What happens now, and within the last minutes. */
 export class LiveModel {
@@ -311,7 +308,7 @@ export class LiveModel {
   }
 }
 
-function lookOf(examination: RecentExamination): Look | null {
+function lookOf(examination: RecentExamination): FindingsLook | null {
   const diagnosis = examination.diagnosis();
   const { observed } = examination;
   return diagnosis === null || observed === null ? null : { diagnosis, observed };

@@ -5,7 +5,7 @@
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 
 /** No client waits for longer before it gives up or asks again (glibc and Go: 5 s), milliseconds. */
-export const PATIENCE_MS = 5000;
+const PATIENCE_MS = 5000;
 /** Queries that wait at a time; with more, the oldest are left to the pairing. */
 const WAITING_MAX = 100_000;
 

@@ -229,7 +229,7 @@ export class WindowCounts {
 }
 
 /** The id of a server: its address, with a port that is not DNS's own. */
-export function serverId(address: string, port: number): string {
+function serverId(address: string, port: number): string {
   return port === 53 || port === 0 ? address : printHostPort(address, port);
 }
 

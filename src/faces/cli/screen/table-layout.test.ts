@@ -1,7 +1,7 @@
 /** Tables of any width. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { fitTable, fixed, shrinking, type Column } from './table-layout.ts';
+import { fitTable, fixed, shrinking, type ScreenColumn } from './table-layout.ts';
 import type { StyledLine } from './styled-line.ts';
 
 interface Row {
@@ -10,7 +10,7 @@ interface Row {
   readonly note: string;
 }
 
-const columns: readonly Column<Row>[] = [
+const columns: readonly ScreenColumn<Row>[] = [
   shrinking('NAME', { rank: 0, least: 8, sort: 'name', cell: ({ name }) => [name, 'strong'] }),
   fixed('COUNT', { rank: 1, sort: 'count', cell: ({ count }) => [String(count), 'plain'] }),
   shrinking('NOTE', { rank: 7, least: 4, cell: ({ note }) => [note, 'dim'] }),

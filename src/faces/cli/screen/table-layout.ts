@@ -7,7 +7,7 @@ import type { StyleName } from './cell-style.ts';
 import { fit, type StyledSpan, type StyledLine } from './styled-line.ts';
 
 /** One column of a table. */
-export interface Column<Row> {
+export interface ScreenColumn<Row> {
   readonly title: string;
   /** The sort key of the column; empty: the table cannot be sorted by it. */
   readonly sort: string;
@@ -27,17 +27,18 @@ export interface Column<Row> {
 /** A column that shows numbers and short words. */
 export function fixed<Row>(
   title: string,
-  parts: Partial<Pick<Column<Row>, 'sort' | 'align' | 'least'>> &
-    Pick<Column<Row>, 'rank' | 'cell'>,
-): Column<Row> {
+  parts: Partial<Pick<ScreenColumn<Row>, 'sort' | 'align' | 'least'>> &
+    Pick<ScreenColumn<Row>, 'rank' | 'cell'>,
+): ScreenColumn<Row> {
   return { sort: '', align: 'right', least: title.length, shrinks: false, ...parts, title };
 }
 
 /** A column that shows names, which may be cut. */
 export function shrinking<Row>(
   title: string,
-  parts: Partial<Pick<Column<Row>, 'sort'>> & Pick<Column<Row>, 'rank' | 'cell' | 'least'>,
-): Column<Row> {
+  parts: Partial<Pick<ScreenColumn<Row>, 'sort'>> &
+    Pick<ScreenColumn<Row>, 'rank' | 'cell' | 'least'>,
+): ScreenColumn<Row> {
   return { sort: '', align: 'left', shrinks: true, ...parts, title };
 }
 
@@ -61,17 +62,17 @@ export interface FittedTable<Row> {
  * @param sorted the sort key in use, whose column gets an arrow
  */
 export function fitTable<Row>(
-  columns: readonly Column<Row>[],
+  columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
   width: number,
   widths: Map<number, number>,
   sorted: { readonly key: string; readonly reversed: boolean } | null,
 ): FittedTable<Row> {
-  const titleOf = (column: Column<Row>): string =>
+  const titleOf = (column: ScreenColumn<Row>): string =>
     sorted !== null && column.sort === sorted.key && column.sort !== ''
       ? `${column.title}${sorted.reversed ? '↑' : '↓'}`
       : column.title;
-  const wanted = new Map<Column<Row>, number>();
+  const wanted = new Map<ScreenColumn<Row>, number>();
   columns.forEach((column, at) => {
     const isSilent = column.rank >= SPARE && rows.every((row) => column.cell(row)[0] === '');
     // A column that never had anything to say takes no room.
@@ -86,12 +87,12 @@ export function fitTable<Row>(
   const solid = always.filter(({ shrinks }) => !shrinks);
   const room = solid.reduce((left, column) => left - wanted.get(column)! - GAP, width);
   const share = Math.floor(room / Math.max(1, always.length - solid.length)) - GAP + 1;
-  const leastOf = (column: Column<Row>): number => {
+  const leastOf = (column: ScreenColumn<Row>): number => {
     if (!column.shrinks) return wanted.get(column)!;
     const least = Math.min(column.least, wanted.get(column)!);
     return column.rank === 0 ? Math.max(1, Math.min(least, share)) : least;
   };
-  const kept = new Set<Column<Row>>();
+  const kept = new Set<ScreenColumn<Row>>();
   // With all columns cut as far as they can be, and with none cut.
   let least = -GAP;
   let whole = -GAP;
@@ -107,7 +108,7 @@ export function fitTable<Row>(
     shown.map((column) => ({ least: leastOf(column), most: wanted.get(column)! })),
     width - GAP * (shown.length - 1),
   );
-  const lineOf = (cell: (column: Column<Row>) => StyledSpan): StyledLine =>
+  const lineOf = (cell: (column: ScreenColumn<Row>) => StyledSpan): StyledLine =>
     shown.flatMap((column, at): StyledSpan[] => {
       const [text, style] = cell(column);
       const isLast = at === shown.length - 1 && column.align === 'left';

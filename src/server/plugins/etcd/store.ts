@@ -10,7 +10,13 @@ import type { KeyRoom } from './key-memory.ts';
 import { KeyTable } from './key-table.ts';
 import { LeaseClock } from './leases.ts';
 import { nameOf } from './path.ts';
-import { leaseOf, packService, skipReasons, type Skipped, type SkipReason } from './skydns-service.ts';
+import {
+  leaseOf,
+  packService,
+  skipReasons,
+  type Skipped,
+  type SkipReason,
+} from './skydns-service.ts';
 
 /** What a store is made of. */
 export interface EtcdStoreParts {

@@ -19,7 +19,12 @@ import { HostAddresses } from './host-addresses.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../engine/contract/ports.ts';
 import { ownUpstreams } from './own-upstreams.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './forward-options.ts';
-import { findUpstreams, realPlaces, type FoundUpstreams, type PlacesWorld } from './find-upstreams.ts';
+import {
+  findUpstreams,
+  realPlaces,
+  type FoundUpstreams,
+  type PlacesWorld,
+} from './find-upstreams.ts';
 import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
 import { ForwardTarget } from './forward-target.ts';

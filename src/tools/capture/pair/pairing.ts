@@ -6,6 +6,7 @@
 import { limit, type Limit } from '../../../server/base/limits.ts';
 import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
+import { ownMessage } from './own-message.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import type { Remarks } from '../read/packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
@@ -594,12 +595,4 @@ export class Pairing {
     out[at + 6] = of.protocol === 'udp' ? 1 : 2;
     return out.toString('latin1', 0, at + 7);
   }
-}
-
-/** A message that stays when the next one passes. */
-function ownMessage(message: PassingMessage): PassingMessage {
-  const { bytes, start, end, head, addressesAt: at, family } = message;
-  const own = bytes.slice(start, end);
-  const addresses = head.slice(at, at + (family === 4 ? 8 : 32));
-  return { ...message, bytes: own, start: 0, end: own.length, head: addresses, addressesAt: 0 };
 }

@@ -3,7 +3,14 @@
  * understood, and replies do not exceed it.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { allServers, askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
+import {
+  allServers,
+  askOne,
+  mustHaveData,
+  observe,
+  question,
+  serverText,
+} from '../probe-queries.ts';
 import { checkKind, type CheckKind } from '../check.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';

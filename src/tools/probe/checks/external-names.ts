@@ -3,7 +3,14 @@
  * no part.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { allServers, askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
+import {
+  allServers,
+  askOne,
+  mustHaveData,
+  observe,
+  question,
+  serverText,
+} from '../probe-queries.ts';
 import { checkKind, type CheckKind } from '../check.ts';
 import { optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several, recordType } from '../parameters.ts';

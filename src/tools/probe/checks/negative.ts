@@ -3,7 +3,14 @@
  * to clients are of this kind.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
-import { allServers, askOne, mustBeMissing, observe, question, serverText } from '../probe-queries.ts';
+import {
+  allServers,
+  askOne,
+  mustBeMissing,
+  observe,
+  question,
+  serverText,
+} from '../probe-queries.ts';
 import { checkKind, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName } from '../parameters.ts';

@@ -3,7 +3,15 @@
  * another configuration, does not.
  */
 import { TYPE, typeName } from '../../../server/wire/iana.ts';
-import { askOne, brief, dataOfAnswer, observe, outcome, question, serverText } from '../probe-queries.ts';
+import {
+  askOne,
+  brief,
+  dataOfAnswer,
+  observe,
+  outcome,
+  question,
+  serverText,
+} from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several, recordType } from '../parameters.ts';

@@ -1,7 +1,7 @@
 /** The page of clients: who asks, by which resolver, and how it goes for them. */
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   badCount,
   latencySpan,
@@ -27,7 +27,7 @@ import { lookupLines, targetOf } from './lookups-page.ts';
 /** Lookups that the details of a row show. */
 const LAST_LOOKUPS = 15;
 
-function columns(atMs: number): readonly Column<ClientRow>[] {
+function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
   return [
     shrinking('CLIENT', {
       rank: 0,

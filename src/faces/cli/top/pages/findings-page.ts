@@ -9,7 +9,7 @@ import type { Severity } from '../../../../tools/doctor/findings/finding.ts';
 import { count } from '../../page.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   partyName,
@@ -60,7 +60,7 @@ function stateSpan(row: FindingRow): StyledSpan {
   return [words[row.state], findingStyle(row)];
 }
 
-function columns(atMs: number): readonly Column<FindingRow>[] {
+function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
   return [
     fixed('STATE', { rank: 2, sort: 'state', align: 'left', cell: stateSpan }),
     fixed('SEVERITY', {
@@ -137,7 +137,7 @@ function notFound(title: string, rows: readonly NotFoundRow[], width: number): r
   return [...heading(`${title} (${rows.length})`), ...table.slice(1)].map(asRow);
 }
 
-const notFoundColumns: readonly Column<NotFoundRow>[] = [
+const notFoundColumns: readonly ScreenColumn<NotFoundRow>[] = [
   fixed('CODE', { rank: 0, align: 'left', least: 6, cell: ({ code }) => [code, 'dim'] }),
   shrinking('CAUSE', { rank: 0, least: 20, cell: ({ name }) => [name, 'plain'] }),
   shrinking('REASON', { rank: 1, least: 24, cell: ({ reason }) => [reason, 'dim'] }),
@@ -213,7 +213,7 @@ function whoText({ who: { clients, nodes, groups } }: FindingRow): string {
   return `${count(clients, 'client', 'clients')}${on}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`;
 }
 
-const exampleColumns: readonly Column<ExampleRow>[] = [
+const exampleColumns: readonly ScreenColumn<ExampleRow>[] = [
   fixed('TIME', { rank: 2, align: 'left', cell: ({ sentMs }) => [printMoment(sentMs), 'dim'] }),
   fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
   fixed('TYPE', { rank: 1, align: 'left', cell: ({ type }) => [type, 'plain'] }),

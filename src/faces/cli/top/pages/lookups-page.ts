@@ -9,7 +9,7 @@ import type {
 import { count } from '../../page.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   partyName,
@@ -56,7 +56,7 @@ function mark({ outcome, lost, tookMs }: LookupRow): StyledSpan {
   return lost > 0 || tookMs >= FELT_MS ? ['!', 'warn'] : ['✓', 'good'];
 }
 
-const columns: readonly Column<LookupRow>[] = [
+const columns: readonly ScreenColumn<LookupRow>[] = [
   fixed('', { rank: 0, least: 1, align: 'left', cell: mark }),
   fixed('TIME', {
     rank: 4,
@@ -176,7 +176,7 @@ function lookupDetails(lookup: LookupRow, width: number): readonly StyledLine[] 
   ];
 }
 
-const queryColumns: readonly Column<QueryRow>[] = [
+const queryColumns: readonly ScreenColumn<QueryRow>[] = [
   fixed('AFTER', { rank: 2, least: 7, cell: ({ afterMs }) => [printLatency(afterMs), 'dim'] }),
   fixed('TOOK', { rank: 1, least: 7, cell: ({ tookMs }) => latencySpan(tookMs) }),
   fixed('TYPE', { rank: 0, align: 'left', cell: ({ type }) => [type, 'plain'] }),
@@ -190,7 +190,7 @@ const queryColumns: readonly Column<QueryRow>[] = [
   }),
 ];
 /** Where the queries of a lookup did not all go the same way. */
-const serverColumn: Column<QueryRow> = shrinking('SERVER', {
+const serverColumn: ScreenColumn<QueryRow> = shrinking('SERVER', {
   rank: 4,
   least: 12,
   cell: (query) => [serverText(query), 'plain'],

@@ -1,7 +1,7 @@
 /** The page of names: what is asked for, as applications spell it. */
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countFields } from './count-fields.ts';
 import { badCount, latencySpan, printAge, printNumber, wasteSpan } from './figures.ts';
 import { leavesOut } from './leaves-out.ts';
@@ -18,7 +18,7 @@ import { lookupLines, outcomeSpan, targetOf, withDot } from './lookups-page.ts';
 /** Lookups that the details of a row show. */
 const LAST_LOOKUPS = 15;
 
-function columns(atMs: number): readonly Column<NameRow>[] {
+function columns(atMs: number): readonly ScreenColumn<NameRow>[] {
   return [
     shrinking('NAME', { rank: 0, sort: 'name', least: 28, cell: ({ name }) => [name, 'strong'] }),
     fixed('LAST', {

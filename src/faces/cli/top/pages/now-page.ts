@@ -2,7 +2,7 @@
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
 import { count } from '../../page.ts';
 import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
-import { fitTable, fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fitTable, fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {
   latencySpan,
   printAge,
@@ -171,7 +171,7 @@ function findings(view: NowView, width: number): readonly TopRow[] {
         { style: excluded + unknown === 0 ? 'dim' : 'good' },
       ).map(asRow),
     ];
-  const columns: readonly Column<FindingRow>[] = [
+  const columns: readonly ScreenColumn<FindingRow>[] = [
     fixed('', { rank: 0, align: 'left', cell: (row) => [row.severity, findingStyle(row)] }),
     fixed('', { rank: 1, align: 'left', cell: ({ code }) => [code, 'accent'] }),
     fixed('', { rank: 2, align: 'left', cell: (row) => [findingTime(row, atMs), 'dim'] }),
@@ -192,7 +192,7 @@ function findings(view: NowView, width: number): readonly TopRow[] {
   ];
 }
 
-const wasteColumns: readonly Column<WasteRow>[] = [
+const wasteColumns: readonly ScreenColumn<WasteRow>[] = [
   shrinking('WORKLOAD', { rank: 0, least: 16, cell: ({ id }) => [id, 'strong'] }),
   fixed('CLIENTS', { rank: 4, cell: ({ clients }) => [printNumber(clients), 'plain'] }),
   fixed('QUERIES', { rank: 3, cell: ({ queries }) => [printNumber(queries), 'plain'] }),
@@ -207,7 +207,7 @@ const wasteColumns: readonly Column<WasteRow>[] = [
 /** `ndots 2: 41.0k queries become 12.1k`. */
 function planText(plan: WasteRow['plan']): string {
   if (plan === null) return '';
-  const { ndots, now, then, dotted, broken } = plan;
+  const { ndots, queriesNow: now, queriesThen: then, dotted, broken } = plan;
   if (ndots !== null)
     return `ndots ${ndots}: ${printNumber(now)} queries become ${printNumber(then)}`;
   const [first] = dotted;
@@ -275,7 +275,8 @@ function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
       ...lines,
       ...paragraph('Nothing is known yet that would end it.', width, { style: 'dim' }),
     ];
-  const { ndots, now, then, broken, unknown, dotted, patch, resolver } = plan;
+  const { ndots, broken, unknown, dotted, patch, resolver } = plan;
+  const { queriesNow: now, queriesThen: then } = plan;
   return [
     ...lines,
     ...field(
@@ -314,7 +315,7 @@ const changeKinds: Readonly<Record<ChangeRow['kind'], StyledSpan>> = {
 function changes({ changes: list }: NowView, width: number): readonly TopRow[] {
   if (list.rows.length === 0) return [];
   const rows = list.rows.slice(0, LISTED);
-  const columns: readonly Column<ChangeRow>[] = [
+  const columns: readonly ScreenColumn<ChangeRow>[] = [
     fixed('', { rank: 0, align: 'left', cell: ({ atMs }) => [printTime(atMs), 'dim'] }),
     fixed('', { rank: 0, align: 'left', cell: ({ kind }) => changeKinds[kind] }),
     shrinking('', { rank: 0, least: 20, cell: ({ text }) => [text, 'plain'] }),

@@ -1,7 +1,7 @@
 /** The page of servers: those that clients ask, the pods behind them, and their upstreams. */
 import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { fixed, shrinking, type Column } from '../../screen/table-layout.ts';
+import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countFields } from './count-fields.ts';
 import {
   badCount,
@@ -27,7 +27,7 @@ import { lookupLines } from './lookups-page.ts';
 /** Lookups that the details of a row show. */
 const LAST_LOOKUPS = 15;
 
-function columns(atMs: number): readonly Column<ServerRow>[] {
+function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
   return [
     shrinking('SERVER', {
       rank: 0,

@@ -5,7 +5,7 @@ import { oneLine } from '../../../../server/base/visible.ts';
 import { wrap } from '../../page.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import { fit, type StyledLine } from '../../screen/styled-line.ts';
-import { fitTable, type Column } from '../../screen/table-layout.ts';
+import { fitTable, type ScreenColumn } from '../../screen/table-layout.ts';
 
 /** A column that a page can be sorted by. */
 export type SortKey = SortKeys[ViewName];
@@ -65,7 +65,7 @@ export interface PageFit {
 
 /** A page that is one table. */
 export function tableBody<Row>(
-  columns: readonly Column<Row>[],
+  columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
   itemOf: (row: Row) => TopItem,
   { width, widths, sort, reversed }: PageFit,
@@ -80,7 +80,7 @@ export function tableBody<Row>(
 
 /** A table among other lines. */
 export function tableLines<Row>(
-  columns: readonly Column<Row>[],
+  columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
   width: number,
 ): readonly StyledLine[] {
