@@ -1,7 +1,8 @@
 /** Failures in the log of a server: one finding for each cause and each upstream. */
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
-import { type Finding, type FindingKind, type Severity } from './finding.ts';
+import { type Finding, type FindingKind } from './finding.ts';
+import type { Severity } from './severity.ts';
 import { listed, sentence } from '../texts.ts';
 
 /** What a cause means, and what to do. */
