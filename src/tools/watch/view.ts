@@ -5,7 +5,7 @@
  */
 import type { GivenFilter } from '../capture/filter.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
-import type { Severity } from '../doctor/findings/severity.ts';
+import type { Severity } from '../doctor/severity.ts';
 
 /** The version of these shapes. Fields may be added to a version, and none removed or changed. */
 export const VIEW_VERSION = 1;

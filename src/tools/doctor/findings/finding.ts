@@ -3,7 +3,7 @@ import type { ClusterFacts } from '../cluster/facts.ts';
 import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import type { Severity } from './severity.ts';
+import type { Severity } from '../severity.ts';
 
 /** One thing that is wrong, in words that a person who does not know DNS well understands. */
 export interface Finding {

@@ -2,7 +2,7 @@
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { type Finding, type FindingKind } from './finding.ts';
-import type { Severity } from './severity.ts';
+import type { Severity } from '../severity.ts';
 import { listed, sentence } from '../texts.ts';
 
 /** What a cause means, and what to do. */

@@ -5,7 +5,7 @@ import type {
   FindingsView,
   NotFoundRow,
 } from '../../../../tools/watch/view.ts';
-import type { Severity } from '../../../../tools/doctor/findings/severity.ts';
+import type { Severity } from '../../../../tools/doctor/severity.ts';
 import { count } from '../../page.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
