@@ -14,7 +14,7 @@ import {
 /** Engines that need nothing of Node but paths, which are text. */
 const pureEngines: Readonly<Record<string, string>> = {
   resolver: 'src/tools/resolver/clients.ts',
-  'lookup runner': 'src/tools/resolver/run.ts',
+  'lookup runner': 'src/tools/resolver/run-lookup.ts',
   'ndots planner': 'src/tools/resolver/ndots-plan.ts',
   'Corefile parser': 'src/server/corefile/parse.ts',
   'capture reader': 'src/tools/capture/read/reading.ts',

@@ -1,7 +1,7 @@
 /** Maps addresses to pods (with their workloads) and services, for people who read captures. */
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
-import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
+import { child, children, text, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
 import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
@@ -9,7 +9,7 @@ import { ApiFailure } from '../api/failure.ts';
 import { listWhole } from '../api/list.ts';
 import { readManifestsOnce } from '../manifests/read-once.ts';
 import { serviceAddresses } from './dns-service.ts';
-import { shortKind } from './resource-name.ts';
+import { workloadOf } from './workload-name.ts';
 
 /** The owner of an address. */
 export interface AddressOwner {
@@ -110,20 +110,4 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
 /** Whether a pod's address counts: that of a pod that has ended may belong to another by now. */
 function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
   return known === undefined || text(status, 'phase') === 'Running';
-}
-
-/**
- * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name
- * ends in the template's hash.
- */
-export function workloadOf(metadata: JsonObject): string {
-  const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);
-  const [kind, name] = [
-    text(owner ?? asObject(null), 'kind'),
-    text(owner ?? asObject(null), 'name'),
-  ];
-  const hash = text(child(metadata, 'labels'), 'pod-template-hash');
-  if (kind === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
-    return `deploy/${name.slice(0, -hash.length - 1)}`;
-  return kind === '' ? '' : `${shortKind(kind)}/${name}`;
 }

@@ -2,7 +2,6 @@
  * The configuration of a living cluster, judged by the linter: as it lies in ConfigMaps, workloads
  * and pods' settings.
  */
-import type { ClusterFacts } from './facts.ts';
 import { child, type JsonObject } from '../../../server/base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
@@ -57,9 +56,4 @@ function holdsCorefile(object: JsonObject): boolean {
   return Object.keys(child(object, 'data')).some((key) =>
     /corefile|\.(override|server)$/i.test(key),
   );
-}
-
-/** The command that shows what the linter says of the configuration. */
-export function lintCommand({ namespace }: Pick<ClusterFacts, 'namespace'>): string {
-  return `ndots lint --cluster${namespace === 'kube-system' ? '' : ` -n ${namespace}`}`;
 }

@@ -7,7 +7,7 @@ import { printHostPort } from '../../../server/base/ip.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { getText } from '../../../server/kube/api/get-json.ts';
-import { Scrape, type SeriesLabels } from '../../../server/metrics/read-exposition.ts';
+import { Scrape } from '../../../server/metrics/read-exposition.ts';
 import { SCRAPE_BYTES_MAX, scrapeUrl } from '../../../server/metrics/scrape-url.ts';
 import type { DnsPod } from './pods.ts';
 
@@ -72,31 +72,6 @@ export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Pro
     }),
     without: second.flatMap(({ pod, why }) => (why === null ? [] : [{ pod, why }])),
   };
-}
-
-/** How much a counter grew; one that was started anew counts from nothing. */
-export function grown(
-  { before, after }: Pick<Measured, 'before' | 'after'>,
-  name: string,
-  fits?: (labels: SeriesLabels) => boolean,
-): number {
-  const [from, to] = [before.sum(name, fits), after.sum(name, fits)];
-  return to < from ? to : to - from;
-}
-
-/** The same by the value of a label. */
-export function grownBy(
-  { before, after }: Pick<Measured, 'before' | 'after'>,
-  name: string,
-  label: string,
-): ReadonlyMap<string, number> {
-  const from = before.by(name, label);
-  return new Map(
-    [...after.by(name, label)].map(([key, to]) => {
-      const was = from.get(key) ?? 0;
-      return [key, to < was ? to : to - was] as const;
-    }),
-  );
 }
 
 interface Scraped {

@@ -1,7 +1,8 @@
 /** What the DNS pods count, while it was measured: queries, replies, what upstreams take. */
 import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
 import type { ClusterFacts } from './facts.ts';
-import { grown, grownBy, type Measured } from './measure.ts';
+import { grown, grownBy } from './counter-growth.ts';
+import type { Measured } from './measure.ts';
 
 /** The sum over pods that serve; caches of nodes count the same queries once more. */
 export function total(

@@ -1,5 +1,5 @@
 /** The configuration has errors. */
-import { lintCommand } from '../cluster/linted.ts';
+import { lintCommand } from '../cluster/lint-command.ts';
 import type { LintFinding } from '../../lint/finding.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';

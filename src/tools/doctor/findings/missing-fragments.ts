@@ -1,5 +1,5 @@
 /** Large replies that get lost where small ones do not. */
-import { failuresOf } from '../cluster/asking.ts';
+import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import {

@@ -1,6 +1,6 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
 import { servers, total } from '../cluster/traffic.ts';
-import { grown } from '../cluster/measure.ts';
+import { grown } from '../cluster/counter-growth.ts';
 import { nameOf } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';

@@ -1,5 +1,5 @@
 /** DNS pods that do not run. */
-import { lintCommand } from '../cluster/linted.ts';
+import { lintCommand } from '../cluster/lint-command.ts';
 import type { MissingRight } from '../cluster/rights.ts';
 import { stateOf } from '../cluster/pods.ts';
 import { nameOf, serversOf } from '../cluster/facts.ts';

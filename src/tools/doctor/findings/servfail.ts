@@ -1,6 +1,6 @@
 /** SERVFAIL: who gives it, and for what. */
 import { servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
-import { grown } from '../cluster/measure.ts';
+import { grown } from '../cluster/counter-growth.ts';
 import { nameOf, dnsSelectorOf, podAt } from '../cluster/facts.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';

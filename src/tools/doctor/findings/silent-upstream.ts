@@ -1,5 +1,5 @@
 /** An upstream that does not answer. */
-import { grownBy } from '../cluster/measure.ts';
+import { grownBy } from '../cluster/counter-growth.ts';
 import type { ClusterFacts } from '../cluster/facts.ts';
 import { shortcomingOf } from '../../lint/live/upstreams.ts';
 import { serverText } from '../../probe/probe-queries.ts';

@@ -2,7 +2,7 @@
  * Truncated replies, whose whole TCP would bring: connections that do not get through, and clients
  * that open none.
  */
-import { failuresOf } from '../cluster/asking.ts';
+import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { ClientView, Observations } from '../observe/observations.ts';
 import type { ConnectionPair } from '../observe/server-connections.ts';

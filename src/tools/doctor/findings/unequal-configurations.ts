@@ -1,5 +1,5 @@
 /** Replicas run different configurations, or could not take the last one. */
-import { lintCommand } from '../cluster/linted.ts';
+import { lintCommand } from '../cluster/lint-command.ts';
 import { nameOf } from '../cluster/facts.ts';
 import { listed } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';

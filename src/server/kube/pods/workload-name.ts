@@ -1,0 +1,19 @@
+/** The name of the workload that made a pod. */
+import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
+import { shortKind } from './resource-name.ts';
+
+/**
+ * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name
+ * ends in the template's hash.
+ */
+export function workloadOf(metadata: JsonObject): string {
+  const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);
+  const [kind, name] = [
+    text(owner ?? asObject(null), 'kind'),
+    text(owner ?? asObject(null), 'name'),
+  ];
+  const hash = text(child(metadata, 'labels'), 'pod-template-hash');
+  if (kind === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
+    return `deploy/${name.slice(0, -hash.length - 1)}`;
+  return kind === '' ? '' : `${shortKind(kind)}/${name}`;
+}
