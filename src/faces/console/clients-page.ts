@@ -1,4 +1,4 @@
-/** Clients: who asks, by which resolver, and how it goes. */
+/** Clients: addresses and pods, their resolvers, and how their lookups end. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printShare, printTime } from '../cli/top/pages/figures.ts';

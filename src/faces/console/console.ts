@@ -121,7 +121,10 @@ function main(): TemplateResult {
   )}`;
 }
 
-/** `1` to `6` choose a view, `/` goes to the filter, `p` pauses; not while somebody types. */
+/**
+ * `1` to `6` choose a view, `/` goes to the filter, `p` pauses. Text fields receive these keys as
+ * text.
+ */
 function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey) return;

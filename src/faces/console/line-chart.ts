@@ -14,7 +14,7 @@ export interface ChartLine {
   readonly values: readonly (number | null)[];
 }
 
-/** What a chart shows. */
+/** The data and labels of a chart. */
 export interface ChartParts {
   readonly id: string;
   readonly title: string;

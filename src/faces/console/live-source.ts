@@ -3,7 +3,7 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import type { ViewName, Views } from '../../tools/watch/view.ts';
 import { asked, page } from './page-state.ts';
 
-/** How the stream is. */
+/** The state of the stream. */
 export type StreamState =
   | 'connecting'
   | 'live'
@@ -12,18 +12,18 @@ export type StreamState =
   | 'lost'
   /** Too many pages look at the server, and this one was the oldest. */
   | 'replaced'
-  /** The server refuses what was asked for: a filter that cannot be. */
+  /** The server refuses the request: its filter is not valid. */
   | 'refused';
 
-/** How the stream is now. */
+/** The current state of the stream. */
 export const state: Signal<StreamState> = signal('connecting');
 /** Why the server refuses, for people. */
 export const refusal: Signal<string> = signal('');
 /** Frames that the browser was too slow for, since the page was opened. */
 export const missed: Signal<number> = signal(0);
-/** Whether the person has paused the page. */
+/** True while the page is paused. */
 export const paused: Signal<boolean> = signal(false);
-/** Whether the page can be seen: a browser that sleeps asks for nothing. */
+/** True while the page is visible: a hidden page requests nothing. */
 const visible: Signal<boolean> = signal(!document.hidden);
 
 const views: { readonly [V in ViewName]: Signal<Views[V] | null> } = {

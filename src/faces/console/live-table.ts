@@ -15,7 +15,7 @@ export interface LiveColumn<Row> {
   readonly cell: (row: Row) => string | TemplateResult;
 }
 
-/** What a table shows. */
+/** The data and columns of a table. */
 export interface LiveTableParts<Row> {
   readonly caption: string;
   readonly list: Listed<Row>;
@@ -25,7 +25,7 @@ export interface LiveTableParts<Row> {
   readonly idOf: (row: Row) => string;
   readonly details: (row: Row) => TemplateResult;
   readonly toneOf?: (row: Row) => 'plain' | 'warning' | 'error';
-  /** What stands in place of rows where there are none. */
+  /** The text of a table without rows. */
   readonly none: string;
 }
 

@@ -7,7 +7,7 @@ export interface Figure {
   readonly label: string;
   readonly value: string;
   readonly note: string;
-  /** Whether somebody should look at it. */
+  /** The tone of the figure: `warning` and `error` need attention. */
   readonly tone: 'plain' | 'warning' | 'error';
 }
 
@@ -66,7 +66,9 @@ export function counted(count: number, noun: string): string {
   return `${printNumber(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** What a view does not show: packets that the kernel dropped, and what was read but not kept. */
+/**
+ * The text for data that a view does not show: dropped packets, and lookups that were not stored.
+ */
 export function leftOut(view: {
   readonly shown?: number;
   readonly total?: number;

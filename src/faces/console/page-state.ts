@@ -1,4 +1,4 @@
-/** What the page shows: which view, filtered and sorted how. All of it is in the address. */
+/** The state of the page: its view, filter and order. All of it is in the address. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { parseHash, printHash } from '../web/hash-state.ts';
 import { viewNames, type ViewName } from '../../tools/watch/view.ts';
@@ -9,12 +9,12 @@ export const page: Signal<ViewName> = signal('now');
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */
 export const sort: Signal<string> = signal('');
-/** Whether the order is turned. */
+/** True if the order is reversed. */
 export const reversed: Signal<boolean> = signal(false);
 /** The row that is open; empty: none is. */
 export const opened: Signal<string> = signal('');
 
-/** What the server is asked for: `lookups?filter=…`. */
+/** The path that the page requests: `lookups?filter=…`. */
 export const asked: ReadonlySignal<string> = computed(() => {
   const parameters = new URLSearchParams();
   if (filter.value.trim() !== '') parameters.set('filter', filter.value);
@@ -24,7 +24,7 @@ export const asked: ReadonlySignal<string> = computed(() => {
   return `${page.value}${query === '' ? '' : `?${query}`}`;
 });
 
-/** Goes to a view; what was sorted or open belongs to the one before. */
+/** Goes to a view, and resets the order and the open row. */
 export function show(view: ViewName, line: string = filter.value): void {
   page.value = view;
   filter.value = line;

@@ -1,4 +1,4 @@
-/** Servers and upstreams: who answers, how fast, and which one is unlike its fellows. */
+/** Servers and upstreams: their speed and losses, and the one that is unlike its fellows. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { printLatencies, printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';

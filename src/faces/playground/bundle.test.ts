@@ -39,7 +39,7 @@ describe('engines in a browser', () => {
     });
 
   for (const [name, entry] of Object.entries(machineEngines))
-    test(`the engine ${name} imports only modules of Node that the page stands in for`, async () => {
+    test(`the engine ${name} imports only modules of Node that the page replaces`, async () => {
       const { missing } = await bundleForBrowser({ entry }, 'machine');
       assert.deepEqual(missing, []);
     });

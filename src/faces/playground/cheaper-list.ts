@@ -1,4 +1,7 @@
-/** What would make a lookup cheaper: changes of the name or of `ndots`, and what they break. */
+/**
+ * Changes that make a lookup cheaper: of the name or of `ndots`, each with the lookups that it
+ * breaks.
+ */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NdotsChoice } from '../../tools/resolver/ndots-plan.ts';
 import type { CheaperDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';

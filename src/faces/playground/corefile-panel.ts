@@ -42,7 +42,7 @@ function results(): TemplateResult {
   if (state.kind === 'failed') return html`${statusLine(state, '')}${problemList(state.problems)}`;
   if (result === null)
     return state.kind === 'idle'
-      ? html`<p class="empty">Paste a Corefile to see its chain and what is wrong with it.</p>`
+      ? html`<p class="empty">Paste a Corefile to see its chain and its faults.</p>`
       : statusLine(state, '');
   return html`${statusLine(state, summary(result))} ${findingList(result)}
     <h3>The chain: the plugins that a query meets, in this order</h3>

@@ -8,7 +8,7 @@ import type {
   ShownProblem,
 } from './engine-messages.ts';
 
-/** Where an engine is with its latest input. */
+/** The state of an engine for its latest input. */
 export type EngineState<N extends EngineName> =
   | { readonly kind: 'idle' }
   | { readonly kind: 'running'; readonly progress: string }

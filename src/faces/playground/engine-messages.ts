@@ -4,7 +4,7 @@ import type { DoctorInput, DoctorResult } from './engines/doctor-engine.ts';
 import type { LintInput, LintResult } from './engines/lint-engine.ts';
 import type { TraceInput, TraceResult } from './engines/trace-engine.ts';
 
-/** What each engine takes and returns. All of it is plain data. */
+/** The input and result of each engine. All of it is plain data. */
 export interface Engines {
   readonly trace: { readonly input: TraceInput; readonly result: TraceResult };
   readonly lint: { readonly input: LintInput; readonly result: LintResult };

@@ -26,7 +26,7 @@ async function run({ id, engine, input }: EngineRequest): Promise<void> {
   }
 }
 
-// A promise that nobody awaits must not leave the page waiting.
+// A rejected promise without a handler must not leave the page waiting.
 addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
 
 /** @throws Problem if the files of the engine are not there */

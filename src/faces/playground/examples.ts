@@ -1,4 +1,4 @@
-/** What the page shows before anybody pastes anything. */
+/** The content of the page before the user pastes anything. */
 
 const resolvConf = `nameserver 10.96.0.10
 search shop.svc.cluster.local svc.cluster.local cluster.local

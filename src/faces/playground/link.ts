@@ -1,7 +1,9 @@
 /** Links to the playground with its input: for pages of the documentation and for the console. */
 import { printHash } from '../web/hash-state.ts';
 
-/** The input of each page of the playground; what is left out is the page's example. */
+/**
+ * The input of each page of the playground; a missing field has the value of the page's example.
+ */
 export interface PlaygroundInputs {
   readonly lookup: {
     readonly name?: string;

@@ -78,7 +78,7 @@ function hashOf(name: PageName): string {
   return printHash({ page: name, parameters: new Map(given) });
 }
 
-/** How long after an edit the address follows, milliseconds. */
+/** The delay between an edit and the change of the address, milliseconds. */
 const WRITE_MS = 300;
 
 /** Keeps the address at what the page shows. */

@@ -25,7 +25,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** How long an engine may take on a busy machine, milliseconds. */
+/** The time limit for an engine on a busy machine, milliseconds. */
 const PATIENCE_MS = 120_000;
 
 const capture = fileURLToPath(
@@ -120,7 +120,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     return page.locator('.status').innerText();
   }
 
-  /** What a verb prints as JSON for these files. */
+  /** Returns the JSON that a verb prints for these files. */
   function ndots(
     words: readonly string[],
     files: Readonly<Record<string, string>>,
@@ -389,7 +389,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('an engine whose files are gone is told of, and loaded after a reload', async () => {
+  test('the page reports an engine whose files are gone, and loads it after a reload', async () => {
     const page = await browser.newPage();
     await page.route('**/lint-engine-*', (route) => route.abort());
     await open(page, 'corefile', { corefile });

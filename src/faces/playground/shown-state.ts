@@ -1,4 +1,4 @@
-/** What every panel shows of its engine: progress, problems, and when it began to run. */
+/** The engine state that every panel shows: progress, problems, and the start of the run. */
 import { effect, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { EngineState } from './engine-client.ts';

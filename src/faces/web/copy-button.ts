@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
-/** How long the button says that it has copied, milliseconds. */
+/** The time the button reports a copy, milliseconds. */
 const SHOWN_MS = 2000;
 
 const copied = signal('');

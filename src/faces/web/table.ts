@@ -1,7 +1,7 @@
 /** Tables: a caption, heads, and a region that scrolls by keyboard where the table is wider. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 
-/** What a cell shows. */
+/** The content of a cell. */
 export type Cell = string | number | TemplateResult;
 
 /** A column of rows of `Row`. */

@@ -1,12 +1,12 @@
-/** What is not as it was: servers that come and go, rates that jump, findings that begin and end. */
+/** A log of changes: servers that come and go, rates that jump, findings that begin and end. */
 import { addressOfId, type Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
 import type { ChangeRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** Servers that nobody has asked for so long are gone, milliseconds. */
+/** A server without queries for this long is gone, milliseconds. */
 const GONE_MS = 60_000;
-/** So many queries make a server one of which it is worth saying that it is new or gone. */
+/** The log reports a new or gone server only if it had this number of queries. */
 const QUERIES_LEAST = 20;
 /** Until the model has run for so long, everything is new. */
 const SETTLED_MS = 30_000;

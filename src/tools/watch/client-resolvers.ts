@@ -1,4 +1,4 @@
-/** What the clients' resolvers are taken for, by their lookups. */
+/** Recognises the clients' resolvers by their lookups. */
 import {
   forwarder,
   resolverOf,
@@ -8,7 +8,7 @@ import { Recognition } from '../capture/fingerprint/recognition.ts';
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { recognise } from '../doctor/observe/client-list.ts';
 
-/** Bytes of what is known of one, estimated: its traits and their parts. */
+/** The bytes of one recognition, estimated: its traits and their parts. */
 const RECOGNITION_BYTES = 2500;
 
 /** Recognises resolvers of a number of clients; the one that was silent for longest goes first. */
@@ -51,7 +51,7 @@ export class ClientResolvers {
     }
   }
 
-  /** Bytes that so many take, estimated. */
+  /** The bytes that this number of clients takes, estimated. */
   static limitBytes(clients: number): number {
     return clients * RECOGNITION_BYTES;
   }

@@ -7,14 +7,14 @@ const clients = Array.from(
   (_, at) => `10.${at >> 10}.${(at >> 4) & 63}.${at & 15}`,
 );
 
-/** A second with so many exchanges. */
+/** Plays a second with `rate` exchanges. */
 function second(sample: ClientSample, rate: number, nowMs: number): void {
   sample.advance(nowMs);
   for (let at = 0; at < rate; at++) sample.take(clients[at % clients.length]!);
   sample.advance(nowMs + 1000);
 }
 
-test('all clients are looked at while the rules can follow, and a share of them with more', () => {
+test('the sample holds all clients while the rules can follow, and a share of them with more', () => {
   const sample = new ClientSample();
   second(sample, 2400, 0);
   assert.equal(sample.share, 1);

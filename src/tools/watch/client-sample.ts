@@ -6,7 +6,7 @@ import { FIXED_HASH_START, nextFixedHash } from '../../server/base/fixed-hash.ts
 
 /** Exchanges a second that are observed; with more, half of the clients are left out, and so on. */
 const EXAMINED_MAX = 2500;
-/** Never fewer than one client in so many (as a power of two). */
+/** The sample never has fewer than one client in 2 to this power. */
 const HALVINGS_MAX = 6;
 
 /** Chooses clients by their addresses, so that all exchanges of a lookup are chosen or none. */

@@ -11,7 +11,7 @@ import { whoOf } from '../doctor/who.ts';
 import type { Parties } from './parties.ts';
 import type { ExampleRow, FindingRow, NotFoundRow } from './view.ts';
 
-/** What the rules see in one window. */
+/** The findings of the rules in one window. */
 export interface FindingsLook {
   readonly diagnosis: Diagnosis;
   readonly observed: Observations;
@@ -19,7 +19,7 @@ export interface FindingsLook {
 
 /** A finding that no rule has seen for so long has ended, milliseconds: a rule may miss one look. */
 const HOLD_MS = 10_000;
-/** What only the long window shows has ended when its newest evidence is older, milliseconds. */
+/** A finding of the long window alone has ended when its newest evidence is older, milliseconds. */
 const FRESH_MS = 40_000;
 /** A finding that is less sure, or does not stop programs, must be seen twice before it begins. */
 const SURE = 0.8;
@@ -28,9 +28,9 @@ const EXAMPLES = 20;
 
 interface Remembered {
   row: FindingRow;
-  /** Whether it has ever begun. */
+  /** True if it has ever begun. */
   isShown: boolean;
-  /** Whether it was seen at the last look, and not often enough to begin. */
+  /** True if the last look showed it, but it was not seen often enough to begin. */
   isPending: boolean;
 }
 
@@ -48,7 +48,7 @@ export class FindingHistory {
   readonly #known = new Map<string, Remembered>();
   excluded: readonly NotFoundRow[] = [];
   unknown: readonly NotFoundRow[] = [];
-  /** When the rules were last run; null: never. */
+  /** The time of the last run of the rules; null: never. */
   checkedMs: number | null = null;
   /** Findings that were forgotten because there were too many. */
   forgotten = 0;
@@ -62,7 +62,7 @@ export class FindingHistory {
   /**
    * Takes what the rules see now.
    * @param short the last seconds; null: nothing was observed
-   * @param long the last minutes, where little happens; null: the short one has enough
+   * @param long the last minutes, where little happens; null: the short window suffices
    * @returns what began and ended
    */
   take(

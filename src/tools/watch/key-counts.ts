@@ -11,7 +11,7 @@ import { TimeSlots } from './time-slots.ts';
 export const WINDOW_STEPS = 5;
 /** The most bytes of a key; longer keys that begin alike are one. */
 const KEY_BYTES = 255;
-/** Bytes of an entry besides its tally, estimated: key, and what a sketch needs for a slot. */
+/** Bytes of an entry without its tally, estimated: the key, and a slot of the sketch. */
 const ENTRY_BYTES = 100;
 
 /** One key in one step of the window. */
@@ -32,11 +32,13 @@ export interface KeySum<Extra> {
   readonly tally: QueryTally;
   /** Those of each step, the oldest first. */
   readonly extras: readonly Extra[];
-  /** How often it may have come besides what the tally has, at most. */
+  /** The most occurrences that the tally may have missed. */
   error: number;
 }
 
-/** Counts keys. Counts are never too high; by how much one may be too low is known. */
+/**
+ * Counts keys. Counts are never too high, and the error of a count that may be too low is known.
+ */
 export class KeyCounts<Extra> {
   readonly #steps: TimeSlots<Step<Extra>>;
   readonly #bytes: Uint8Array = new Uint8Array(4 * KEY_BYTES);
@@ -74,7 +76,7 @@ export class KeyCounts<Extra> {
     this.#steps.advance(ms);
   }
 
-  /** When the sums that begin at `fromMs` really begin. */
+  /** The true start of the sums that begin at `fromMs`. */
   startOf(fromMs: number): number {
     return this.#steps.startOf(fromMs);
   }
@@ -109,7 +111,7 @@ export class KeyCounts<Extra> {
     return displaced;
   }
 
-  /** Bytes that so many keys take in all steps, estimated. */
+  /** The bytes that this number of keys takes in all steps, estimated. */
   static limitBytes(capacity: number, width: number = KEY_BYTES): number {
     return (WINDOW_STEPS + 1) * capacity * (width + ENTRY_BYTES + QueryTally.limitBytes);
   }

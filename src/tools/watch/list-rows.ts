@@ -5,7 +5,7 @@ import type { Listed, ViewQuery } from './view.ts';
 const ROWS = 200;
 const ROWS_MAX = 10_000;
 
-/** What a list leaves out besides rows that are not on the page. */
+/** The rows that a list leaves out, other than those of further pages. */
 export type LeftOutOfList = Pick<
   Listed<never>,
   'leftOut' | 'lostByKernel' | 'sampledShare' | 'error'
@@ -17,7 +17,7 @@ export type RowOrder<T> = (one: T, other: T) => number;
 /**
  * A page of a list.
  * @param orders one for each word that it can be sorted by; the first is the default
- * @param toRow makes a row of what is shown
+ * @param toRow makes a row of an entry
  */
 export function listRows<T, Row>(
   items: readonly T[],

@@ -15,10 +15,10 @@ import { addressOfId, type Parties } from './parties.ts';
 import type { ClientRow, Listed, NameRow, Party, ServerRow, ViewQuery } from './view.ts';
 import type { ClientExtra, NameExtra, ServerExtra, WindowCounts } from './window-counts.ts';
 
-/** Names are told apart in this many clients; more are not counted one by one. */
+/** The most clients of a name that are counted separately. */
 const CLIENTS_OF_NAME = 64;
 
-/** What the lists are made of. */
+/** The sources of the lists. */
 export interface ListParts {
   readonly counts: WindowCounts;
   readonly parties: Parties;
@@ -147,7 +147,7 @@ export function serverRows(parts: ListParts, query: ViewQuery<'servers'>): Liste
   );
 }
 
-/** Addresses at which somebody answers. */
+/** The addresses of servers that answer. */
 export function serverAddresses(counts: WindowCounts, fromMs: number): ReadonlySet<string> {
   const answering = [...counts.servers.sums(fromMs).values()].filter(
     ({ tally }) => tally.queries > tally.lost,

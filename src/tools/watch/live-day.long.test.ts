@@ -38,7 +38,7 @@ test('a day with 10 000 clients: memory stays flat, and counts are those of a fu
   const compare = (nowMs: number): void => {
     const clients = model.view({ view: 'clients', most: 10_000 });
     const { fromMs } = clients.window;
-    // What was sent a moment ago has not ended yet.
+    // The newest queries have not ended yet.
     const ended = recent.filter(
       ({ sentMs, isLost }) => sentMs >= fromMs && (!isLost || nowMs - sentMs >= 6000),
     );

@@ -27,7 +27,7 @@ interface Span {
   endedMs: number | null;
 }
 
-/** When findings appeared and went, relative to a fault. */
+/** Returns the times at which findings began and ended, relative to a fault. */
 async function findingsOf(
   clients: Parameters<typeof play>[0],
   fault: (passing: Passing) => Fate,
@@ -75,7 +75,7 @@ describe('findings over time', () => {
         assert.ok(endedMs !== null && endedMs <= 60_000, `${code} ended after ${endedMs} ms`);
     });
 
-  test('a server that fails names of outside is found within 10 s, and over within 60 s', async () => {
+  test('a server that fails external names is found within 10 s, and over within 60 s', async () => {
     const spans = await findingsOf(
       pods(4, 1000, 150_000),
       (passing) => (passing.name.includes('cluster') ? healthy(passing) : { rcode: 2, tookMs: 3 }),

@@ -44,7 +44,7 @@ test('a clock that is three minutes, or ten years, ahead is corrected, and said'
   }
 });
 
-test('the clock of the machine is set back by an hour: the window begins anew, and goes on', () => {
+test('the clock of the machine is set back by an hour: the window starts again and continues', () => {
   const model = new LiveModel();
   const input = model.open('eth0');
   for (const startMs of [STORY_START, STORY_START - 3_600_000])

@@ -15,7 +15,7 @@ const UNTIMED_MS = 30 * 24 * 3600 * 1000;
 /** Packets wait in the kernel and in buffers for so long at most, milliseconds. */
 const SLACK_MS = 1000;
 
-/** What an input is opened with. */
+/** The parts of an input. */
 export interface LiveInputParts {
   /** For people: `interface eth0, port 53`. */
   readonly name: string;
@@ -38,7 +38,7 @@ export class LiveInput {
   #why = '';
   #lostByKernel = 0;
   #aheadMs = 0;
-  /** How far the newest message of each of the last looks was ahead of the model's time. */
+  /** The lead of the newest message over the model's time, for each of the last looks. */
   #looks: number[] = [];
   /** On its own clock; -Infinity: nothing came since the last look. */
   #newestMs = -Infinity;
@@ -108,7 +108,7 @@ export class LiveInput {
     };
   }
 
-  /** What it could not read, for people. */
+  /** The parts that it could not read, as text. */
   get remarks(): readonly string[] {
     return this.reading.remarks.list.map((remark) => `${this.name}: ${printRemark(remark)}`);
   }
@@ -130,7 +130,7 @@ export class LiveInput {
     if (this.#looks.length < LOOKS || most - least > STEADY_MS) return '';
     if (Math.abs(most - this.#aheadMs) <= OFF_MS) return '';
     this.#aheadMs = Math.abs(most) <= OFF_MS ? 0 : most;
-    // What is open is of the old time.
+    // Open exchanges belong to the old time.
     this.reading.end();
     return `${this.name}: ${printClock(this.#aheadMs)}`;
   }

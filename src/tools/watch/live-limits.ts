@@ -1,4 +1,4 @@
-/** How much the live model keeps. */
+/** The limits of the live model. */
 import { limit, type Limit } from '../../server/base/limits.ts';
 
 /** Values for the limits. */
@@ -17,7 +17,7 @@ export interface LiveLimits {
   readonly findings: number;
   /** Changes that are remembered. */
   readonly changes: number;
-  /** How often doctor's rules are run, milliseconds. */
+  /** The period between runs of doctor's rules, milliseconds. */
   readonly checkMs: number;
 }
 

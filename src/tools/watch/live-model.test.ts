@@ -228,7 +228,7 @@ describe('views of a small cluster', () => {
     assert.deepEqual(plan.dotted[0]?.name, 'api.example.com.');
   });
 
-  test('memory: what is used is shown, and less than the limit', () => {
+  test('the model reports its memory use, which is below the limit', () => {
     const { usedBytes, limitBytes, dropped } = model.view({ view: 'now' }).memory;
     assert.ok(usedBytes > 0 && usedBytes < limitBytes);
     assert.equal(dropped, '');

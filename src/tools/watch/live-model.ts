@@ -23,11 +23,11 @@ import { WaitingQueries } from './waiting-queries.ts';
 import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
-/** What a model is made of. */
+/** The parts of a model. */
 export interface LiveModelParts {
   /** Those that are not given have their defaults. */
   readonly limits?: Partial<LiveLimits>;
-  /** Who has which address; others can come later through `name`. */
+  /** The owners of addresses; `name` can add others later. */
   readonly owners?: AddressOwners;
 }
 
@@ -37,20 +37,23 @@ export interface LiveModelParts {
  */
 const SHORT_MS = 20_000;
 const LONG_MS = 300_000;
-/** With more exchanges in the long window, the short one has enough. */
+/** With more exchanges in the long window, the short one suffices. */
 const LONG_EXCHANGES = 20_000;
-/** A check of so many exchanges may come in each period; with more, checks are that much rarer. */
+/**
+ * One period has room for a check of this number of exchanges; with more, checks are rarer in
+ * proportion.
+ */
 const CHECK_EXCHANGES = 100_000;
-/** How often it is looked for workloads whose search paths waste queries, milliseconds. */
+/** The period between searches for workloads whose search paths waste queries, milliseconds. */
 const PLAN_MS = 30_000;
 /** Time that goes back by more is that of a clock that was set, milliseconds. */
 const BACK_MS = 60_000;
-/** How often messages of a file that is replayed move the time on, milliseconds. */
+/** The step in which messages of a replayed file advance the time, milliseconds. */
 const REACH_MS = 500;
 /** Bytes of an exchange that waits, with its query, estimated. */
 const WAITING_BYTES = 700;
 
-/** What happens now, and within the last minutes. */
+/** A model of the traffic of the last minutes. */
 export class LiveModel {
   readonly limits: LiveLimits;
   readonly parties: Parties = new Parties();
@@ -59,7 +62,7 @@ export class LiveModel {
   readonly changes: ChangeLog;
   /** The time of the model; -Infinity: nothing has begun. */
   nowMs: number = -Infinity;
-  /** When it began; null: it has not. */
+  /** The time of its start; null: it has not started. */
   beganMs: number | null = null;
   inputs: readonly LiveInput[] = [];
   counts: WindowCounts;
@@ -107,9 +110,9 @@ export class LiveModel {
   }
 
   /**
-   * Moves the time on, milliseconds since 1970: what waits is given up, findings are looked for. A
-   * driver calls it every second with its clock, or, where files are replayed, with the time that
-   * the replay has reached, before the packets of that time.
+   * Advances the time, milliseconds since 1970: gives up waiting queries and looks for findings. A
+   * driver calls it every second with its clock. Where files are replayed it calls it with the time
+   * that the replay has reached, before the packets of that time.
    */
   advance(nowMs: number): void {
     if (nowMs < this.nowMs - BACK_MS) this.#restart(nowMs);
@@ -175,7 +178,7 @@ export class LiveModel {
     };
   }
 
-  /** What its parts may take together, by the same account as what they take. */
+  /** The limit of all parts together, in the same account as their use. */
   get #limitBytes(): number {
     const { detailBytes } = this.limits;
     return (
@@ -272,7 +275,7 @@ export class LiveModel {
       this.#lost = this.#lost.filter((each) => each.atMs >= fromMs);
   }
 
-  /** The clock was set back: what is of a time to come is dropped. */
+  /** Handles a clock that was set back: drops entries of a later time. */
   #restart(nowMs: number): void {
     for (const input of this.inputs) if (input.isOpen) input.reading.end();
     this.nowMs = -Infinity;
@@ -284,7 +287,7 @@ export class LiveModel {
     this.findings.checkedMs = null;
     this.#plannedMs = -Infinity;
     [this.#short, this.#long] = this.#examinations();
-    const text = 'the clock was set back: the window begins anew';
+    const text = 'the clock was set back: the window starts again';
     this.changes.add({ atMs: nowMs, kind: 'input', text, about: null });
   }
 

@@ -1,11 +1,14 @@
-/** How a lookup ended, as its program felt it. */
+/** The ending of a lookup, as its program felt it. */
 import { RCODE } from '../../server/wire/iana.ts';
 import { isServiceConfig } from '../doctor/observe/service-config.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { LookupEnding } from './view.ts';
 
-/** What is judged of a query; a line of a log does not say whether there were records. */
+/**
+ * The parts of a query that decide the ending; a line of a log does not say whether there were
+ * records.
+ */
 export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'> &
   Partial<Pick<SeenExchange, 'logged'>>;
 

@@ -6,12 +6,12 @@ import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { readLookup, writeLookup, type StoredLookup, type TextNumbers } from './packed-lookup.ts';
 
-/** A piece is full with so many bytes of lookups, or so large a part of the limit. */
+/** A piece is full with this number of bytes of lookups, or with this share of the limit. */
 const PIECE_BYTES = 128 * 1024;
 const PIECES_LEAST = 16;
 /** A piece holds this part of the window at most, so that what is too old can go. */
 const PIECE_TIME = 10;
-/** Bytes of a text besides its characters, in a list and a map, estimated. */
+/** Bytes of a text without its characters, in a list and a map, estimated. */
 const TEXT_BYTES = 64;
 /** Bytes of the place of a lookup. */
 const PLACE_BYTES = 8;
@@ -26,7 +26,7 @@ export interface RingLookup extends StoredLookup {
 export class LookupRing {
   /** Lookups that went before their time, because there was no room. */
   droppedEarly = 0;
-  /** When the newest of these began; -Infinity: there are none. */
+  /** The start of the newest of these; -Infinity: there are none. */
   droppedMs: number = -Infinity;
   /** Bytes of all that is stored. */
   bytes = 0;
@@ -85,7 +85,7 @@ export class LookupRing {
     return this.#pieces.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** When the oldest one began; null: there is none. */
+  /** The start of the oldest one; null: there is none. */
   get oldestMs(): number | null {
     if (this.#pieces.length === 0) return null;
     return Math.min(...this.#pieces.map(({ oldestMs }) => oldestMs));
@@ -125,7 +125,7 @@ class Piece implements TextNumbers {
   readonly #texts: string[] = [];
   readonly #writer = new ByteWriter();
   #sealed: Uint8Array | null = null;
-  /** Where each lookup ends. */
+  /** The end of each lookup. */
   readonly #ends: number[] = [];
 
   constructor(firstId: number, baseMs: number) {

@@ -33,7 +33,7 @@ const SCAN_MAX = 50_000;
 /** Rows of the lists in the view of everything. */
 const NOW_ROWS = 10;
 
-/** What a model holds, as far as views show it. */
+/** The parts of a model that views show. */
 export interface ViewedModel {
   readonly limits: LiveLimits;
   readonly nowMs: number;
@@ -52,7 +52,7 @@ export interface ViewedModel {
   lostSince(fromMs: number): number;
 }
 
-/** What a view is made from: all of the window, or what a filter leaves of it. */
+/** The source of a view: all of the window, or the part that matches a filter. */
 interface Source {
   readonly counts: WindowCounts;
   readonly fromMs: number;
@@ -99,7 +99,7 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
   };
 }
 
-/** When the first query of the window was sent. */
+/** The time of the first query of the window. */
 function earliestOf({ counts }: ViewedModel): number {
   let earliestMs = Infinity;
   for (const { firstMs } of counts.minutes.between(-Infinity))
@@ -144,7 +144,7 @@ function sourceOf(
   return { counts, fromMs, sampledShare: shareOf(Math.min(scanned, SCAN_MAX), model, fromMs) };
 }
 
-/** The share of the window's lookups that so many are. */
+/** The share of these lookups in the window. */
 function shareOf(lookups: number, { counts }: ViewedModel, fromMs: number): number {
   let all = 0;
   for (const tally of counts.seconds.between(fromMs)) all += tally.lookups;

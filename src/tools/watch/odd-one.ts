@@ -3,15 +3,15 @@ import { percent } from '../doctor/texts.ts';
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { QueryTally } from './query-tally.ts';
 
-/** Fewer queries show nothing, and of two nobody knows which is the odd one. */
+/** Fewer queries show nothing, and of two neither is the odd one. */
 const QUERIES_LEAST = 100;
 const FELLOWS_LEAST = 3;
-/** So many times the middle of all, and so much more than it, is odd. */
+/** A value is odd if it is this many times the median and exceeds it by the least difference. */
 const TIMES = 3;
 const SHARE_MORE = 0.02;
 const LATENCY_MORE_MS = 5;
 
-/** What makes each unlike its fellows, by key and for people; those that are alike are left out. */
+/** The oddity of each, by key, as text; those that are alike are left out. */
 export function oddOnes(
   fellows: readonly { readonly key: string; readonly tally: QueryTally }[],
 ): ReadonlyMap<string, string> {

@@ -13,11 +13,11 @@ import {
 } from '../capture/pair/seen-exchange.ts';
 import type { ByteReader, ByteWriter } from './byte-writer.ts';
 
-/** Queries of one lookup that are stored; clients send fewer, unless nobody answers. */
+/** Queries of one lookup that are stored; clients send fewer, unless no server answers. */
 const QUERIES_MAX = 64;
 /** Times are stored in steps of this, milliseconds. */
 const STEP_MS = 0.01;
-/** More steps than a wait for a reply has: a clock that was set is no latency. */
+/** More steps than a wait for a reply has: a jump of the clock is not a latency. */
 const STEPS_MAX = 1e12;
 
 /** Numbers texts: those of one piece of storage, or of one stream. */
@@ -26,7 +26,7 @@ export interface TextNumbers {
   of(text: string): number;
 }
 
-/** What is stored of a query. */
+/** The stored part of a query. */
 export interface StoredQuery extends Pick<
   SeenExchange,
   'client' | 'hops' | 'name' | 'type' | 'rcode' | 'ending' | 'protocol' | 'sentMs' | 'repliedMs'
@@ -146,7 +146,7 @@ function readQuery(
   };
 }
 
-/** Whether a stored query got no reply and should have. */
+/** True if a stored query got no reply and should have. */
 export function isLostQuery(query: Pick<StoredQuery, 'ending'>): boolean {
   return isLost(query);
 }

@@ -1,6 +1,6 @@
 /**
- * Who has an address, and who had it: pods come and go, and what they asked stays in the window for
- * longer.
+ * The present and former owners of addresses: pods come and go, and their queries stay in the
+ * window for longer.
  */
 import type { AddressOwner, AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import type { Party } from './view.ts';
@@ -49,12 +49,12 @@ export class Parties {
     return left.filter(({ kind }) => kind === 'pod');
   }
 
-  /** Owners by address, with the last one of addresses that nobody has now: for filters. */
+  /** Owners by address, with the last owner of addresses that are free now: for filters. */
   get owners(): AddressOwners {
     return this.#owners;
   }
 
-  /** Who had the address at that time. */
+  /** Returns the owner of the address at that time. */
   at(address: string, ms: number): Party {
     const tenancies = this.#tenancies.get(address);
     if (tenancies === undefined) return unknownParty(address);
@@ -65,8 +65,7 @@ export class Parties {
   }
 
   /**
-   * What tells the holder of an address at that time from others: the address, and how many had it
-   * before.
+   * Identifies the owner of an address at that time: the address, and the number of earlier owners.
    */
   idAt(address: string, ms: number): string {
     const tenancies = this.#tenancies.get(address);
@@ -75,7 +74,7 @@ export class Parties {
     return idOf(address, at < 0 ? tenancies.length - 1 : at);
   }
 
-  /** Who has such an id. */
+  /** Returns the owner with such an id. */
   of(id: string, ms: number): Party {
     return this.at(addressOfId(id), ms);
   }

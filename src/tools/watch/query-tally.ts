@@ -4,7 +4,7 @@ import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import type { LiveCounts } from './view.ts';
 
-/** What is read of an exchange that is counted. */
+/** The parts of a counted exchange that the tally reads. */
 export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
 
 /** Lookups that take so long are felt, milliseconds. */

@@ -10,18 +10,18 @@ export interface ReadSoFar {
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** An examination of what began at a time or later. */
+/** An examination of the exchanges that began at a time or later. */
 interface Generation {
   readonly sinceMs: number;
   readonly examination: Examination;
-  /** What had been read by then. */
+  /** The progress of the reading at its start. */
   readonly unread: ReadSoFar;
   exchanges: number;
 }
 
-/** Where a window of examinations begins, and how much it takes. */
+/** The start and the limits of a window of examinations. */
 export interface RecentParts {
-  /** How far the diagnosis looks back at least, milliseconds; at most twice as far. */
+  /** The diagnosis looks back at least this long, and at most twice as long, milliseconds. */
   readonly windowMs: number;
   /** Exchanges that a generation takes; it is given up with more. Infinity without it. */
   readonly most?: number;

@@ -1,4 +1,4 @@
-/** A window of time in steps of equal length, each with what happened in it. */
+/** A window of time in steps of equal length, each with its own counts. */
 
 interface Slot<S> {
   /** Which step since 1970. */

@@ -31,7 +31,7 @@ const SERVERS_MAX = 1000;
 
 const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/gi;
 
-/** Where views come from. */
+/** The source of views. */
 export interface ViewSource {
   view<V extends ViewName>(query: ViewQuery<V>): Views[V];
 }

@@ -52,7 +52,7 @@ export const sortKeys: { readonly [V in ViewName]: readonly SortKeys[V][] } = {
   findings: ['state', 'severity', 'began', 'code'],
 };
 
-/** What a face asks for. */
+/** The request of a face. */
 export interface ViewQuery<V extends ViewName = ViewName> {
   readonly view: V;
   /** In the words of `ndots capture`. Counts are then those of the lookups in full detail alone. */
@@ -64,7 +64,7 @@ export interface ViewQuery<V extends ViewName = ViewName> {
   readonly most?: number;
   /** Rows that are skipped, for pages. */
   readonly skip?: number;
-  /** Only the last so many milliseconds; the whole window without it. */
+  /** The length of time to show, up to now, milliseconds; the whole window without it. */
   readonly lastMs?: number;
   /** Lookups: only those that began before this one, so that a list can be read to its end. */
   readonly before?: number;
@@ -82,7 +82,7 @@ export interface Views {
   readonly findings: FindingsView;
 }
 
-/** What a list shows, and what it leaves out. */
+/** The rows of a list, and the number that it leaves out. */
 export interface Listed<Row> {
   readonly rows: readonly Row[];
   readonly shown: number;
@@ -102,26 +102,26 @@ export interface Listed<Row> {
   readonly error: number;
 }
 
-/** What every view begins with. */
+/** The common head of all views. */
 export interface ViewHead<V extends ViewName> {
   readonly version: typeof VIEW_VERSION;
   readonly view: V;
   /** The time of the model, milliseconds since 1970: that of the packets where files are replayed. */
   readonly atMs: number;
   /**
-   * What the counts of this view are of: later than asked for where less was seen, and earlier by a
-   * part of a step, as lists are counted in steps of a fifth of the window.
+   * The time that the counts of this view cover. It starts later than requested where less was
+   * seen, and earlier by a part of a step, as lists are counted in steps of a fifth of the window.
    */
   readonly window: { readonly fromMs: number; readonly toMs: number };
-  /** When the oldest lookup in full detail began; null: there is none. */
+  /** The start of the oldest lookup in full detail; null: there is none. */
   readonly detailFromMs: number | null;
   readonly inputs: readonly InputRow[];
   readonly memory: MemoryUse;
-  /** What could not be read, for people. */
+  /** The parts of the input that could not be read, as text. */
   readonly remarks: readonly string[];
 }
 
-/** What the model takes from. */
+/** An input of the model. */
 export interface InputRow {
   /** For people: `interface eth0, port 53`. */
   readonly name: string;
@@ -134,9 +134,9 @@ export interface InputRow {
   readonly lostByKernel: number;
   /** The time of its newest message; null: none came. */
   readonly lastMs: number | null;
-  /** How far its clock is ahead of the model's, where that is known; 0 otherwise. Milliseconds. */
+  /** The lead of its clock over the model's, where that is known; 0 otherwise. Milliseconds. */
   readonly aheadMs: number;
-  /** What makes it unlike the others, for people; empty: nothing does. */
+  /** The way in which it is unlike the others, as text; empty: it is like them. */
   readonly odd: string;
 }
 
@@ -144,11 +144,11 @@ export interface InputRow {
 export interface MemoryUse {
   readonly usedBytes: number;
   readonly limitBytes: number;
-  /** What has been dropped early, because the limit was reached, for people; empty: nothing. */
+  /** The data dropped early, because the limit was reached, as text; empty: none. */
   readonly dropped: string;
 }
 
-/** An address, and who has it or had it. What is not known is empty. */
+/** An address, and its present or former owner. Unknown fields are empty. */
 export interface Party {
   readonly address: string;
   readonly kind: 'pod' | 'service' | 'node' | '';
@@ -158,7 +158,7 @@ export interface Party {
   /** `deploy/cart`. */
   readonly workload: string;
   readonly node: string;
-  /** Whether it had the address and is gone. */
+  /** True if it had the address and is gone. */
   readonly isGone: boolean;
 }
 
@@ -206,12 +206,12 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly protocols: readonly { readonly protocol: string; readonly count: number }[];
   readonly clients: number;
   readonly servers: number;
-  /** How all of it went, in equal steps to the end of the window. */
+  /** The results of all lookups, in equal steps to the end of the window. */
   readonly series: Series;
   readonly waste: Waste;
   /** Those that hold now, the gravest first. */
   readonly findings: readonly FindingRow[];
-  /** What was not found, with enough to see it by, and what this input cannot tell. */
+  /** The number of causes that were excluded, and of those that this input cannot show. */
   readonly excluded: number;
   readonly unknown: number;
   readonly changes: Listed<ChangeRow>;
@@ -231,7 +231,7 @@ export interface Series {
   readonly p99: readonly (number | null)[];
 }
 
-/** What search paths cost. */
+/** The cost of search paths. */
 export interface Waste {
   readonly queries: number;
   /** Of all queries, 0 to 1. */
@@ -239,7 +239,7 @@ export interface Waste {
   readonly workloads: Listed<WasteRow>;
 }
 
-/** What the search path of one workload costs, and how that ends. */
+/** The cost of the search path of one workload, and the change that ends it. */
 export interface WasteRow {
   /** `shop/deploy/cart`; an address where nothing else is known. */
   readonly id: string;
@@ -250,11 +250,11 @@ export interface WasteRow {
   readonly wasted: number;
   /** A second, over the window. */
   readonly wastedRate: number;
-  /** What ends it; null: it has not been computed yet, or nothing is known that would. */
+  /** The change that ends it; null: it has not been computed yet, or no such change is known. */
   readonly plan: WastePlan | null;
 }
 
-/** What one change of a workload would save. */
+/** The saving of one change of a workload. */
 export interface WastePlan {
   /** The value of `ndots` that saves most and breaks nothing; null: none does. */
   readonly ndots: number | null;
@@ -272,14 +272,14 @@ export interface WastePlan {
   readonly resolver: string;
 }
 
-/** Something that is not as it was. */
+/** A change in the traffic. */
 export interface ChangeRow {
   readonly atMs: number;
   readonly kind:
     | 'finding-began'
     | 'finding-ended'
     | 'server-new'
-    /** Nobody asks it any more. */
+    /** Clients no longer query it. */
     | 'server-gone'
     | 'server-back'
     | 'pod-gone'
@@ -294,7 +294,7 @@ export interface ChangeRow {
 /** Lookups in full detail, the newest first. */
 export interface LookupsView extends ViewHead<'lookups'>, Listed<LookupRow> {}
 
-/** How a lookup ended, as its program felt it. */
+/** The ending of a lookup, as its program felt it. */
 export type LookupEnding =
   /** Records came. */
   | 'answered'
@@ -335,7 +335,7 @@ export interface QueryRow {
   readonly type: string;
   readonly protocol: string;
   readonly server: Party;
-  /** Where a translation of addresses took it: pods behind a service. */
+  /** The targets of an address translation: pods behind a service. */
   readonly behind: readonly Party[];
   /** Milliseconds after the lookup began. */
   readonly afterMs: number;
@@ -410,10 +410,10 @@ export interface NameRow extends LiveCounts {
   /** Different clients; null: more than were counted one by one. */
   readonly clients: number | null;
   readonly types: readonly string[];
-  /** How the last lookup of it ended. */
+  /** The ending of its last lookup. */
   readonly outcome: LookupEnding;
   readonly lastMs: number;
-  /** How many of its lookups may not be counted, at most. */
+  /** The most of its lookups that may not be counted. */
   readonly error: number;
 }
 
@@ -436,19 +436,19 @@ export interface ServerRow extends LiveCounts, Party {
   readonly lastMs: number;
   /** The pods behind a service's address. */
   readonly behind: readonly Party[];
-  /** What makes it unlike its fellows, for people; empty: nothing does. */
+  /** The way in which it is unlike its fellows, as text; empty: it is like them. */
   readonly odd: string;
 }
 
 /** Findings that hold, and those that have ended within the memory of the model. */
 export interface FindingsView extends ViewHead<'findings'>, Listed<FindingRow> {
-  /** When the rules were last run; null: not yet. */
+  /** The time of the last run of the rules; null: not yet. */
   readonly checkedMs: number | null;
   readonly excluded: readonly NotFoundRow[];
   readonly unknown: readonly NotFoundRow[];
 }
 
-/** What was looked for. */
+/** A fault that the rules looked for and did not find. */
 export interface NotFoundRow {
   readonly code: string;
   readonly name: string;
@@ -468,12 +468,12 @@ export interface FindingRow {
   readonly state: 'began' | 'continues' | 'ended';
   /** The time of its earliest evidence. */
   readonly beganMs: number;
-  /** When a rule saw it first, and last. */
+  /** The first and the last time that a rule saw it. */
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
   /** Null: it holds. */
   readonly endedMs: number | null;
-  /** How often it has begun. */
+  /** The number of times it has begun. */
   readonly times: number;
   readonly seen: readonly string[];
   readonly why: string;

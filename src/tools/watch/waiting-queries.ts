@@ -12,7 +12,7 @@ const WAITING_MAX = 100_000;
 /** Presumes queries lost that no client waits for any more. */
 export class WaitingQueries {
   #queue: SeenExchange[] = [];
-  /** Where the queue begins. */
+  /** The start of the queue. */
   #at = 0;
   /** Presumed lost, until the pairing is sure. */
   readonly #presumed = new Set<SeenExchange>();
@@ -42,7 +42,7 @@ export class WaitingQueries {
     if (2 * this.#at > this.#queue.length) this.#shrink();
   }
 
-  /** How many wait now. */
+  /** The number of waiting queries. */
   get size(): number {
     let waiting = 0;
     for (let at = this.#at; at < this.#queue.length; at++)

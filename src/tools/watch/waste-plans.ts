@@ -1,4 +1,4 @@
-/** What search paths cost each workload, and the change that would end it. */
+/** The cost of search paths for each workload, and the change that would end it. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { searchOf, spelledName, walkOf } from '../capture/pair/spelled-name.ts';
 import { emptyScript, type AnswerRule } from '../resolver/answers-file.ts';
@@ -19,7 +19,10 @@ const NAMES_MAX = 30;
 const LOOKUPS_MAX = 3000;
 /** A plan is computed again after so long, milliseconds. */
 const STALE_MS = 300_000;
-/** What Kubernetes sets; that of a client which walks a search path is not known otherwise. */
+/**
+ * The value that Kubernetes sets; captures do not show the value of a client that walks a search
+ * path.
+ */
 const NDOTS = 5;
 /** A workload that wastes fewer queries needs no plan. */
 const WASTED_LEAST = 20;
@@ -31,7 +34,7 @@ interface Planned {
   readonly plan: WastePlan | null;
 }
 
-/** Where lookups of a workload are found. */
+/** The source of a workload's lookups. */
 export interface WasteParts {
   readonly counts: WindowCounts;
   readonly parties: Parties;
@@ -229,7 +232,7 @@ function printPlan(plan: ClientPlan, id: string): WastePlan {
   };
 }
 
-/** What `kubectl patch deploy NAME --patch` takes. */
+/** The argument of `kubectl patch deploy NAME --patch`. */
 function patchText(ndots: number): string {
   const option = { name: 'ndots', value: String(ndots) };
   return JSON.stringify({ spec: { template: { spec: { dnsConfig: { options: [option] } } } } });

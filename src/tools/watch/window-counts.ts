@@ -13,18 +13,20 @@ import type { LookupEnding } from './view.ts';
 const MINUTE_MS = 60_000;
 const MINUTES = 24 * 60;
 const SECOND_MS = 1000;
-/** Different clients of a name, servers of a client and so on that are told apart in a step. */
+/**
+ * The most peers that a step counts separately: clients of a name, servers of a client and so on.
+ */
 const PEERS_MAX = 64;
 const CLIENTS_OF_SERVER_MAX = 2048;
 /** Bytes of an address. */
 const ADDRESS_BYTES = 48;
 
-/** What is known of a client besides its counts. */
+/** The facts of a client that are not counts. */
 export interface ClientExtra {
   readonly servers: Set<string>;
 }
 
-/** What is known of a name besides its counts. */
+/** The facts of a name that are not counts. */
 export interface NameExtra {
   readonly clients: Set<string>;
   readonly types: Set<number>;
@@ -32,14 +34,14 @@ export interface NameExtra {
   endedMs: number;
 }
 
-/** What is known of a server besides its counts. */
+/** The facts of a server that are not counts. */
 export interface ServerExtra {
   readonly clients: Set<string>;
-  /** Whether there are more clients than were told apart. */
+  /** True if there are more clients than were counted separately. */
   hasMore: boolean;
-  /** Where its queries were taken to. */
+  /** The targets of its queries. */
   readonly behind: Set<string>;
-  /** Whether queries reach it through a service's address. */
+  /** True if queries reach it through a service's address. */
   isBehind: boolean;
 }
 
@@ -49,7 +51,7 @@ interface Kinds {
   readonly protocols: Map<string, number>;
 }
 
-/** What is counted of a query; captures have it, and so have lookups that were stored. */
+/** The counted parts of a query; captures have them, and so have stored lookups. */
 export type WindowQuery = Pick<
   SeenExchange,
   | 'client'
@@ -64,7 +66,7 @@ export type WindowQuery = Pick<
   | 'repliedMs'
 >;
 
-/** What is counted of a lookup. */
+/** The counted parts of a lookup. */
 export interface WindowLookup {
   readonly client: string;
   readonly name: string;

@@ -38,7 +38,7 @@ export interface ShownChange {
   readonly after: readonly OutcomeLine[];
 }
 
-/** What differs, for the page and as a document. */
+/** The differences, for the page and as a document. */
 export interface DiffResult {
   readonly questions: number;
   readonly same: number;

@@ -39,7 +39,7 @@ export interface ShownClient {
   readonly resolver: string;
 }
 
-/** What was counted, and what was found. */
+/** The counts and the findings. */
 export interface DoctorResult {
   readonly name: string;
   readonly packets: number;
@@ -57,14 +57,16 @@ export interface DoctorResult {
   readonly remarks: readonly string[];
 }
 
-/** What is beside a part belongs to it when a query of it is waited for, milliseconds. */
+/**
+ * A part includes exchanges near it while one of its queries waits, for this long, milliseconds.
+ */
 const BESIDE_MS = 20_000;
 const CLIENTS_MAX = 20;
 const FRAMES_MAX = 12;
 /** Milliseconds between two messages about progress. */
 const PROGRESS_MS = 250;
 
-/** Reads the file, and where it is worth it once more in parts. @throws Problem */
+/** Reads the file, and reads it again in parts where that is worth it. @throws Problem */
 export async function runDoctor({ file }: DoctorInput, progress: Progress): Promise<DoctorResult> {
   const whole = await observe(file, [everything], undefined, progress);
   const { reading, examination } = whole;

@@ -1,4 +1,4 @@
-/** What an engine says while it works. */
+/** The progress messages of an engine. */
 
 /** Hears what an engine is doing. */
 export type Progress = (text: string) => void;

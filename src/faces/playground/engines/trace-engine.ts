@@ -19,12 +19,12 @@ import { parseScript } from '../../cli/trace/trace-script.ts';
 import type { Progress } from './progress.ts';
 import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 
-/** What a trace depends on. */
+/** The input of a trace. */
 export interface TraceInput {
   readonly name: string;
   readonly resolvConf: string;
   readonly families: readonly AddressFamily[];
-  /** Whether the example cluster answers cluster names. */
+  /** True if the example cluster answers cluster names. */
   readonly cluster: boolean;
   /** The text of an answers file; empty: there is none. */
   readonly answers: string;
@@ -36,7 +36,7 @@ export interface TraceResult {
   readonly documents: readonly TraceDocument[];
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
-  /** What a lower `ndots` saves the libraries that most programs use. */
+  /** The savings of a lower `ndots` for the libraries that most programs use. */
   readonly plans: readonly ClientPlan[];
   /** The value that saves most and breaks nothing; null: none saves anything. */
   readonly best: number | null;

@@ -5,7 +5,7 @@ import { sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
 
 const hashes = { sha1, sha256, sha384, sha512 } as const;
 
-/** What `node:crypto` calls a hash. */
+/** A hash of `node:crypto`. */
 interface RunningHash {
   update(data: string | Uint8Array): RunningHash;
   digest(): Buffer;

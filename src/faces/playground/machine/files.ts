@@ -1,6 +1,6 @@
 /**
  * The files of the machine in the browser: those of the example cluster, in memory and read-only.
- * It stands in for `node:fs` and `node:fs/promises` where the server in memory is bundled for the
+ * It replaces `node:fs` and `node:fs/promises` where the server in memory is bundled for the
  * playground.
  */
 import { exampleFiles } from '../example-files.ts';
@@ -11,7 +11,7 @@ const contents: ReadonlyMap<string, Uint8Array> = new Map(
   Object.entries(exampleFiles).map(([path, text]) => [path, encoder.encode(text)]),
 );
 
-/** What a path is. */
+/** The kind and size of a path. */
 class FileStats {
   readonly size: number;
   readonly mtimeMs = 0;
@@ -69,7 +69,7 @@ export function existsSync(path: string): boolean {
   return contents.has(path) || isDirectory(path);
 }
 
-/** What a path is. @throws Error with the code ENOENT */
+/** Returns the kind and size of a path. @throws Error with the code ENOENT */
 export function statSync(path: string): FileStats {
   if (path === '/dev/null') return new FileStats(CHARACTER_DEVICE, 0, 0);
   const bytes = contents.get(path);

@@ -1,7 +1,7 @@
 /**
- * The network of the machine in the browser: there is none. It stands in for `node:net`,
- * `node:dgram` and `node:dns/promises` where the server in memory is bundled for the playground.
- * A server in memory opens no socket, so nothing here is called on the way of a query.
+ * The network of the machine in the browser: there is none. It replaces `node:net`, `node:dgram`
+ * and `node:dns/promises` where the server in memory is bundled for the playground. A server in
+ * memory opens no socket, so no query reaches these functions.
  */
 import { isIP } from '../../../server/base/ip.ts';
 

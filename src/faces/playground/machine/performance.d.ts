@@ -1,4 +1,4 @@
-/** What Node adds to a type of browsers. */
+/** The member that Node adds to a type of browsers. */
 
 /** Node's addition to `performance`, beside the types of the browser; `globals.ts` provides it. */
 interface Performance {

@@ -1,7 +1,7 @@
 /**
- * The system of the machine in the browser: one processor, no interface, no native code. It stands
- * in for the remaining modules of Node that the server in memory names (`node:os`, `node:module`
- * and so on) where it is bundled for the playground.
+ * The system of the machine in the browser: one CPU, no interface, no native code. It replaces the
+ * remaining modules of Node that the server in memory names (`node:os`, `node:module` and so on)
+ * where it is bundled for the playground.
  */
 import * as re2js from 're2js';
 import * as yaml from 'yaml';
@@ -18,7 +18,7 @@ export {
   unavailable as verify,
 };
 
-/** The path that `read-file.ts` takes for an empty file. */
+/** The path that `read-file.ts` treats as an empty file. */
 export const devNull = '/dev/null';
 
 /** One: no thread is started. */
@@ -31,7 +31,7 @@ export function networkInterfaces(): Record<string, never> {
   return {};
 }
 
-/** What `chaos` and `nsid` answer. */
+/** The host name in replies of `chaos` and `nsid`. */
 export function hostname(): string {
   return 'playground';
 }
@@ -71,7 +71,7 @@ export class Worker {
 /** The browser's own. */
 export const MessageChannel: typeof globalThis.MessageChannel = globalThis.MessageChannel;
 
-/** Whether the bytes are UTF-8. */
+/** True if the bytes are UTF-8. */
 export function isUtf8(bytes: Uint8Array): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes);
