@@ -37,7 +37,7 @@ export function askerText(asker: Asker, paint: Paint): string {
   return `${where}${who}`;
 }
 
-/** What is known of a process besides: `curl backend, of sh[29500], pod 1a2b-…`. */
+/** The remaining facts of a process: `curl backend, of sh[29500], pod 1a2b-…`. */
 export function askerDetails({ container, processes }: Asker): string {
   const parts = [
     ...processes
@@ -89,7 +89,7 @@ export interface AskerDocument {
   readonly why: WhyUnknown | null;
 }
 
-/** Who asked and who answered, in a line of JSON; nothing where nobody looked. */
+/** The processes of client and server, in a line of JSON; nothing without --process. */
 export function askerDocuments(exchange: {
   readonly asker?: Asker | null;
   readonly answerer?: Asker | null;

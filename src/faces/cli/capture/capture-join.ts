@@ -17,7 +17,7 @@ import { EXIT, type Io } from '../command.ts';
 import { count, type Paint } from '../page.ts';
 import { readGiven } from './reading-progress.ts';
 
-/** Rows of what was lost that are shown; the rest is counted. */
+/** The most lost queries that are listed; the rest is counted. */
 const SHOWN = 20;
 
 /**
@@ -41,7 +41,7 @@ export async function captureJoin(
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await readGiven(reading, path, io, () => vantage.isOver);
-    // A place that is none would have seen nothing of what was lost.
+    // A file that is not a capture would count as a place that saw none of the lost queries.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
         code: 'capture-unreadable',

@@ -24,7 +24,7 @@ after(() => rmSync(folder, { recursive: true }));
 const peer = { family: 4, peer: Uint8Array.of(192, 0, 2, 7), peerAt: 0, peerPort: 40_000 } as const;
 const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
 
-/** A frame that tells of a query, or of its reply. */
+/** A frame that carries a query, or its reply. */
 function frame(
   id: number,
   reply: boolean,
@@ -94,7 +94,7 @@ const remarks = ({ reading }: Listening): string =>
 const [port] = await freePorts(1);
 for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
   describe(`dnstap at ${at.slice(0, 5)}…`, () => {
-    test('a query and its reply, told of in messages of their own, are one exchange', async () => {
+    test('a query and its reply, in separate messages, are one exchange', async () => {
       const there = await listening(at);
       const { socket, controls } = await there.sender();
       socket.write(ready);

@@ -16,7 +16,7 @@ import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
 import { usage } from '../option-values.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** What goes on until it is stopped. */
+/** A capture that runs until it is stopped. */
 export interface LiveCapture {
   /** For people: `interface eth0`. */
   readonly name: string;
@@ -174,7 +174,7 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
 }
 
 function notListening(at: string, where: ReturnType<typeof readPlace>, error: Error): Problem {
-  // The runtime says EACCES where the folder is not there.
+  // The runtime reports EACCES for a missing directory, too.
   if ('path' in where && !existsSync(dirname(where.path)))
     return new Problem({
       code: 'dnstap-not-listening',

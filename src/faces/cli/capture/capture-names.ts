@@ -16,7 +16,7 @@ import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** Where names of addresses come from. */
+/** The source of names of addresses. */
 export interface NameChoice extends ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;
@@ -45,7 +45,7 @@ export type PeerNaming = (peer: Peer) => string;
 /** Programs that write dnstap may leave out the server's address: such a message has this one. */
 const UNKNOWN = '0.0.0.0';
 
-/** @param redaction applied to the names too; null = they are shown as they are */
+/** @param redaction applied to the names too; null = they are shown unchanged */
 export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
   const shown = shownOwners(owners, redaction);
   return (peer) => {
@@ -57,7 +57,7 @@ export function namingOf(owners: AddressOwners, redaction: Redaction | null): Pe
   };
 }
 
-/** Who has an address, for people and programs; what is not known is empty. */
+/** The owner of an address, as text and for programs; unknown fields are empty. */
 export interface NamedAddress {
   readonly address: string;
   /** `shop/cart-7d4b9c`, `node node7`. */
@@ -70,7 +70,7 @@ export interface NamedAddress {
 /** Says who has an address. */
 export type AddressNaming = (address: string) => NamedAddress;
 
-/** @param redaction applied to all of it; null = it is shown as it is */
+/** @param redaction applied to all of it; null = it is shown unchanged */
 export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
   const shown = shownOwners(owners, redaction);
   return (given) => {

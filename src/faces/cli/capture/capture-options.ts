@@ -9,13 +9,16 @@ import { firstGiven, parseOptions } from '../option-parse.ts';
 import { filtersOf, sourcesOf, trafficOptions, type TrafficSources } from './traffic-options.ts';
 import { choice, duration, file, integer, usage } from '../option-values.ts';
 
-/** What a command line of `ndots capture` says. */
+/** The command line of `ndots capture`. */
 export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOptions {
   /** `join`: the files are of one traffic, at several places. */
   readonly action: 'show' | 'join';
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
-  /** Clients that are listed at the end, at most; and where: with what is shown, or besides. */
+  /**
+   * The most clients that are listed at the end, and the place of the list: the output or the
+   * summary.
+   */
   readonly clients: { readonly most: number; readonly in: 'output' | 'summary' };
   readonly forMs: number | null;
   readonly output: CaptureOutput;
@@ -25,13 +28,13 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly quiet: boolean;
-  /** Whether processes are looked up; and whether programs in the kernel note them. */
+  /** True if processes are looked up, and true if programs in the kernel note them. */
   readonly process: boolean;
   readonly bpf: boolean;
 }
 
 const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
-/** How exchanges are shown. */
+/** The form in which exchanges are shown. */
 export type CaptureOutput = (typeof outputs)[number];
 
 /** Clients that are listed in a summary, and where they are what is wanted. */
@@ -65,7 +68,7 @@ const table = {
   }),
 };
 
-/** What `join` would pass over: it compares whole captures. */
+/** Options that `join` would ignore: it compares whole captures. */
 const ofShow = ['count', 'for', 'write', 'quiet', 'clients'] as const;
 
 /** The help of `ndots capture`. */

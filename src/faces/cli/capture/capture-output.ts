@@ -1,6 +1,4 @@
-/**
- * Where what was captured goes: lines and JSON to standard output, packets to a file or there, too.
- */
+/** The outputs of a capture: lines and JSON to standard output, packets to a file or there, too. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../../../server/base/problem.ts';
@@ -28,19 +26,19 @@ import { coreVersion } from '../version/version.ts';
 
 /** Text is handed on in pieces of about this size. */
 const PIECE = 64 * 1024;
-/** What goes on below a line begins here. */
+/** The indent of further lines. */
 const INDENT = ' '.repeat(6);
 
-/** What is done with wanted exchanges, lookups and frames. */
+/** The handlers of wanted exchanges, lookups and frames. */
 export interface CaptureOutputs {
   exchange(exchange: SeenExchange): void;
   /** @param next the connections that its process opened to what it found */
   lookup(lookup: SeenLookup, next?: readonly OpenedConnection[]): void;
-  /** Null: packets are not wanted as they are, and are written from exchanges. */
+  /** Null: the original packets are not wanted; packets are written from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
   /** At the end, where they are output and not of a summary. */
   clients(clients: ListedClients): void;
-  /** Hands on what was held back for larger pieces. */
+  /** Writes the data that was held back for larger pieces. */
   flush(): void;
   close(): void;
 }
@@ -128,7 +126,7 @@ export function captureOutputs(
   };
 }
 
-/** Exchanges as they are shown: with the names of pods, and without what has to be hidden. */
+/** Exchanges for display: with the names of pods, and without redacted parts. */
 export interface ExchangeTexts {
   hidden(exchange: SeenExchange): SeenExchange;
   row(exchange: SeenExchange): string;
@@ -144,7 +142,7 @@ export function exchangeTexts(parts: {
   const { naming, redaction, paint } = parts;
   const hidden = (exchange: SeenExchange): SeenExchange =>
     redaction === null ? exchange : redaction.exchange(exchange);
-  // Names are of the addresses as they are; what is shown besides is hidden.
+  // Names belong to the original addresses; the rest is redacted.
   const shown = (exchange: SeenExchange): SeenExchange =>
     redaction === null
       ? exchange
@@ -224,7 +222,7 @@ interface PacketOutput {
   close(): void;
 }
 
-/** @param path a file besides, or alone */
+/** @param path a file, with standard output or alone */
 function packetOutput(toStdout: boolean, path: string | null): PacketOutput | null {
   const all: PacketOutput[] = [];
   if (path !== null) all.push(openPackets(path));

@@ -21,18 +21,18 @@ const OWN = '/proc/self/ns/net';
 const MACHINE = '/proc/1/ns/net';
 /** The PID namespace of the machine has this number (PROC_PID_INIT_INO). */
 const FIRST_PIDS = 'pid:[4026531836]';
-/** A socket of a lookup is open for milliseconds: who looks must not wait for a processor. */
+/** A socket of a lookup is open for milliseconds, so the search must not wait for a CPU. */
 const PRIORITY = -10;
 /** Searches before the first query. */
 const WARM_UP = 5;
 const UNPRIVILEGED = new Set(['EPERM', 'EACCES']);
 
-/** What is looked for, and where. */
+/** The kind and the source of the search for processes. */
 export interface ProcessChoice {
   /** Namespace in which packets are seen; null: the own one. */
   readonly netns: string | null;
   readonly ports: readonly number[];
-  /** Whether programs in the kernel note who sends. */
+  /** True if programs in the kernel note the senders. */
   readonly bpf: boolean;
 }
 

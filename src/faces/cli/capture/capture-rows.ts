@@ -79,7 +79,7 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
   return [head, ...processRows(lookup, name, paint), ...rows].join('\n');
 }
 
-/** Who asked for it, and who answered. */
+/** The processes of client and server. */
 function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint): string[] {
   const [first] = exchanges;
   if (first === undefined || (first.asker ?? null) === null) return [];
@@ -117,7 +117,7 @@ function framesOf({ queryFrame, replyFrame, logged }: SeenExchange, paint: Paint
   return frames.length === 0 ? '' : paint.dim(`  ${frames.map((each) => `#${each}`).join(' ')}`);
 }
 
-/** What the reply says: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
+/** The content of the reply: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
 function answerOf(exchange: SeenExchange): string {
   const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
   const isAnswer = exchange.rcode === 0 && !isEmpty(exchange);
@@ -170,7 +170,7 @@ export interface ExchangeDocument {
     readonly latencyMs: number | null;
   }[];
   readonly frames: readonly number[];
-  /** With --process: who asked, who answered, and where behind a translation. */
+  /** With --process: the client's and the server's process, and the target of a translation. */
   readonly asker?: AskerDocument;
   readonly answerer?: AskerDocument;
   readonly behind?: Peer;
@@ -239,7 +239,7 @@ function isoTime(at: number): string {
   return `${printed.text}${String(ms - second * 1000).padStart(3, '0')}${micros(at)}Z`;
 }
 
-/** Whether nothing says when it was: what stands in its place is the order of the lines. */
+/** True if there is no time at all: the order of the lines replaces it. */
 function isTimeless({ logged }: SeenExchange): boolean {
   return logged === 'without times';
 }

@@ -96,7 +96,7 @@ interface ListedClient {
   };
 }
 
-/** What lines of JSON end with. */
+/** Reads the clients at the end of the lines of JSON. */
 function clientsIn(out: string): {
   readonly exchanges: number;
   readonly listed: readonly ListedClient[];
@@ -183,7 +183,7 @@ describe('ndots capture', () => {
     );
   });
 
-  test('so many lookups are shown as are wanted, and counted', async () => {
+  test('-c limits the lookups that are shown and counted', async () => {
     const { out, err } = await run(file, '-o', 'flow', '-c', '1');
     assert.equal(out.match(/^\d\d:/gm)?.length, 1, out);
     assert.match(err, /^1 lookup, 1 without reply; -c 1 ended the reading\n/);
@@ -205,7 +205,7 @@ describe('ndots capture', () => {
         exchange(100 + i * 500, `n${i}.example.`, 'A', { id: 10 + i, address: '192.0.2.2' }),
       ).flat(),
     ].toSorted((one, other) => one.timeMs - other.timeMs);
-    // A switch that is read by several processors writes some packets too late.
+    // A switch that several CPUs read writes some packets too late.
     const mixed = late.map((_, i) => late[i % 7 === 3 ? i + 1 : i % 7 === 4 ? i - 1 : i]!);
     const half = Math.ceil(mixed.length / 2);
     const files = { whole: mixed, first: late.slice(half), second: late.slice(0, half) };
@@ -316,7 +316,7 @@ describe('ndots capture', () => {
       assert.equal((await run(at(name))).out, (await run(file)).out);
   });
 
-  test('a file that was cut is read up to there, and the cut is told of', async () => {
+  test('a truncated file is read up to the cut, and the cut is reported', async () => {
     const bytes = readFileSync(file);
     writeFileSync(at('cut.pcap'), bytes.subarray(0, bytes.length - 10));
     writeFileSync(at('cut.gz'), gzipSync(bytes).subarray(0, -30));
@@ -327,7 +327,7 @@ describe('ndots capture', () => {
     assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to its end: the file ends too early/);
   });
 
-  test('what is no capture, what is empty and what is not there is exit code 2, and says so', async () => {
+  test('a file that is not a capture, is empty or does not exist is exit code 2, with the reason', async () => {
     writeFileSync(at('no.pcap'), 'hello\nworld\n');
     writeFileSync(at('empty.pcap'), '');
     for (const [name, text] of [
@@ -395,7 +395,7 @@ describe('ndots capture', () => {
     assert.match((await run(at('nx.pcapng'))).err, /8 messages, 4 queries/);
   });
 
-  test('packets go to standard output and into a file besides', () => {
+  test('packets go to standard output and also into a file', () => {
     const both = at('both.pcapng');
     const out = execFileSync('bin/ndots', ['capture', file, '-q', '-o', 'pcapng', '-w', both]);
     assert.deepEqual(readFileSync(both), out);
@@ -416,7 +416,7 @@ describe('ndots capture', () => {
     assert.notEqual((await run(file, '--redact')).out, one.out);
   });
 
-  test('what stands where a log has its client is read as one only if it is an address', async () => {
+  test('the client field of a log is read only if it is an address', async () => {
     const line = (client: string): string =>
       `2026-11-22T03:07:20.5Z [INFO] ${client}:40000 - 7 "A IN www.example.com. udp 33 false 1232" NOERROR qr 60 0.25s\n`;
     writeFileSync(
@@ -473,7 +473,7 @@ describe('ndots capture', () => {
     );
   });
 
-  test('a slow query that has a line of slowlog besides its own is one query', async () => {
+  test('a slow query with a line of slowlog and one of its own is one query', async () => {
     const query =
       '10.244.1.7:41000 - 29008 "A IN api.example.com. udp 44 false 1232" NOERROR qr,rd,ra 60 2.004s';
     writeFileSync(
@@ -500,7 +500,7 @@ describe('ndots capture', () => {
 `.replace('-  A', '-  A'),
     );
     assert.match(err, /2 queries/);
-    // The log says that it was answered, and not with what: that is no failure.
+    // The log says that it was answered, without the answer: that is not a failure.
     assert.match((await run(at('coredns.log'), '-o', 'flow')).out, /✓ www\.example\.com/);
   });
 
@@ -518,7 +518,7 @@ describe('ndots capture', () => {
     assert.match(flow, /^ {9}- {2}www\.example\.com\. {2}A NOERROR 250 ms/m);
   });
 
-  test('who asks stands at the end, those that ask most first, each with what its resolver is taken for', async () => {
+  test('clients are listed at the end, the busiest first, each with its recognised resolver', async () => {
     const { err } = await run(file, '--manifests', pods);
     assert.match(
       err,
@@ -528,7 +528,7 @@ describe('ndots capture', () => {
     assert.doesNotMatch((await run(file, '--clients', '0')).err, /CLIENT/);
   });
 
-  test('clients with glibc, musl and Go are told apart, and how sure that is stands beside it', async () => {
+  test('clients with glibc, musl and Go are distinguished, each with its certainty', async () => {
     const path = at('everybody.pcap');
     writeFileSync(path, pcapFile(LINK.RAW, await play(everybody(8), healthy, { seed: 3 })));
     const { out, err, code } = await run(path, '-o', 'clients');
@@ -643,7 +643,7 @@ describe('ndots capture', () => {
     assert.match(err, /10\.244\.1\.5 +8 +\d {2}not told apart: the log has no times\n/);
   });
 
-  test('where names are cut off, or nobody asks, the list says so, or is not there', async () => {
+  test('the list reports names that are cut off, and is missing without clients', async () => {
     const cut = at('nameless.pcap');
     writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 54 }));
     const { out } = await run(cut, '-o', 'clients');
@@ -668,12 +668,12 @@ describe('ndots capture', () => {
     assert.match(out, /^shop\/cart-5d9f-x1 \(deploy\/cart\)\n {4}6 queries, 1 lookup; /m);
   });
 
-  test('-c ends after so many', async () => {
+  test('-c ends after that number', async () => {
     assert.equal((await run(file, '-c', '2')).out.trimEnd().split('\n').length, 2);
   });
 
   test('what -c leaves out is not written either, and a file that is not read to its end was not cut', async () => {
-    // More than the 256 KiB that are read at once, of which a packet stands across the end.
+    // More than one read of 256 KiB, with a packet across the end of the first.
     const many = Array.from({ length: 2500 }, (_, at) =>
       exchange(at * 3, 'www.example.com.', 'A', { id: at, address: '192.0.2.1' }),
     ).flat();
@@ -684,7 +684,7 @@ describe('ndots capture', () => {
     assert.equal((await run(at('three.pcapng'))).out.trimEnd().split('\n').length, 3);
   });
 
-  test('join takes no file for a place that saw nothing because it is no capture', async () => {
+  test('join does not treat a file that is not a capture as a place that saw nothing', async () => {
     for (const [name, text, words] of [
       ['Corefile', '. {\n    cache\n}\n', /Corefile: it is no capture/],
       ['nothing.pcap', '', /nothing\.pcap: it is empty/],

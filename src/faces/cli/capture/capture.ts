@@ -70,7 +70,7 @@ class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;
   readonly #filter: Filter;
-  /** Whether the client may be wanted. */
+  /** Matches frames of a client that may be wanted. */
   readonly #isTheirs: Filter;
   readonly #clients = new ClientList();
   readonly #outputs: CaptureOutputs;
@@ -82,14 +82,14 @@ class CaptureRun {
   /** Of these, queries without a reply. */
   #lostShown = 0;
   #failed = 0;
-  /** Which process asked; null: nobody wants to know. */
+  /** Finds the process of a client; null without --process. */
   #attribution: Attribution | null = null;
   #story: ProcessStory | null = null;
   /** Why output has failed, which ends the capture. */
   readonly #unwritten: unknown[] = [];
-  /** Whether the frame that is being read is wanted as a packet. */
+  /** True if the current frame is wanted as a packet. */
   #keep = false;
-  /** Whether the frame that made it enough (-c) has been read: none behind it is wanted. */
+  /** True if the frame that reached the limit (-c) has been read: later ones are not wanted. */
   #isPast = false;
 
   constructor(
@@ -141,9 +141,7 @@ class CaptureRun {
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
   }
 
-  /**
-   * Whether there is no packet, no message and no line that could be read, and a reason was told.
-   */
+  /** True if no packet, message or line could be read, and the reason was reported. */
   get #isUnread(): boolean {
     const { remarks, totals } = this.#reading;
     return (
@@ -259,7 +257,7 @@ class CaptureRun {
     const { quiet } = this.#options;
     const progress = quiet ? null : readingProgress(this.#io, input, this.#reading);
     const before = this.#reading.totals.exchanges;
-    // What is read from a pipe is shown when it comes, not when a piece is full.
+    // Data from a pipe is shown when it comes, not when a piece is full.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;
     try {
       await this.#reading.read(input, () => this.#stop.signal.aborted);
@@ -378,7 +376,7 @@ class CaptureRun {
         : []),
       ...(this.#shown !== of ? [`${this.#shown} shown`] : []),
     ];
-    // What could not be read at all has been told of.
+    // An unreadable input has been reported already.
     const nothing = totals.frames + totals.messages + totals.exchanges === 0;
     if (!nothing || this.#failed === 0) this.#io.err(`${parts.join(', ')}\n`);
     if (this.#attribution !== null) this.#io.err(`${attributionLine(this.#attribution.counts)}\n`);

@@ -108,7 +108,7 @@ function clientDocument(client: ListedClient, naming: AddressNaming): ClientDocu
   return {
     kind: 'Client',
     address,
-    // What is not known is left out.
+    // Unknown fields are left out.
     ...(name !== '' && { name }),
     ...(workload !== '' && { workload }),
     ...(node !== '' && { node }),

@@ -1,6 +1,6 @@
 /**
- * Memory while captures are read, which takes seconds: what only starting needed is given back
- * meanwhile.
+ * Saves memory while captures are read, which takes seconds: returns the memory that only the start
+ * needed.
  */
 import { unmapUnusedCode } from '../../../server/runtime/program-pages.ts';
 

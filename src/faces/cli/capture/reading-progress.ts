@@ -1,11 +1,11 @@
-/** How far a verb is that reads a capture, dnstap stream or log. */
+/** The progress of a verb that reads a capture, dnstap stream or log. */
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
 import { openGiven } from '../named-capture.ts';
 import { count } from '../page.ts';
 
-/** How often it is looked, milliseconds. */
+/** The period between reports, milliseconds. */
 const EVERY_MS = 500;
 
 /**

@@ -43,7 +43,7 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   container: ['ID', 'from this container (needs --process); the beginning of its id'],
 };
 
-/** What completion offers. */
+/** The values that completion offers. */
 const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
   verdict: ['answered', 'lost', 'error'],
   protocol: ['udp', 'tcp'],
@@ -95,14 +95,14 @@ export const trafficOptions: TrafficTable = {
   ...group('Names of pods', { ...ownerOptions }),
 };
 
-/** Where traffic comes from. */
+/** The sources of traffic. */
 export interface TrafficSources {
   readonly files: readonly string[];
   /** Interface, `any`, or null: no packets are captured. */
   readonly device: string | null;
   /** Network namespace to capture in: a path; null = the own one. */
   readonly netns: string | null;
-  /** Where programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
+  /** The address at which programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
   readonly dnstap: string | null;
   readonly ports: readonly number[] | null;
 }

@@ -14,15 +14,15 @@ import { parseOptions } from '../option-parse.ts';
 import { choice, duration, file, integer, listenAddress, text } from '../option-values.ts';
 import { speedValue } from '../top/top-options.ts';
 
-/** What a command line of `ndots console` says. */
+/** The command line of `ndots console`. */
 export interface ConsoleOptions extends TrafficSources, ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;
-  /** How much faster than it happened a file is replayed; Infinity: as fast as it can be read. */
+  /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
   readonly speed: number;
   readonly limits: Partial<LiveLimits>;
   readonly listen: { readonly host: string; readonly port: number };
-  /** Host names, besides the address, by which browsers may call the page. */
+  /** Host names, in addition to the address, by which browsers may call the page. */
   readonly hosts: readonly string[];
   /** A file with the token; null: a new token at each start. */
   readonly tokenFile: string | null;

@@ -16,7 +16,7 @@ const TARGET_MAX = 8192;
 const CONNECTIONS_MAX = 256;
 const HEADERS_MS = 10_000;
 
-/** No script, style or data from elsewhere, and nobody may frame the page. */
+/** No script, style or data from elsewhere, and no other page may frame this one. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** What the console serves. */
+/** The sources of the console's content. */
 export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly hosts: readonly string[];
@@ -145,7 +145,7 @@ export class ConsoleServer {
           JSON.stringify(this.#parts.ask(parseViewRequest(key))),
         );
       else {
-        // What cannot be is refused before the stream begins.
+        // Rejects an invalid request before the stream begins.
         parseViewRequest(key);
         this.#streams.add(key, response);
       }

@@ -16,10 +16,10 @@ import { readConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
 import { ConsoleServer } from './console-server.ts';
 
-/** How often the cluster is asked again who has which address, milliseconds. */
+/** The period between reads of the owners of addresses from the cluster, milliseconds. */
 const NAMES_MS = 60_000;
 const TOKEN_BYTES = 24;
-/** A token that can be guessed is none. */
+/** A shorter token could be guessed. */
 const TOKEN_LEAST = 16;
 const TOKEN_MOST = 256;
 

@@ -1,7 +1,6 @@
 /**
- * Decides which requests the console answers. A web page of somebody else must not read it: not by
- * a name that points to this address (DNS rebinding), not by a request across sites, and not
- * without the token.
+ * Decides which requests the console answers. Other web pages must not read it: not by a name that
+ * points to this address (DNS rebinding), not by a request across sites, and not without the token.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -17,10 +16,10 @@ export interface Refusal {
   readonly text: string;
 }
 
-/** What requests are measured by. */
+/** The facts that decide about requests. */
 export interface GuardParts {
   readonly token: string;
-  /** Where the server listens. */
+  /** The address of the listener. */
   readonly host: string;
   readonly port: number;
   /** More host names that the page may be called by. */

@@ -19,7 +19,7 @@ test('an address is a query of the live model', () => {
   assert.deepEqual(parseViewRequest('now?'), { view: 'now', reversed: false, most: 200 });
 });
 
-test('what cannot be asked for is refused with what can be', () => {
+test('an invalid request is refused with the valid values', () => {
   const refused = (key: string, text: RegExp): void =>
     assert.throws(
       () => parseViewRequest(key),

@@ -1,4 +1,4 @@
-/** What a browser asks for: the parameters of an address as a query of the live model. */
+/** Reads a browser's request: the parameters of an address as a query of the live model. */
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
 import { usage } from '../option-values.ts';

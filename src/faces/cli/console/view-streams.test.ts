@@ -48,7 +48,7 @@ describe('streams of views', () => {
     streams.close();
   });
 
-  test('nothing is computed while nobody looks', async () => {
+  test('nothing is computed without a viewer', async () => {
     let computed = 0;
     const { clock, streams } = streamsOf(() => String(computed++));
     const browser = new Browser();
@@ -60,7 +60,7 @@ describe('streams of views', () => {
     assert.equal(streams.open, 0);
   });
 
-  test('a browser that does not read misses frames, and is told how many', async () => {
+  test('a browser that does not read misses frames, and receives their number', async () => {
     const { clock, streams } = streamsOf(() => '{}');
     const browser = new Browser();
     streams.add('now?', browser.response);

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 
-/** How often a view is sent, milliseconds. */
+/** The period between frames of a view, milliseconds. */
 export const FRAME_MS = 500;
 /** Streams at a time; the oldest ends when another one comes. */
 export const STREAMS_MAX = 64;
@@ -17,7 +17,7 @@ interface Stream {
   missed: number;
 }
 
-/** What the streams are made of. */
+/** The parts of the streams. */
 export interface ViewStreamsParts {
   readonly clock: Clock;
   /** The view of a key, as JSON. @throws Problem where the key asks for what cannot be */
@@ -99,7 +99,7 @@ export class ViewStreams {
 
   #remove(stream: Stream): void {
     this.#streams.delete(stream);
-    // Nobody looks: nothing is computed.
+    // Without a viewer nothing is computed.
     if (this.#streams.size > 0) return;
     this.#timer?.cancel();
     this.#timer = null;

@@ -4,7 +4,7 @@ import { oneLine } from '../../../server/base/visible.ts';
 /** The character of an empty cell. */
 export const BLANK = 32;
 
-/** What is drawn in place of a character that may take two columns, or none. */
+/** The replacement of a character that may take two columns, or none. */
 const REPLACEMENT = 0xfffd;
 
 /**

@@ -3,7 +3,7 @@
  * sequence, in as many colours as the terminal has.
  */
 
-/** How many colours the terminal shows: none, those of ECMA-48, or the palette of xterm. */
+/** The number of colours the terminal shows: none, those of ECMA-48, or the palette of xterm. */
 export type ColourDepth = 'none' | 16 | 256;
 
 /**

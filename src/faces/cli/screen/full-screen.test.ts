@@ -76,7 +76,7 @@ describe('a full screen', () => {
     assert.match(await terminal.text(), /^fourth/);
   });
 
-  test('gives the terminal back as it was', async () => {
+  test('restores the terminal', async () => {
     const { screen, terminal } = shown((grid) => grid.text(0, 0, 'x', 0));
     assert.ok(terminal.isRaw && (await terminal.isAlternate()));
     screen.leave();
@@ -86,7 +86,7 @@ describe('a full screen', () => {
     assert.equal(terminal.takeWritten(), '');
   });
 
-  test('gives it back when the process ends without a word', async () => {
+  test('restores it when the process ends without calling leave', async () => {
     const { terminal } = shown((grid) => grid.text(0, 0, 'x', 0));
     terminal.events.ending();
     assert.ok(!terminal.isRaw && !(await terminal.isAlternate()));

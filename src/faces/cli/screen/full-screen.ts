@@ -98,7 +98,7 @@ export class FullScreen {
     this.redraw();
   }
 
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal. */
   leave(): void {
     if (!this.#entered) return;
     this.#entered = false;

@@ -52,7 +52,7 @@ describe('keys', () => {
     assert.deepEqual(keys, ['escape', '[', '1', 'q']);
   });
 
-  test('of a paste without end little is kept', () => {
+  test('an endless paste is truncated', () => {
     const { input, keys } = keyboard();
     input.push(Buffer.from('\u001b[200~'));
     for (let i = 0; i < 100; i++) input.push(Buffer.from('x'.repeat(1000)));

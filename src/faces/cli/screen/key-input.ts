@@ -1,4 +1,4 @@
-/** What a terminal sends for keys, as keys: escape sequences, control characters, pasted text. */
+/** Reads a terminal's bytes as keys: escape sequences, control characters, pasted text. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
 /** A key that was pressed, or text that was pasted. */
@@ -19,7 +19,7 @@ export interface KeyPress {
 const ESCAPE_MS = 50;
 /** Longest sequence that is understood; longer ones are skipped to their end. */
 const SEQUENCE_MAX = 32;
-/** Characters of pasted text that are kept. */
+/** The most characters of pasted text that are stored. */
 const PASTE_MAX = 4096;
 
 const PASTE_END = '\u001b[201~';
@@ -199,7 +199,7 @@ export class KeyInput {
     });
   }
 
-  /** What has not become a sequence in time was the key Esc, and what follows was typed. */
+  /** A sequence that was not completed in time was the key Esc, and typed keys after it. */
   #giveUp(): void {
     const text = this.#pending.slice(1);
     this.#pending = '';

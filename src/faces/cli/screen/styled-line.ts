@@ -52,7 +52,7 @@ export function paintLine(line: StyledLine, paint: Paint): string {
     .join('');
 }
 
-/** How many columns a line takes. */
+/** The number of columns that a line takes. */
 export function lineWidth(line: StyledLine): number {
   return line.reduce((sum, [text]) => sum + text.length, 0);
 }

@@ -49,7 +49,7 @@ describe('a table', () => {
     );
   });
 
-  test('the column in whose order rows stand has an arrow', () => {
+  test('the column that rows are sorted by has an arrow', () => {
     const sorted = { key: 'count', reversed: false };
     assert.match(textOf(fitTable(columns, rows, 40, new Map(), sorted).header), /COUNT↓/);
   });

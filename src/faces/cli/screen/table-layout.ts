@@ -19,7 +19,7 @@ export interface ScreenColumn<Row> {
   readonly rank: number;
   /** Least width. */
   readonly least: number;
-  /** Whether it may be cut to `least` to make room; the others always show all they have. */
+  /** True if it may be cut to `least` to make room; the others always show all they have. */
   readonly shrinks: boolean;
   cell(row: Row): StyledSpan;
 }
@@ -51,7 +51,7 @@ const GAP = 1;
 export interface FittedTable<Row> {
   readonly header: StyledLine;
   row(row: Row): StyledLine;
-  /** How many columns had no room. */
+  /** The number of columns without room. */
   readonly hidden: number;
 }
 

@@ -5,7 +5,7 @@ import type { ViewName } from '../../../tools/watch/view.ts';
 import type { TopOptions } from './top-options.ts';
 import type { TopItem } from './pages/top-page.ts';
 
-/** What is on the screen. */
+/** The page on the screen. */
 export interface ShownPage {
   readonly view: ViewName;
   readonly filters: readonly GivenFilter[];
@@ -38,7 +38,7 @@ export function equivalentWords(shown: ShownPage, options: TopOptions): readonly
   return ['top', ...source, '--once', '--view', view, ...filters, ...names];
 }
 
-/** Where the traffic comes from, as options of every verb that reads it. */
+/** The source of the traffic, as options of every verb that reads it. */
 function sourceWords({ files, device, netns, dnstap, ports }: TopOptions): readonly string[] {
   return [
     ...files,
@@ -49,7 +49,7 @@ function sourceWords({ files, device, netns, dnstap, ports }: TopOptions): reado
   ];
 }
 
-/** Where names of addresses come from. */
+/** The source of names of addresses, as options. */
 export function nameWords(options: TopOptions): readonly string[] {
   const { manifests, cluster, kubeconfig, context, as, asGroup } = options;
   const given = [

@@ -9,7 +9,7 @@ const LINE_MAX = 1000;
 /** Lines that are remembered. */
 const HISTORY_MAX = 50;
 
-/** What a key does to the prompt. */
+/** The effect of a key on the prompt. */
 export type PromptResult =
   | { readonly kind: 'open' }
   | { readonly kind: 'closed' }
@@ -19,7 +19,7 @@ export type PromptResult =
 export class FilterPrompt {
   text: string;
   cursor: number;
-  /** Why the line cannot be used as it is; empty: it can. */
+  /** The fault of the line; empty: it is valid. */
   mistake = '';
   readonly #history: string[];
   #at: number;
@@ -99,7 +99,7 @@ export class FilterPrompt {
     this.#replace(this.cursor - begun.length, this.cursor, text);
   }
 
-  /** The word that the cursor stands behind, without what negates it. */
+  /** The word before the cursor, without its negation. */
   get #begun(): string {
     const before = this.text.slice(0, this.cursor);
     return before.slice(before.lastIndexOf(' ') + 1).replace(/^(?:!|-{1,2})/, '');

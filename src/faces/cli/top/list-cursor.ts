@@ -2,8 +2,8 @@
 import type { TopRow } from './pages/top-page.ts';
 
 /**
- * The cursor of one page. A row that was chosen stays selected while rows come and go; at the top
- * of a list that nobody has moved in, it stays with the newest.
+ * The cursor of one page. A chosen row stays selected while rows come and go. At the top of a list,
+ * before any move, the cursor stays with the newest.
  */
 export class ListCursor {
   /** The index of the selected row; -1: no row can be selected. */
@@ -40,7 +40,7 @@ export class ListCursor {
       if (at < 0 || at >= rows.length) break;
       left--;
       if (rows[at]!.item !== null) reached = at;
-      // A step of one goes to the next row, whatever lies between.
+      // A step of one goes to the next row, across any lines between them.
       else if (Math.abs(by) === 1) left++;
     }
     if (reached !== this.index && this.index >= 0) {
@@ -66,7 +66,7 @@ export class ListCursor {
   #show(rows: readonly TopRow[], height: number): void {
     if (this.index < this.offset) this.offset = this.index;
     if (this.index >= this.offset + height) this.offset = this.index - height + 1;
-    // What stands above the first row, and below the last one, belongs to it.
+    // Lines above the first row, and below the last one, belong to it.
     if (rows.slice(0, this.index).every(({ item }) => item === null) && this.index < height)
       this.offset = 0;
   }

@@ -1,4 +1,4 @@
-/** How fast a file is replayed, in virtual time. */
+/** The pace of a replayed file, in virtual time. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';
@@ -15,7 +15,7 @@ describe('a replay', () => {
       assert.equal(await lastingMs(new ReplayPaceAt(speed)), ms);
     });
 
-  test('stands still while it is paused', async () => {
+  test('does not advance while it is paused', async () => {
     const at = new ReplayPaceAt(1);
     const reached = at.reach(5000);
     await at.clock.advance(2000);

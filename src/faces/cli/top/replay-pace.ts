@@ -1,17 +1,17 @@
 /** Replays a file as fast as it happened, or any number of times as fast. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
-/** Bytes that are read before the time is looked at: few packets, so that a replay does not jump. */
+/** Bytes that are read between checks of the time: few packets, so that a replay does not jump. */
 const PIECE = 1024;
 /** The same at full speed, where the time goes on by leaps. */
 const FULL_PIECE = 16 * 1024;
-/** At full speed keys are still heard after so many bytes. */
+/** At full speed keys are read after this number of bytes. */
 const TURN_BYTES = 1024 * 1024;
 
 /** The speeds that `+` and `-` go through. */
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 25, 50, 100, 1000, Infinity];
 
-/** How far a replay may be by now. */
+/** Computes the point that a replay may have reached by now. */
 export class ReplayPace {
   readonly #clock: Clock;
   #speed: number;

@@ -1,4 +1,4 @@
-/** Where the live view gets its packets from, and how its time goes on. */
+/** The feed of the live view: the source of its packets and of its time. */
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
@@ -12,9 +12,9 @@ import { openGiven } from '../named-capture.ts';
 import { pacedChunks, ReplayPace } from './replay-pace.ts';
 import type { TopOptions } from './top-options.ts';
 
-/** How often the time of the model goes on, milliseconds. */
+/** The period in which the time of the model advances, milliseconds. */
 const TICK_MS = 250;
-/** What a pipe brings is live if its first packet is no older than this, milliseconds. */
+/** The data of a pipe is live if its first packet is no older than this, milliseconds. */
 const FRESH_MS = 60_000;
 
 /** The inputs of one run. */
@@ -25,14 +25,14 @@ export interface TopFeed {
   readonly pace: ReplayPace | null;
   /** `43 %` of the file that is being read; empty: not known. */
   readonly progress: string;
-  /** Whether all of it has been read. */
+  /** True if all of it has been read. */
   readonly isOver: boolean;
   /** Resolves when all of it has been read, or `stop` was called. Rejects if nothing could be. */
   readonly over: Promise<void>;
   stop(): void;
 }
 
-/** What a feed needs of a command line. */
+/** The options that a feed reads. */
 export type FeedOptions = Pick<
   TopOptions,
   'files' | 'device' | 'netns' | 'dnstap' | 'ports' | 'speed'
@@ -125,7 +125,7 @@ class FileFeed implements TopFeed {
   #input: Input | null = null;
   #live: LiveInput | null = null;
   readonly #ports: readonly number[];
-  /** Whether what is read is of the present. */
+  /** True if the data is live. */
   #isNow = false;
 
   constructor({ files, speed, ports }: FeedOptions, model: LiveModel, clock: Clock) {
@@ -142,7 +142,7 @@ class FileFeed implements TopFeed {
       timer.cancel();
       this.isOver = true;
     });
-    // Who never waits for it is not to be ended by it.
+    // A rejection without a handler must not end the process.
     this.over.catch(() => undefined);
   }
 

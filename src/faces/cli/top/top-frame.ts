@@ -1,4 +1,4 @@
-/** Draws the live view: tabs, status, the page or what lies over it, and the keys. */
+/** Draws the live view: tabs, status, the page or the pane over it, and the keys. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { printFilterLine } from '../../../tools/capture/filter-line.ts';
 import { viewNames, type ViewHead, type ViewName } from '../../../tools/watch/view.ts';
@@ -13,18 +13,18 @@ import { pageTitles } from './pages/top-pages.ts';
 import type { TopFeed } from './top-feed.ts';
 import type { TopBody } from './pages/top-page.ts';
 
-/** What is to be drawn. */
+/** The parts of a frame. */
 export interface TopFrame {
   readonly view: ViewName;
   readonly seen: ViewHead<ViewName> | null;
   readonly feed: TopFeed;
   readonly isPaused: boolean;
   readonly filters: readonly GivenFilter[];
-  /** Null: all that is kept. */
+  /** Null: the whole window. */
   readonly spanMs: number | null;
   readonly prompt: FilterPrompt | null;
   readonly message: string;
-  /** What lies over the page; null: nothing. */
+  /** The pane over the page; null: there is none. */
   readonly pane: {
     readonly title: string;
     readonly lines: readonly StyledLine[];

@@ -15,7 +15,7 @@ import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, integer, text, usage } from '../option-values.ts';
 
-/** What a command line of `ndots top` says. */
+/** The command line of `ndots top`. */
 export interface TopOptions extends TrafficSources, ClusterOptions, ColourOptions {
   readonly filters: readonly GivenFilter[];
   readonly manifests: string | null;
@@ -25,7 +25,7 @@ export interface TopOptions extends TrafficSources, ClusterOptions, ColourOption
   readonly sort: string | null;
   readonly reversed: boolean;
   readonly most: number | null;
-  /** How much faster than it happened a file is replayed; Infinity: as fast as it can be read. */
+  /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
   readonly speed: number;
   readonly forMs: number | null;
   readonly once: boolean;
@@ -33,7 +33,7 @@ export interface TopOptions extends TrafficSources, ClusterOptions, ColourOption
   readonly limits: Partial<LiveLimits>;
 }
 
-/** How much faster than it happened: `10`, `0.5`, `10x`, `max`. */
+/** A speed relative to the recorded time: `10`, `0.5`, `10x`, `max`. */
 export const speedValue: OptionValue<number> = {
   placeholder: 'N|max',
   offers: { words: ['1', '10', '100', 'max'] },
@@ -84,7 +84,7 @@ const table = {
   }),
 };
 
-/** How long live traffic is watched before it is printed once, milliseconds. */
+/** The time that live traffic is watched before it is printed once, milliseconds. */
 const ONCE_MS = 10_000;
 
 /** The help of `ndots top`. */

@@ -96,7 +96,7 @@ describe('the pages of top', () => {
     assert.equal(model.asked.at(-1)!.view, 'findings');
   });
 
-  test('is asked again every second, and writes nothing while nothing changes', async () => {
+  test('asks the model every second, and writes nothing while nothing changes', async () => {
     const { terminal, model, clock } = started();
     terminal.takeWritten();
     await clock.advance(3000);
@@ -104,7 +104,7 @@ describe('the pages of top', () => {
     assert.equal(terminal.takeWritten(), '');
   });
 
-  test('is drawn anew in another size', async () => {
+  test('is drawn again in another size', async () => {
     const { terminal } = started();
     terminal.resize(60, 12);
     const lines = await terminal.screen();
@@ -144,7 +144,7 @@ describe('rows', () => {
     assert.match(text, /Last lookups/);
   });
 
-  test('a finding opens to who, why, fix and proof', async () => {
+  test('a finding opens to its clients, cause, fix and proof', async () => {
     const { terminal } = started();
     terminal.press('6');
     terminal.press(KEY.enter);
@@ -245,7 +245,7 @@ describe('filters', () => {
     assert.match((await terminal.screen()).at(-1)!, /^\/rcode=SERVFAIL/);
   });
 
-  test('a pasted command line is read as it is', async () => {
+  test('a pasted command line is read unchanged', async () => {
     const { terminal, model } = started();
     terminal.press('/');
     terminal.press('\u001b[200~--not rcode=NXDOMAIN --from-ip 10.0.0.0/8\u001b[201~');

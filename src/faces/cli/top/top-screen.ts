@@ -1,6 +1,6 @@
 /**
- * The live view on a terminal: keys move through pages, rows and details; every second the model is
- * asked again, and the screen is drawn.
+ * The live view on a terminal. Keys move through pages, rows and details. Every second the screen
+ * queries the model and is drawn again.
  */
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -29,14 +29,14 @@ import {
 } from './pages/top-page.ts';
 import { planTrace } from './trace-as-client.ts';
 
-/** How often the model is asked, milliseconds. */
+/** The period between queries of the model, milliseconds. */
 const REFRESH_MS = 1000;
-/** How long a message stays, milliseconds. */
+/** The time that a message stays, milliseconds. */
 const MESSAGE_MS = 4000;
-/** The spans that `w` goes through, milliseconds; null: all that is kept. */
+/** The spans that `w` goes through, milliseconds; null: the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
-/** What lies over a page. */
+/** A pane over a page. */
 interface Pane {
   readonly title: string;
   /** The row that it is about; null: none. */
@@ -47,7 +47,7 @@ interface Pane {
   closed?(): void;
 }
 
-/** What the screen needs besides the model. */
+/** The parts that the screen needs in addition to the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
   readonly feed: TopFeed;
@@ -63,7 +63,7 @@ export interface TopScreenParts {
   quit(): void;
 }
 
-/** How each page is sorted, and where its cursor is. */
+/** The order and the cursor of each page. */
 interface PageState {
   sort: SortKey | null;
   reversed: boolean;

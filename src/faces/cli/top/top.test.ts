@@ -1,4 +1,4 @@
-/** `ndots top` as scripts call it, and what it says of wrong input. */
+/** `ndots top` as scripts call it, and its messages for wrong input. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ function written(name: string, bytes: string): string {
 }
 
 describe('top --once', () => {
-  test('prints what a capture shows, the finding with its time, and what is left out', async () => {
+  test('prints what a capture shows, the finding with its time, and the omitted part', async () => {
     const { code, out, err } = await runCommand(top, [capture, '--once']);
     assert.equal(code, 0);
     assert.equal(err, '');

@@ -15,9 +15,9 @@ import { parseTopOptions, type TopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 import { runTraceWords } from './trace-as-client.ts';
 
-/** How often a line of JSON is printed, milliseconds. */
+/** The period between lines of JSON, milliseconds. */
 const LINE_MS = 1000;
-/** How often the cluster is asked again who has which address, milliseconds. */
+/** The period between reads of the owners of addresses from the cluster, milliseconds. */
 const NAMES_MS = 60_000;
 
 /** The verb `top`. */
@@ -41,7 +41,7 @@ export const top: Command = {
     const timer = options.forMs === null ? null : setTimeout(stop, options.forMs);
     const names = options.cluster ? setInterval(() => void renew(), NAMES_MS) : null;
     const renew = async (): Promise<void> => {
-      // What cannot be read keeps its names.
+      // After a failed read the earlier names stay.
       const owners = await addressOwners(options, io, () => undefined).catch(() => null);
       if (owners !== null && owners.size > 0) model.name(owners);
     };

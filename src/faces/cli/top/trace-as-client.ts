@@ -12,11 +12,11 @@ import type { AskModel, TraceTarget } from './pages/top-page.ts';
 /** Kinds of clients whose resolvers can be modelled. */
 const modelled: ReadonlySet<Kind> = new Set(['glibc', 'musl', 'go', 'c-ares', 'evdns']);
 
-/** How a lookup is asked again. */
+/** The way to repeat a lookup. */
 export interface TracePlan {
   /** Words of the command line. */
   readonly words: readonly string[];
-  /** What is assumed, for people. */
+  /** The assumptions, as text. */
   readonly notes: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The page of clients: who asks, by which resolver, and how it goes for them. */
+/** The page of clients: addresses and pods, their resolvers, and how their lookups end. */
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';

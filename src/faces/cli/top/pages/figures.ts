@@ -17,7 +17,7 @@ export function printRate(perSecond: number): string {
   return `${perSecond < 9.95 ? perSecond.toFixed(1) : printNumber(perSecond)}/s`;
 }
 
-/** A share of 0 to 1: `0 %`, `<1 %`, `61 %`. What is not all is never printed as 100. */
+/** A share of 0 to 1: `0 %`, `<1 %`, `61 %`. A share below 1 is never printed as 100. */
 export function printShare(share: number): string {
   if (share > 0 && share < 0.01) return '<1 %';
   return `${share >= 1 ? 100 : Math.min(99, Math.round(share * 100))} %`;
@@ -33,7 +33,7 @@ export function printMoment(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);
 }
 
-/** How long ago, or how long: `3 s`, `2 min`, `5 h`. */
+/** An age or a duration: `3 s`, `2 min`, `5 h`. */
 export function printAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 100) return `${seconds} s`;
@@ -80,13 +80,13 @@ export function printRcodes(rcodes: LiveCounts['rcodes']): string {
   return rcodes.map(({ rcode, count }) => `${rcode} ${printNumber(count)}`).join(', ');
 }
 
-/** Who it is, for a column: the name, or the address. */
+/** A party for a column: its name, or its address. */
 export function partyName({ name, address, kind, isGone }: Party): string {
   const shown = name === '' ? address || '-' : kind === 'service' ? `svc ${name}` : name;
   return isGone ? `${shown} (gone)` : shown;
 }
 
-/** Who it is, with all that is known: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
+/** A party with all its known facts: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
 export function partyText(party: Party): string {
   const { name, workload, address, node, kind } = party;
   if (name === '') return address || 'unknown';

@@ -1,4 +1,4 @@
-/** The page of findings: what is wrong, since when, for whom, and what to do. */
+/** The page of findings: each fault, its start, the clients affected, and the fix. */
 import type {
   ExampleRow,
   FindingRow,
@@ -39,7 +39,7 @@ const severities: Readonly<Record<Severity, StyleName>> = {
   info: 'accent',
 };
 
-/** The colour of a finding; what has ended is faint. */
+/** The colour of a finding; an ended one is faint. */
 export function findingStyle({
   severity,
   state,
@@ -101,7 +101,7 @@ function columns(atMs: number): readonly ScreenColumn<FindingRow>[] {
   ];
 }
 
-/** The page: the findings, and below them what was looked for and is not so. */
+/** The page: the findings, and below them the faults that the rules did not find. */
 export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
   const table = tableBody(columns(view.atMs), view.rows, findingItem, {
     ...fit,

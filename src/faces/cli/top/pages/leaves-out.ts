@@ -1,4 +1,4 @@
-/** What a list does not show, in one line that is always there. */
+/** The part that a list does not show, in one line that is always there. */
 import type { Listed } from '../../../../tools/watch/view.ts';
 import { printNumber, printShare } from './figures.ts';
 

@@ -43,7 +43,7 @@ const outcomes: Readonly<Record<LookupEnding, readonly [text: string, style: Sty
   waiting: ['waiting', 'dim'],
 };
 
-/** How a lookup ended, in its colour. */
+/** The ending of a lookup, in its colour. */
 export function outcomeSpan(outcome: LookupEnding, rcode: string): StyledSpan {
   const [text, style] = outcomes[outcome];
   return [outcome === 'error' && rcode !== '' ? rcode : text, style];
@@ -189,7 +189,7 @@ const queryColumns: readonly ScreenColumn<QueryRow>[] = [
     cell: (query) => [reasonText(query), 'accent'],
   }),
 ];
-/** Where the queries of a lookup did not all go the same way. */
+/** The column for lookups whose queries did not all go the same way. */
 const serverColumn: ScreenColumn<QueryRow> = shrinking('SERVER', {
   rank: 4,
   least: 12,

@@ -1,4 +1,4 @@
-/** The page of names: what is asked for, as applications spell it. */
+/** The page of names: the names of lookups, as applications spell them. */
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';

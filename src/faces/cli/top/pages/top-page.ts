@@ -1,4 +1,4 @@
-/** What a page of the live view is made of: lines, some of which are rows that can be opened. */
+/** The parts of a page of the live view: lines, some of which are rows that can be opened. */
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
 import type { Party, SortKeys, ViewName, ViewQuery, Views } from '../../../../tools/watch/view.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
@@ -50,14 +50,14 @@ export interface TopBody {
   /** Stays at the top. */
   readonly header: readonly StyledLine[];
   readonly rows: readonly TopRow[];
-  /** What the page leaves out, for its last line. */
+  /** The part that the page leaves out, for its last line. */
   readonly leavesOut: string;
 }
 
-/** How wide pages are, and in which order. */
+/** The width and the order of pages. */
 export interface PageFit {
   readonly width: number;
-  /** How wide each column has been, so that tables do not jump. */
+  /** The widths of columns so far, so that tables do not jump. */
   readonly widths: Map<number, number>;
   readonly sort: SortKey | null;
   readonly reversed: boolean;
@@ -99,7 +99,7 @@ export function paragraph(
 
 /** Columns for the names of fields. */
 const LABEL = 11;
-/** Narrower than this, the text of a field stands below its name. */
+/** Narrower than this, the text of a field is below its name. */
 const BESIDE = 45;
 
 /** A field: its name, and beside it the text. */

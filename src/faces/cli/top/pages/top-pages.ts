@@ -9,7 +9,7 @@ import { namesBody } from './names-page.ts';
 import { nowBody } from './now-page.ts';
 import { serversBody } from './servers-page.ts';
 
-/** What is asked of the model for a page. */
+/** The query of the model for a page. */
 export interface PageQuery {
   readonly filters: readonly GivenFilter[];
   readonly sort: SortKey | null;
