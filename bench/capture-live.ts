@@ -1,9 +1,10 @@
 /**
- * Live capture of 20 000 packets a second with one processor: `node bench/capture-live.ts`, as root. dnsperf asks an Unbound over a pair of
- * veth interfaces; ndots and tcpdump watch one of these by turns, all of them on the same processor, while load and server have another.
- * What was sent, what was seen and what the kernel dropped are counted.
- *
- * Then the price of `--process`, at twice as many queries: the processor time beside that of the same capture without it.
+ * Live capture of 20 000 packets a second with one CPU: `node bench/capture-live.ts`, as root.
+ * dnsperf asks an Unbound over a pair of veth interfaces. ndots and tcpdump watch one of these by
+ * turns, all of them on the same CPU, while load and server have another. It counts the packets
+ * that were sent, those that were seen and those that the kernel dropped. Then it measures the
+ * price of `--process`, at twice as many queries: the CPU time beside that of the same capture
+ * without it.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,13 +32,13 @@ interface Seen {
   /** Packets that the load and the server sent. */
   readonly sent: number;
   readonly seen: number;
-  /** By the kernel, for want of time. */
+  /** Dropped by the kernel, because the reader was late. */
   readonly dropped: number;
-  /** Of one processor, 0 to 1. */
+  /** The share of one CPU, 0 to 1. */
   readonly busy: number;
 }
 
-/** What watches, and how it says at its end what it saw. */
+/** A program that watches, and the way it reports its counts at its end. */
 interface Watcher {
   readonly name: string;
   readonly words: readonly string[];
@@ -161,7 +162,7 @@ async function watch(
   const before = cpuSeconds(child);
   const began = performance.now();
   const sent = await load(file, runSeconds, rate);
-  // What is left in the kernel's buffer is taken within this time.
+  // The rest of the kernel's buffer is read within this time.
   await wait(500);
   const seconds = (performance.now() - began) / 1000;
   const busy = (cpuSeconds(child) - before) / seconds;

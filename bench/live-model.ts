@@ -14,14 +14,14 @@ import { rounds, smoke } from './kit/peers.ts';
 
 const RATE = 20_000;
 const PACKETS = smoke ? 20_000 : 1_200_000;
-/** How often the clock of the model goes on, in packets: every 250 ms. */
+/** The period in which the clock of the model advances, in packets: every 250 ms. */
 const STEP = RATE / 4;
 const START_MS = Date.UTC(2026, 10, 1);
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 const median = (list: readonly number[]): number =>
   list.toSorted((one, other) => one - other)[list.length >> 1]!;
 
-/** Where each packet lies in the file, without its link header. */
+/** The place of each packet in the file, without its link header. */
 function packetsOf(bytes: Buffer): Int32Array {
   const places: number[] = [];
   for (let at = 24; at < bytes.length; at += 16 + bytes.readUInt32LE(at + 8))

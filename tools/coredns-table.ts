@@ -12,7 +12,7 @@ import { directives, type Directive, type Property } from './coredns/properties.
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/coredns-plugins.md`;
 
-/** What becomes of something here. */
+/** The treatment of a directive or property by ndots. */
 export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not built';
 
 /** One line of the table. */
@@ -91,7 +91,7 @@ function wordsOf({ name }: Property): readonly string[] {
   return name.split(/[ |]/).map(bare).filter(Boolean);
 }
 
-/** What stands between backquotes, as words. */
+/** The text between backquotes, as words. */
 function quotedIn(bullet: string): readonly (readonly string[])[] {
   return bullet
     .split('`')
@@ -151,7 +151,7 @@ export async function tablePage(): Promise<string> {
   return `${head}${(await tableRows()).map(printRow).join('\n')}\n${await additions()}`;
 }
 
-/** What only ndots has. */
+/** The directives and properties that only ndots has. */
 async function additions(): Promise<string> {
   const known = new Map(directives.map(({ name, properties }) => [name, properties]));
   const lines = (await loadPlugins()).flatMap(({ name, syntax }) => {

@@ -21,7 +21,7 @@ const words = [
   `const { installMissing } = await import('${new URL('install.ts', import.meta.url).href}'); await installMissing();`,
 ];
 
-/** What it prints: without a terminal, or on one where `typed` is typed. */
+/** Returns its output: without a terminal, or on one where `typed` is typed. */
 function run(path: string, ci: string, typed: string | null): string {
   const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
   const env = { ...rest, PATH: path, CI: ci, SHELL: '/bin/sh' };

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { packages } from './packages.ts';
 
-/** Whether a program is on this machine, or a file that is named by its path. */
+/** True if a program is on this machine, or a file that is named by its path. */
 function found(program: string): boolean {
   if (program.startsWith('/')) return existsSync(program);
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];

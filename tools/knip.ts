@@ -13,7 +13,8 @@ const config: KnipConfig = {
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
-    // The page and the worker of the playground, its links for others, and what stands in for modules of Node.
+    // The page and the worker of the playground, its links for others, and the replacements of
+    // Node's modules.
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
     'src/faces/console/console.ts!',
@@ -31,7 +32,7 @@ const config: KnipConfig = {
     'test/node/stream-client.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
-  // The first is taken for the module of Node; the bundler puts the second in place of `node:path`.
+  // knip treats the first as the module of Node; the bundler replaces `node:path` with the second.
   ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
   // A constant may have two names where the field has: `integer` and `seconds` read alike.

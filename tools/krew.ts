@@ -12,7 +12,7 @@ export interface ReleaseArchive {
   readonly sha256: string;
 }
 
-/** What the manifest says. */
+/** The content of the manifest. */
 export interface KrewRelease {
   /** Without the `v`. */
   readonly version: string;

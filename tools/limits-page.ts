@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/limits.md`;
-/** What stands behind this line is written here. */
+/** The part after this line is written here. */
 const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
 
-/** What `serve` is made of. */
+/** The rooms of `serve`. */
 const rooms = [
   'base',
   'corefile',
@@ -29,16 +29,16 @@ const rooms = [
 const elsewhere =
   /^src\/server\/(kube\/(pods|scaling|api\/list\.ts)|runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
-/** Where limits have a range of their own for tests, and no setting. */
+/** Rooms whose limits have a range for tests, and no setting. */
 const unset = /^src\/server\/(?:base|metrics)\//;
 
-/** A bound that stands in the code. */
+/** A bound in the code. */
 export interface FixedLimit {
   readonly file: string;
   readonly name: string;
   /** As the code has it. */
   readonly value: string;
-  /** What it bounds, and why so; empty: the code does not say. */
+  /** The subject of the bound, and its reason; empty: the code has none. */
   readonly text: string;
 }
 

@@ -1,4 +1,7 @@
-/** Real programs that the tests and benchmarks run: Debian package → a program it brings, or a file that is no program. */
+/**
+ * Real programs that the tests and benchmarks run: Debian package → a program it brings, or a file
+ * that is not a program.
+ */
 export const packages: Readonly<Record<string, string>> = {
   'bind9-dnsutils': 'dig',
   'bind9-utils': 'named-checkzone',

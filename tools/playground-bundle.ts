@@ -7,8 +7,9 @@ import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 const room = 'src/faces/playground';
 
 /**
- * What the machine in the browser gives in place of Node's modules. Only the server in memory, which `diff`, `lint` and the
- * example cluster use, needs it: it can read files and open sockets, and does neither here.
+ * The replacements of Node's modules in the browser. Only the server in memory, which `diff`,
+ * `lint` and the example cluster use, needs them: it can read files and open sockets, and does
+ * neither here.
  */
 const machine: Readonly<Record<string, string>> = {
   'node:fs': 'files',

@@ -14,7 +14,7 @@ const files = await buildPlayground(folder);
 const byName = new Map(files.map((file) => [file.name, file]));
 const kib = (bytes: number): string => (bytes / 1024).toFixed(1).padStart(8);
 
-/** Prints the size of what is loaded together, and not loaded before. */
+/** Prints the size of the files that are loaded together, and were not loaded before. */
 function report(what: string, names: readonly string[], before: ReadonlySet<string>): void {
   const parts = names.filter((name) => !before.has(name)).map((name) => byName.get(name)!.bytes);
   const plain = parts.reduce((sum, { length }) => sum + length, 0);

@@ -52,7 +52,7 @@ export class TestCount {
     }
   }
 
-  /** One line for each reason: what was skipped for it, and where. */
+  /** One line for each reason: the skipped tests, and their places. */
   skippedLines(): readonly string[] {
     return [...this.#reasons].map(([reason, skipped]) => {
       const files = [...new Set(skipped.map(({ file }) => relative('.', file)))];
@@ -72,7 +72,10 @@ export class TestCount {
   }
 }
 
-/** What the runner says of one file, and of the tests that it had declared elsewhere: `12 passed, 1 failed`. */
+/**
+ * The runner's counts for one file, and for the tests that it had declared elsewhere: `12 passed, 1
+ * failed`.
+ */
 export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): string {
   const failed = tests - passed - skipped - todo;
   return [
@@ -82,7 +85,7 @@ export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): str
   ].join(', ');
 }
 
-/** Whether all that went wrong in a test or suite is a test within it, which is counted itself. */
+/** True if the only failure of a test or suite is a test within it, which is counted itself. */
 function isOnlyWithin(error: unknown): boolean {
   return (error as { failureType?: string }).failureType === 'subtestsFailed';
 }

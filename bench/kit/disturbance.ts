@@ -20,11 +20,11 @@ interface Load {
   readonly file: string;
 }
 
-/** One round: the load by itself, then with each disturbance. */
+/** One round: the undisturbed load, then the load with each disturbance. */
 export interface Round {
   readonly undisturbed: Pace;
   readonly disturbed: readonly Pace[];
-  /** The part of the machine's processors that programs took which do not belong to the benchmark; the worst of the loads. */
+  /** The share of the machine's CPUs that other programs took; the worst of the loads. */
   readonly foreign: number;
 }
 
@@ -34,7 +34,7 @@ export type Disturbance = () => () => void | Promise<void>;
 /** Rounds that others disturb more than this, part of the machine, are taken again. */
 const FOREIGN_MAX = 0.03;
 const TICKS_PER_SECOND = 100;
-/** The processor of the client that measures. */
+/** The CPU of the client that measures. */
 const CLIENT = '1';
 
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
@@ -82,7 +82,7 @@ export async function takeRounds(
   disturbances: readonly Disturbance[],
   own: () => readonly number[],
 ): Promise<readonly Round[]> {
-  // What answers for the first time is slower.
+  // The first replies are slower.
   await steadyLoad({ ...load, seconds: Math.min(2, load.seconds) });
   const taken: Round[] = [];
   const isCalm = ({ foreign }: Round): boolean => foreign <= FOREIGN_MAX;
@@ -110,7 +110,7 @@ export async function takeRounds(
   return taken.toSorted((a, b) => a.foreign - b.foreign).slice(0, count);
 }
 
-/** Processor seconds of the whole machine and of some processes. */
+/** CPU seconds of the whole machine and of some processes. */
 function used(processes: readonly number[]): { readonly all: number; readonly own: number } {
   const [user = 0, nice = 0, system = 0] = /^cpu +(.*)$/m
     .exec(readFileSync('/proc/stat', 'latin1'))![1]!

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Child } from '../../test/kit/child.ts';
 
-/** What one run of dnsperf saw. */
+/** The results of one run of dnsperf. */
 export interface Load {
   readonly sent: number;
   readonly completed: number;
@@ -17,7 +17,7 @@ export interface Load {
   readonly rcodes: string;
 }
 
-/** What dnsperf is told. `file` holds its questions; `outstanding` queries wait at a time. */
+/** The settings of dnsperf. `file` holds its questions; `outstanding` queries wait at a time. */
 export interface LoadOptions {
   readonly port: number;
   readonly file: string;
@@ -94,7 +94,7 @@ export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
   return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
 }
 
-/** What loads in turn showed. */
+/** The results of loads in turn. */
 export interface Turns {
   /** The middle of each server's rounds by CPU. */
   readonly middle: Readonly<Record<string, Load>>;

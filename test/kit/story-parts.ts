@@ -16,18 +16,18 @@ import {
 export interface Story {
   readonly name: string;
   readonly code: string | null;
-  /** What the first finding says that was seen. */
+  /** The text that the first finding must show. */
   readonly seen?: RegExp;
-  /** Findings that stand behind it. */
+  /** Findings that must follow it. */
   readonly also?: readonly string[];
-  /** Findings that may not stand behind it. */
+  /** Findings that must not follow it. */
   readonly without?: readonly string[];
-  /** Lines of counters and logs that are known besides. */
+  /** Lines of counters and logs that are also known. */
   readonly lines?: readonly string[];
   packets(seed: number): Promise<readonly Captured[]>;
 }
 
-/** What pods look up. */
+/** The names that pods look up. */
 export const names: readonly string[] = [
   'www.example.com',
   'api.example.org',

@@ -35,7 +35,7 @@ import {
   type Ends,
 } from './packets.ts';
 
-/** What becomes of one query. */
+/** The outcome of one query. */
 export interface Fate {
   /** The query does not arrive, or the reply does not. */
   readonly lost?: boolean;
@@ -69,7 +69,7 @@ export interface Passing {
   readonly name: string;
   readonly type: string;
   readonly protocol: 'udp' | 'tcp';
-  /** How often this client asked this question from this port. */
+  /** The number of times that this client asked this question from this port. */
   readonly attempt: number;
   /** Milliseconds since this port sent another question; Infinity: it did not. */
   readonly sincePortMs: number;
@@ -86,14 +86,14 @@ export interface StoryClient {
   readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
 }
 
-/** Where a story begins. */
+/** The start of a story. */
 export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 
 /** The resolv.conf of a pod in the namespace `shop`. */
 export const podResolvConf: string =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
 
-/** What a healthy cluster answers: names of the cluster and a few of outside. */
+/** The replies of a healthy cluster: names of the cluster and a few external ones. */
 export function healthy(passing: Passing): Fate {
   const { name, type, random } = passing;
   const tookMs = 0.3 + random.integer(1000) / 1000;

@@ -21,10 +21,10 @@ export interface CollectedSpan {
 /** Takes Zipkin's JSON at `/api/v2/spans` and OTLP's protocol buffers at `/v1/traces`. */
 export class TraceCollector {
   readonly spans: CollectedSpan[] = [];
-  /** What was wrong with what came. */
+  /** The faults of the requests. */
   readonly problems: string[] = [];
   requests = 0;
-  /** What requests are answered with. */
+  /** The status of the replies. */
   status = 202;
   /** Nothing is answered. */
   silent = false;

@@ -4,14 +4,14 @@ import { trace } from '../../src/faces/cli/trace/trace.ts';
 import { harmless } from '../../src/faces/cli/terminal.ts';
 import type { TraceDocument } from '../../src/tools/resolver/trace-document.ts';
 
-/** How a command ended, and what it printed. */
+/** The exit and the output of a command. */
 export interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** What standard output is; without it no terminal. */
+/** The settings of a terminal; without them standard output is not a terminal. */
 export interface Terminal {
   readonly colour?: boolean;
   readonly columns?: number;
@@ -72,7 +72,7 @@ export async function traceJson(
   return JSON.parse(out) as TraceDocument;
 }
 
-/** Where the files of the stories lie. */
+/** The path of a story's file. */
 export function storyFile(name: string): string {
   return new URL(`../stories/trace-data/${name}`, import.meta.url).pathname;
 }

@@ -22,7 +22,7 @@ import { kindOf } from '../../src/server/wire/record/table.ts';
 import type { Query } from '../../src/server/wire/query.ts';
 import { Words } from '../../src/server/wire/record-words.ts';
 
-/** What was sent to an upstream. */
+/** A query that was sent to an upstream. */
 export interface Asked {
   /** `IP:port`. */
   readonly to: string;
@@ -37,7 +37,7 @@ export interface Asked {
   readonly parts: UpstreamParts;
 }
 
-/** What a scripted upstream does with a query. */
+/** The reply of a scripted upstream to a query. */
 export interface Answer {
   /** Milliseconds until it answers (or fails), default 1. */
   readonly afterMs?: number;

@@ -15,7 +15,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { printMessage } from '../../src/server/wire/print.ts';
 import type { Proto } from '../../src/server/wire/query.ts';
 
-/** What a server may find beside its Corefile. */
+/** The files and sources beside a Corefile. */
 export interface WorldParts {
   /** Files that the Corefile may import, by path. Plugins that read files get them from `folder`. */
   readonly files?: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface WorldParts {
   readonly seed?: number;
 }
 
-/** How a query differs from a plain one over UDP. */
+/** The differences of a query from a plain one over UDP. */
 export interface AskOptions {
   readonly proto?: Proto;
   /** Client address, default 10.244.0.9. */
@@ -40,7 +40,7 @@ export interface AskOptions {
   readonly flags?: number;
   readonly qclass?: number;
   readonly id?: number;
-  /** Whether there is room for one more query that waits; default true. */
+  /** True if there is room for one more query that waits; default true. */
   readonly mayWait?: boolean;
   /** Listen address, default the first. */
   readonly server?: string;

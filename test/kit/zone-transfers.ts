@@ -1,4 +1,4 @@
-/** What tests of transfers between ndots and other name servers share. */
+/** Common parts of tests of transfers between ndots and other name servers. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { printRecord } from '../../src/server/wire/print.ts';
 import { printed, start } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 
-/** Whether a program is installed. */
+/** True if a program is installed. */
 export const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 const program = join(import.meta.dirname, '../../bin/ndots');

@@ -1,4 +1,7 @@
-/** What changes pods on their way in (the webhook and the policy), and the pods of Kuberhealthy's checks, on a real node. */
+/**
+ * The parts that change pods at admission (the webhook and the policy), and the pods of
+ * Kuberhealthy's checks, on a real node.
+ */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';

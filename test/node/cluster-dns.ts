@@ -1,4 +1,6 @@
-/** What the DNS pods of a node's cluster say of themselves, and what clients get from them. */
+/**
+ * Reads the state of the DNS pods of a node's cluster, and the replies that clients get from them.
+ */
 import type { NodeCluster, PodState } from './node-cluster.ts';
 
 /** The label of DNS pods. */
@@ -91,7 +93,7 @@ export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, st
 /** Memory of a pod as its control group counts it, MiB. */
 export interface PodMemory {
   readonly usage: number;
-  /** What `kubectl top` shows, and evictions go by. */
+  /** The figure that `kubectl top` shows, and that evictions use. */
   readonly workingSet: number;
 }
 
@@ -110,7 +112,7 @@ export async function memoryOf(node: NodeCluster, pod: PodState): Promise<PodMem
   return { usage: usage / 2 ** 20, workingSet: (usage - inactive) / 2 ** 20 };
 }
 
-/** What DNS pods have logged. */
+/** The logs of the DNS pods. */
 export const dnsLog = (node: NodeCluster): Promise<string> =>
   node.kubectl('-n', 'kube-system', 'logs', '-l', DNS_PODS, '--tail=-1', '--prefix');
 

@@ -18,7 +18,7 @@ const MOUNTED = '/sys/fs/cgroup';
 export interface Hierarchy {
   /** The mount point's name below `/sys/fs/cgroup`: `memory`, `unified`; `''`: the mount point itself, cgroup v2 alone. */
   readonly name: string;
-  /** What a mount of it in another place names: `memory`, `name=systemd`; null: cgroup v2. */
+  /** The name in the options of a mount elsewhere: `memory`, `name=systemd`; null: cgroup v2. */
   readonly option: string | null;
   /** This process's own group there. */
   readonly own: string;

@@ -1,6 +1,6 @@
 /**
- * The records of runs: which process, control groups and directory a node has. A run that was killed leaves its record; the next
- * run ends what is named there and removes it, and touches nothing else.
+ * The records of runs: the process, control groups and directory of a node. A run that was killed
+ * leaves its record. The next run ends and removes everything in it, and touches nothing else.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -15,7 +15,7 @@ export interface KnownProcess {
   readonly startedAt: string;
 }
 
-/** What one node has on this machine. */
+/** The processes and files of one node on this machine. */
 export interface NodeRecord {
   readonly id: string;
   /** The id of the machine's present start: process ids of another one mean nothing. */
@@ -25,7 +25,7 @@ export interface NodeRecord {
   readonly groups: readonly string[];
 }
 
-/** Where programs, images and the files of nodes are. */
+/** The directory of programs, images and the files of nodes. */
 export const cacheFolder = (): string =>
   join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'ndots', 'node');
 

@@ -1,4 +1,7 @@
-/** What happens to DNS pods in the life of a cluster, while a client asks: nothing of it may lose more than it must. */
+/**
+ * Events in the life of DNS pods while a client asks: none of them may lose more queries than it
+ * must.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';

@@ -57,7 +57,10 @@ export class NodeCluster implements AsyncDisposable {
     this.#programs = programs;
   }
 
-  /** Builds what is missing, and brings the cluster up: DNS is kubeadm's CoreDNS, and `shop.yaml` is there. */
+  /**
+   * Builds the missing parts, and starts the cluster: DNS is kubeadm's CoreDNS, and `shop.yaml` is
+   * there.
+   */
   static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
     const programs = await nodePrograms();
     const space = await NodeSpace.make();
@@ -121,7 +124,7 @@ export class NodeCluster implements AsyncDisposable {
     closeSync(log);
   }
 
-  /** What a program of the node has printed: `kubelet`, `containerd`, `upstream`. */
+  /** The output of a program of the node: `kubelet`, `containerd`, `upstream`. */
   log(name: string): string {
     try {
       return readFileSync(join(this.space.folder, 'logs', name), 'utf8');

@@ -31,7 +31,10 @@ export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.14.7';
 /** The image of clients: `lookup-glibc`, `lookup-musl`, `lookup-go` (src/tools/lab/clients), curl and dig. */
 export const CLIENT_IMAGE = 'client:1';
 
-/** What images have of Debian: what Node needs (`node:26-slim`), the node cache's and kube-proxy's tools, and those of clients. */
+/**
+ * The Debian packages of images: those of Node (`node:26-slim`), the tools of the node cache and
+ * kube-proxy, and those of clients.
+ */
 const debian = [
   ...['ca-certificates', 'libstdc++6', 'libatomic1'],
   ...['iptables', 'nftables', 'iproute2', 'conntrack', 'ipset', 'kmod'],
@@ -189,7 +192,10 @@ async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
   return found;
 }
 
-/** What the steps of a Dockerfile make. They are played again when a file that they may copy has changed. */
+/**
+ * Plays the steps of a Dockerfile. They are played again when a file that they may copy has
+ * changed.
+ */
 async function dockerfileLayer(
   dockerfile: string,
 ): Promise<{ readonly file: string; readonly config: ImageConfig }> {

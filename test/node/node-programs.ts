@@ -55,7 +55,7 @@ export function noNode(): string | null {
 }
 
 /**
- * The programs, built on first use: about 40 minutes on two CPUs. They are kept under `XDG_CACHE_HOME`.
+ * The programs, built on first use: about 40 minutes on two CPUs. They are stored under `XDG_CACHE_HOME`.
  * @throws if one cannot be built
  */
 export async function nodePrograms(): Promise<NodePrograms> {

@@ -10,10 +10,10 @@ export const DNS_ADDRESS = '10.96.0.10';
 /** Search domains of the node, which pods get behind those of the cluster. */
 export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 
-/** How kube-proxy translates service addresses. */
+/** The way in which kube-proxy translates service addresses. */
 export type ProxyMode = 'iptables' | 'nftables';
 
-/** What kubeadm init reads. */
+/** The configuration of kubeadm init. */
 export const kubeadmConfig = (mode: ProxyMode): string => `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint: {advertiseAddress: ${NODE_ADDRESS}, bindPort: 6443}
@@ -90,7 +90,7 @@ export const cniConfig: string = JSON.stringify({
   ],
 });
 
-/** What the DNS server outside of the cluster answers: names of example.com exist, others do not. */
+/** The DNS server outside of the cluster: names of example.com exist, others do not. */
 export const upstreamCorefile: string = `.:53 {
     bind ${UPSTREAM_ADDRESS}
     template IN A example.com {

@@ -8,7 +8,7 @@ import { nodeFolder, record, remove, removeLeftovers, type NodeRecord } from './
 import { NODE_ADDRESS, UPSTREAM_ADDRESS } from './node-settings.ts';
 import { until } from './progress.ts';
 
-/** What a command printed, and how it ended. */
+/** The output and the exit of a command. */
 export interface RanInside {
   /** null: it was ended. */
   readonly code: number | null;

@@ -1,4 +1,4 @@
-/** What a long run says while it works, and how it waits. */
+/** Progress messages and waits of a long run. */
 
 const began = performance.now();
 
@@ -7,9 +7,9 @@ export function say(text: string): void {
   console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${text}`);
 }
 
-/** How often a wait looks. */
+/** The period between checks of a wait. */
 const LOOK_MS = 500;
-/** How often a wait says that it still waits. */
+/** The period between messages of a wait. */
 const SAY_MS = 20_000;
 
 /**

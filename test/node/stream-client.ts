@@ -16,7 +16,7 @@ export interface LostQuery {
   readonly failure: string;
 }
 
-/** What came of all queries. */
+/** The results of all queries. */
 export interface StreamReport {
   readonly sent: number;
   readonly lost: readonly LostQuery[];
@@ -34,7 +34,10 @@ export interface StreamReport {
 /** A client that waits longer than 30 times 100 ms for one server has given up. Turns, so that a standstill of this process counts once. */
 const WAIT_TURNS = 30;
 const TURN_MS = 100;
-/** Queries sent at once when the process was late; what is missed beyond that is left out, and not a burst. */
+/**
+ * The most queries sent at once when the process was late; the rest is left out, so that there is
+ * no burst.
+ */
 const MOST_AT_ONCE = 10;
 const EVERY_NTH_BY_TCP = 10;
 
@@ -98,14 +101,14 @@ function ask(nth: number): void {
     close = () => socket.close();
     socket.on('error', (error: NodeJS.ErrnoException) => over(null, error.code ?? error.message));
     socket.on('message', (reply) => over(reply, ''));
-    // A connected socket hears that a port is closed.
+    // A connected socket receives an error when a port is closed.
     socket.connect(53, server, () => {
       if (!isOver) socket.send(encode(packet), () => undefined);
     });
   }
 }
 
-/** The reply without what differs from time to time: its id, TTLs, and the order of its records. */
+/** The reply without the parts that vary: its id, TTLs, and the order of its records. */
 function printed(packet: Packet): string {
   const { rcode } = packet as Packet & { readonly rcode: string };
   const records = (packet.answers ?? []).map((record) =>

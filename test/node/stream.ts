@@ -27,12 +27,12 @@ const questions = [
 
 /** Queries a second. */
 const RATE = 200;
-/** What is asked before and after something happens, so that both sides are seen. */
+/** Queries are sent this long before and after an event, so that both sides are seen. */
 const BEFORE_MS = 2000;
 
 /**
  * Asks from the client pod while `happens` runs, and for `afterMs` longer.
- * @param options.server whom: the cluster DNS service
+ * @param options.server the queried server: the cluster DNS service
  */
 export async function streamWhile(
   node: NodeCluster,

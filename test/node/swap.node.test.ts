@@ -1,6 +1,6 @@
 /**
- * CoreDNS as kubeadm sets it up, its image changed to ndots and back, while a client asks. What CoreDNS loses in its own restart, in the
- * same cluster, is the measure.
+ * CoreDNS as kubeadm sets it up, its image changed to ndots and back, while a client asks. The
+ * losses of CoreDNS in its own restart, in the same cluster, are the measure.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -40,7 +40,7 @@ describe(
     });
     after(() => node?.[Symbol.asyncDispose]());
 
-    /** What CoreDNS gave. */
+    /** The replies of CoreDNS. */
     const coredns: {
       lookups?: ReadonlyMap<string, string>;
       metrics?: ReadonlyMap<string, string>;

@@ -1,4 +1,4 @@
-/** What the verbs say of a cluster, compared with what tcpdump, the pods and the kernel have. */
+/** The output of the verbs on a cluster, compared with tcpdump, the pods and the kernel. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -14,7 +14,7 @@ import { pause } from './stream.ts';
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
 
-describe('what the verbs say of a real cluster', { skip: noNode() ?? false }, () => {
+describe('the output of the verbs on a real cluster', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();
@@ -33,7 +33,7 @@ describe('what the verbs say of a real cluster', { skip: noNode() ?? false }, ()
     }
   }
 
-  /** What tcpdump sees of a pod's queries while something happens. @returns `NAME TYPE` of each, in their order */
+  /** Captures a pod's queries with tcpdump while something happens. @returns `NAME TYPE` of each, in their order */
   async function onTheWire(
     pid: number,
     happens: () => Promise<unknown>,

@@ -16,7 +16,7 @@ import { readTruth } from '../kit/process-truth.ts';
 const missing = noProcessWorld();
 const main = 'src/faces/cli/main.ts';
 
-/** What the DaemonSet of deploy/capture gives its container. */
+/** The capabilities that the DaemonSet of deploy/capture gives its container. */
 const capabilities = ((): readonly string[] => {
   const [, daemonSet] = parseAllDocuments(readFileSync('deploy/capture/daemonset.yaml', 'utf8'));
   const path = ['spec', 'template', 'spec', 'containers', 0, 'securityContext', 'capabilities'];
@@ -51,7 +51,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
   });
   after(() => world.stop());
 
-  /** What a capture printed while the work was done. */
+  /** Returns the output of a capture while the work was done. */
   const during = async (
     words: readonly string[],
     work: () => Promise<unknown>,
@@ -87,7 +87,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
       );
     });
 
-  test('-o flow tells the story of curl: who asked, who answered, the translation, who accepted', async () => {
+  test('-o flow shows the story of curl: client, server, translation, and the process that accepted', async () => {
     const output = await during(['--bpf', '-o', 'flow'], () => world.lookups('curl', 2));
     const client = CONTAINER.client.slice(0, 12);
     const server = CONTAINER.server.slice(0, 12);
@@ -233,7 +233,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
     ['NET_RAW', /packets may not be captured/],
     ['SYS_ADMIN', /network namespaces may not be entered: permission denied[\s\S]*CAP_SYS_ADMIN/],
   ] as const)
-    test(`without ${capability} the message says what is missing`, () => {
+    test(`without ${capability} the message names the missing one`, () => {
       const [program = '', ...words] = bounded(capabilities.filter((each) => each !== capability));
       const verb = [process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms'];
       const { stderr, status } = spawnSync(program, [...words, ...verb, '--process', '--bpf'], {
@@ -276,7 +276,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
     }
   });
 
-  test('a namespace without addresses is no obstacle', () => {
+  test('a namespace without addresses is not an obstacle', () => {
     const verb = [process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms', '--process'];
     const { stderr } = spawnSync('unshare', ['-n', ...verb], { encoding: 'utf8', timeout: 60_000 });
     assert.match(stderr, /no queries, so no processes/);

@@ -40,7 +40,7 @@ class Pane {
     return this.#tmux('capture-pane', '-p');
   }
 
-  /** Whether a program has the alternate screen, and whether the cursor is shown. */
+  /** The modes of the program: alternate screen or not, cursor shown or not. */
   get modes(): string {
     return this.#tmux('display-message', '-p', '#{alternate_on} #{cursor_flag}').trim();
   }

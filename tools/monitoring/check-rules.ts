@@ -1,4 +1,7 @@
-/** What `ndots check serve` sees from the clients' side, and whether anybody looks. Silent where no check has ever been scraped. */
+/**
+ * The results of `ndots check serve` from the clients' side, and gaps in the checks. Silent where
+ * no check has ever been scraped.
+ */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
 /** By kind of check, over all targets and all that look at them: a restart of the checker does not forget. */

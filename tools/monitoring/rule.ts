@@ -1,4 +1,4 @@
-/** What alerts are made of: rules as Prometheus reads them, and promises whose budgets burn. */
+/** The parts of alerts: rules as Prometheus reads them, and promises whose budgets burn. */
 
 /** The page that explains each alert (docs/alerts.md), as a URL: notification programs make a link of it. */
 const runbookPage = 'https://ndots.dev/alerts';

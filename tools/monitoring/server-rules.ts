@@ -1,4 +1,7 @@
-/** What servers say of themselves: promises about their replies, and what no promise shows. */
+/**
+ * The reports of servers on themselves: promises about their replies, and faults that no promise
+ * shows.
+ */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
 const promises: readonly ServicePromise[] = [
@@ -22,7 +25,7 @@ const promises: readonly ServicePromise[] = [
   },
 ];
 
-/** What no promise shows, because nobody is answered, or soon will not be. */
+/** Faults that no promise shows, because no client gets a reply, or soon none will. */
 const otherAlerts: readonly Rule[] = [
   alert(
     'DNSDown',

@@ -8,7 +8,7 @@ import { batchedUdp } from './packet-loop.ts';
 const found = batchedUdp();
 const all = found.available ? allowedProcessors() : null;
 
-/** Numbers of processors. */
+/** Numbers of CPUs. */
 function numbers(processors: Processors): number[] {
   return Array.from({ length: 8 * processors.length }, (_, i) => i).filter(
     (i) => ((processors[i >> 3]! >> (i & 7)) & 1) === 1,
@@ -23,7 +23,7 @@ function shown(text: string): number[] {
   });
 }
 
-/** Where the threads of this process may run, by name. */
+/** The CPUs that the threads of this process may run on, by name. */
 function threads(): [name: string, processors: number[]][] {
   return readdirSync('/proc/self/task').map((thread) => {
     const status = readFileSync(`/proc/self/task/${thread}/status`, 'latin1');
@@ -39,15 +39,15 @@ const skip = !found.available
     ? false
     : 'needs two processors';
 
-describe('processors', { skip }, () => {
+describe('CPU affinity', { skip }, () => {
   after(() => keepOff(all!, processors.length, ''));
 
-  test('the processors of a thread are those that the system shows', () => {
+  test('the CPUs of a thread are those that the system shows', () => {
     const own = readFileSync('/proc/thread-self/status', 'latin1');
     assert.deepEqual(processors, shown(/^Cpus_allowed_list:\s*(.*)$/m.exec(own)![1]!));
   });
 
-  test('all threads keep off the first processors but those of a name, and but those that say otherwise', async (t) => {
+  test('all threads keep off the first CPUs but those of a name, and but those that say otherwise', async (t) => {
     const worker = new Worker('setInterval(() => {}, 1000)', { eval: true, name: 'answers' });
     t.after(() => worker.terminate());
     await new Promise((resolve) => worker.once('online', resolve));
@@ -60,7 +60,7 @@ describe('processors', { skip }, () => {
     assert.deepEqual(allowedProcessors(), all);
   });
 
-  test('with as many threads as processors all may run anywhere', () => {
+  test('with as many threads as CPUs all may run anywhere', () => {
     keepOff(all!, 1, '');
     keepOff(all!, processors.length, '');
     for (const [name, list] of threads()) assert.deepEqual(list, processors, name);

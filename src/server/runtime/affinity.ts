@@ -1,18 +1,18 @@
-/** Which processors the threads of this process may run on. */
+/** The CPUs that the threads of this process may run on. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { libc } from './libc.ts';
 import { withMemory } from './memory.ts';
 
 /** <asm/unistd.h> */
 const CALLS = process.arch === 'arm64' ? { set: 122, get: 123 } : { set: 203, get: 204 };
-/** Bytes of a mask: 1024 processors, as in the C library's `cpu_set_t`. */
+/** Bytes of a mask: 1024 CPUs, as in the C library's `cpu_set_t`. */
 const MASK_SIZE = 128;
 
-/** Processors by number, a bit each, as in `sched_setaffinity(2)`. */
+/** CPUs by number, a bit each, as in `sched_setaffinity(2)`. */
 export type Processors = Uint8Array;
 
 /**
- * The processors that the calling thread may run on.
+ * The CPUs that the calling thread may run on.
  * @returns null where the system does not tell
  */
 export function allowedProcessors(): Processors | null {
@@ -23,7 +23,7 @@ export function allowedProcessors(): Processors | null {
 }
 
 /**
- * Lets a thread run on these processors and no others, and those that it starts from now on.
+ * Lets a thread run on these CPUs and no others, and those that it starts from now on.
  * Nothing changes where the system does not allow it.
  * @param thread the system's id of the thread; 0: the calling one
  */
@@ -35,8 +35,8 @@ export function runOn(processors: Processors, thread = 0): void {
 }
 
 /**
- * Keeps the threads of this process off the first `count` of its processors, except those of a
- * name, which stay where they are. With no more processors than that they may run on all.
+ * Keeps the threads of this process off the first `count` of its CPUs, except those of a name,
+ * which stay unchanged. With no more CPUs than that they may run on all.
  */
 export function keepOff(processors: Processors, count: number, except: string): void {
   const others = withoutFirst(processors, count);

@@ -1,4 +1,4 @@
-/** Signals that the runtime was told to block. */
+/** Unblocks a signal that the runtime blocks. */
 import { libc } from './libc.ts';
 import { withMemory } from './memory.ts';
 

@@ -9,23 +9,23 @@ const CALL = process.arch === 'arm64' ? 280 : 321;
 const COMMAND = { CREATE_MAP: 0, LOAD: 5, CREATE_LINK: 28 } as const;
 /** Bytes of the part of union bpf_attr that is used here. */
 const ATTRIBUTES = 128;
-/** Where the parts are, in 32-bit words. */
+/** The places of the parts, in 32-bit words. */
 const OF_MAP = { TYPE: 0, KEY: 1, VALUE: 2, ENTRIES: 3, NAME: 7 };
 const OF_PROGRAM = {
   ...{ TYPE: 0, COUNT: 1, INSTRUCTIONS: 2, LICENCE: 4 },
   ...{ LOG_LEVEL: 6, LOG_SIZE: 7, LOG: 8, NAME: 12, ATTACH: 17 },
 };
 const OF_LINK = { PROGRAM: 0, TARGET: 1, ATTACH: 2 };
-/** What the verifier says of a program that it refuses. */
+/** The size of the verifier's report about a program that it refuses. */
 const LOG_SIZE = 64 * 1024;
-/** Stands in the program; the helpers that are called are open to every licence. */
+/** The licence in the program; the helpers that are called are open to every licence. */
 const LICENCE = 'Apache-2.0\0';
 
 /** Kinds of maps (<linux/bpf.h>). */
 export const MAP_KIND = { LRU_HASH: 9, RING: 27 } as const;
 /** Kinds of programs. */
 export const PROGRAM = { CGROUP_SKB: 8, CGROUP_SOCK: 9, CGROUP_ADDRESS: 18 } as const;
-/** Where programs are attached (enum bpf_attach_type). */
+/** The places where programs are attached (enum bpf_attach_type). */
 export const ATTACH = {
   EGRESS: 1,
   SOCKET_CREATED: 2,
@@ -45,7 +45,7 @@ export class BpfRefused extends SystemError {
   }
 }
 
-/** What was created; closing it detaches programs. */
+/** An object of the kernel; closing it detaches programs. */
 export class BpfObject {
   readonly fd: number;
   #open = true;

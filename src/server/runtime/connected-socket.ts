@@ -83,8 +83,7 @@ export class ConnectedSocket implements QueuedSocket {
     if (!this.#open) return;
     const errno = this.#send(address, length);
     if (errno === 0) return;
-    // The error may have been caused by an earlier datagram and kept by the system: this one is
-    // sent once more.
+    // The error may belong to an earlier datagram, kept by the system: this one is sent again.
     const left = this.#send(address, length) === 0;
     this.#owner.onUnsent(mark, new SystemError('write', errno), left);
   }

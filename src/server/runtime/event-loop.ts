@@ -8,7 +8,7 @@ import { unterminated } from './termination-gate.ts';
  * it.
  */
 export interface Wakeup {
-  /** Whether the descriptor was found readable since the last call. */
+  /** Returns true if the descriptor was found readable since the last call. */
   take(): boolean;
   ref(): void;
   unref(): void;

@@ -38,7 +38,7 @@ export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
 }
 
 let present: HeldByThread | null = null;
-/** Where to look for a free slot first. */
+/** The slot at which the search for a free one starts. */
 let next = 0;
 /** Descriptors left behind by the previous thread that nobody has taken over yet. */
 let orphans: number[] = [];

@@ -47,7 +47,7 @@ describe('the foreign function interface is loaded without the package around it
     assert.equal(loadIn(join(folder, 'flat/program')), 'function 0');
   });
 
-  test('where the native part lies in the package', () => {
+  test('the place of the native part in the package', () => {
     put('koffi', 'nested/node_modules');
     put(native, 'nested/node_modules/koffi/node_modules');
     assert.equal(loadIn(join(folder, 'nested')), 'function 0');

@@ -47,7 +47,7 @@ function nativePart(folder: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-/** Whether this program runs on musl rather than glibc. */
+/** True if this program runs on musl rather than glibc. */
 function hasMusl(): boolean {
   return /\/ld-musl-/.test(readFileSync('/proc/self/maps', 'utf8'));
 }

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 void suite('the memory that a process may take', () => {
   const groupFiles = controlGroups();
 
-  /** What the limit is where the system shows these files. */
+  /** Returns the limit where the system shows these files. */
   function limitWith(own: string, groups: Readonly<Record<string, string>>): number {
     return memoryLimit(groupFiles(own, groups));
   }

@@ -1,10 +1,10 @@
-/** Whether this process takes nearly all the memory that it may. */
+/** Detects that this process takes nearly all the memory that it may. */
 import type { Clock } from '../base/clock.ts';
 import { groupLines } from '../base/control-groups.ts';
 
-/** Where memory is short, as a part of the limit: the rest is for what others take at that moment. */
+/** Memory is short above this part of the limit: the rest is for allocations of that moment. */
 const SHORT = 3 / 4;
-/** What was found counts for so many milliseconds: looking takes some 50 µs. */
+/** A result is valid for this long, milliseconds: a measurement takes some 50 µs. */
 const LOOK_MS = 50;
 
 /** Says whether memory is short; looks only when asked, and not each time. */

@@ -1,4 +1,4 @@
-/** What the kernel says of a network namespace: its sockets, its addresses. */
+/** The sockets and addresses of a network namespace, as the kernel reports them. */
 import { interfaceAddresses } from './interfaces.ts';
 import { inNetworkNamespace } from './network-namespace.ts';
 import { SocketLookup, type FoundSocket } from './socket-lookup.ts';

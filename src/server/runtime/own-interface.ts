@@ -167,7 +167,7 @@ function joined(...pieces: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-/** Whether the C library can be called, which all of this needs: null, or why not. */
+/** Returns null if the C library can be called, which all of this needs, or the reason why not. */
 export function noInterfaces(): string | null {
   try {
     libc();

@@ -16,7 +16,7 @@ const OP = {
   RETURN: 0x06,
 } as const;
 
-/** Protocol numbers, and headers of IPv6 behind which nothing is looked for. */
+/** Protocol numbers, and headers of IPv6 after which the filter reads nothing. */
 const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
 
 /** Flags of TCP. */

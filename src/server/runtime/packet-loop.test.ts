@@ -146,7 +146,7 @@ describe('batches', { skip }, () => {
     to.close();
   });
 
-  test('a datagram longer than its slot is told from one that fits exactly', async () => {
+  test('a datagram longer than its slot is distinguished from one that fits exactly', async () => {
     const to = new UdpSocket({ family: 4 });
     to.bind('127.0.0.1', 0);
     const from = new UdpSocket({ family: 4 });
@@ -176,7 +176,7 @@ describe('batches', { skip }, () => {
     to.close();
   });
 
-  test('freed memory is empty for whoever still holds a view of it', () => {
+  test('freed memory is empty in all remaining views', () => {
     const memory = new Memory(100);
     const { bytes, words } = memory;
     assert.equal(bytes.length, 112);
@@ -204,7 +204,7 @@ describe('batches', { skip }, () => {
     socket.close();
   });
 
-  test('a refused datagram is told to the next batch, of which the rest leaves', async () => {
+  test('a refused datagram is reported to the next batch, of which the rest leaves', async () => {
     const gone = new UdpSocket({ family: 4 });
     gone.bind('127.0.0.1', 0);
     const { port } = gone;

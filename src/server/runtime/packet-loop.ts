@@ -54,7 +54,7 @@ export class PacketLoop {
   readonly #watched: (WatchedSocket | null)[] = [];
   readonly #free: number[] = [];
   #count = 0;
-  /** How many registrations keep the event loop alive. */
+  /** The number of registrations that keep the event loop alive. */
   #holding = 0;
   #immediate: NodeJS.Immediate | null = null;
   /** Jobs for the end of the turn, and the array that was used in the turn before. */
@@ -150,7 +150,7 @@ export class PacketLoop {
     forget(this);
   }
 
-  /** Whether no socket is left. */
+  /** True if no socket is left. */
   get idle(): boolean {
     return this.#count === 0;
   }
@@ -192,7 +192,7 @@ function forget(loop: PacketLoop): void {
   });
 }
 
-/** Whether datagrams can be received in batches on this machine, and if not, why. */
+/** Returns null if datagrams can be received in batches on this machine, or the reason why not. */
 export function batchedUdp():
   | { readonly available: true }
   | { readonly available: false; readonly reason: string } {

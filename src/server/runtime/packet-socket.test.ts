@@ -69,7 +69,7 @@ test('what waits in the kernel at the end is taken before the socket is closed',
   socket.drain((bytes, start, end) => {
     const [text] =
       /waits \d+$/.exec(Buffer.from(bytes.subarray(start, end)).toString('latin1')) ?? [];
-    // An ICMP error, that nobody listens, has the packet within.
+    // An ICMP error (port unreachable) contains the packet.
     if (text !== undefined) seen.add(text);
   });
   assert.equal(seen.size, 300);

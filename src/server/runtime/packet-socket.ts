@@ -22,12 +22,12 @@ const PACKET_STATISTICS = 6;
 const EVERY_PROTOCOL = 0x0300;
 const ENODEV = 19;
 
-/** Where the parts of a struct sockaddr_ll are. */
+/** The places of the parts of a struct sockaddr_ll. */
 const LINK = { PROTOCOL: 2, INDEX: 4, HARDWARE: 8, KIND: 10, SIZE: 20 };
 /** Outgoing packets, as which loopback shows every packet a second time. */
 const OUTGOING = 4;
 const LOOPBACK = 772;
-/** Where the time is in a control message: behind its length, level and type. */
+/** The place of the time in a control message: after its length, level and type. */
 const TIME_AT = 16;
 /** The longest IP packet. */
 const PACKET_MAX = 65_535;
@@ -110,7 +110,9 @@ export class PacketSocket {
     }
   }
 
-  /** How many packets passed the filter and were lost because they were not read in time. */
+  /**
+   * The number of packets that passed the filter and were lost because they were not read in time.
+   */
   get dropped(): number {
     if (!this.#open) return this.#dropped;
     const { words, address } = this.#scratch;

@@ -45,7 +45,7 @@ export async function findPortHolder(
         return { pid: Number(pid), command: await commandOf(pid) };
     }
   } catch {
-    // No /proc, or the process ended meanwhile: then it cannot be named.
+    // No /proc, or the process has ended: then it cannot be named.
   }
   return null;
 }

@@ -3,10 +3,10 @@ import { suite, test } from 'node:test';
 import { controlGroups } from '../../../test/kit/control-groups.ts';
 import { processorLimit, threadRoom } from './processor-limit.ts';
 
-void suite('the limit of processor time', () => {
+void suite('the CPU limit', () => {
   const groupFiles = controlGroups();
 
-  /** What the limit is where the system shows these files. */
+  /** Returns the limit where the system shows these files. */
   function limitWith(
     own: string,
     groups: Readonly<Record<string, string>>,

@@ -14,12 +14,12 @@ export interface ProgramResult {
   readonly tookMs: number;
 }
 
-/** How a program is run. */
+/** The settings of a run. */
 export interface RunSettings {
   readonly input?: string;
   /** After this many milliseconds it is killed with SIGKILL. */
   readonly limitMs?: number;
-  /** The most characters of each stream that are kept. */
+  /** The most characters of each stream that are stored. */
   readonly outputMax?: number;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -63,7 +63,7 @@ export function runProgramNow(
   return { code: status, stdout, stderr, tookMs: performance.now() - began };
 }
 
-/** How a program that was started ended. */
+/** The ending of a program that was started. */
 export interface ProgramEnding {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -71,7 +71,7 @@ export interface ProgramEnding {
   readonly error: Error | null;
 }
 
-/** What a program is started with. */
+/** The settings of a start. */
 export interface StartSettings {
   /** As for `node:child_process`; by default nothing of this process's. */
   readonly stdio?: StdioOptions;
@@ -173,12 +173,14 @@ export class StartedProgram {
   }
 }
 
-/** A PATH extended by the folders of administration programs, which a service's PATH may lack. */
+/**
+ * A PATH extended by the directories of administration programs, which a service's PATH may lack.
+ */
 export function wholePath(path: string): string {
   return [path, '/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'].join(delimiter);
 }
 
-/** The path of a program in one of these folders; null: it is not installed. */
+/** The path of a program in one of these directories; null: it is not installed. */
 export function findProgram(name: string, path: string): string | null {
   for (const folder of path.split(delimiter)) {
     if (folder === '') continue;

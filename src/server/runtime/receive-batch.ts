@@ -58,7 +58,7 @@ export class ReceiveBatch {
   readonly #controls = new Memory(BATCH * CONTROL_SLOT);
   readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
-  /** How many heads the kernel may have written since they were set up. */
+  /** The number of heads that the kernel may have written since they were set up. */
   #used: number;
 
   /** @param size the longest datagram that is taken whole */
@@ -124,7 +124,7 @@ export class ReceiveBatch {
     return this.#heads.words[i * HEAD.WORDS + HEAD.LENGTH]!;
   }
 
-  /** Whether the datagram was longer than its slot. */
+  /** True if the datagram was longer than its slot. */
   isCut(i: number): boolean {
     return (this.#heads.words[i * HEAD.WORDS + HEAD.FLAGS]! & MSG_TRUNC) !== 0;
   }

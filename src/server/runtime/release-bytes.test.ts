@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { releaseBytes } from './release-bytes.ts';
 
-test('memory is free at once, and nobody sees the bytes any more', () => {
+test('memory is free at once, and its bytes are no longer visible', () => {
   const whole = Buffer.allocUnsafeSlow(1 << 20);
   const end = whole.subarray(1000);
   const before = process.memoryUsage().arrayBuffers;

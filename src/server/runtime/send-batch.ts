@@ -20,7 +20,7 @@ export class SendBatch {
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
   #at = 0;
   #count = 0;
-  /** How many datagrams of the last `flush` could not be sent. */
+  /** The number of datagrams of the last `flush` that could not be sent. */
   failed = 0;
   /** The last error number of the last `flush`; 0: none. */
   errno = 0;
@@ -38,7 +38,7 @@ export class SendBatch {
     return this.#slab.bytes;
   }
 
-  /** Where the next datagram is to be written. */
+  /** The place of the next datagram. */
   get at(): number {
     return this.#at;
   }
@@ -47,7 +47,7 @@ export class SendBatch {
     return this.#count;
   }
 
-  /** Whether a datagram of up to `size` bytes can be added before a flush. */
+  /** True if a datagram of up to `size` bytes can be added before a flush. */
   hasRoom(size: number): boolean {
     return this.#count < BATCH && this.#at + size <= this.#slab.bytes.length;
   }

@@ -7,7 +7,7 @@ import { UdpSocket } from './udp-socket.ts';
 
 const found = batchedUdp();
 
-/** What an owner is told. */
+/** An owner that records its notifications. */
 function owner(): SocketOwner & { readonly told: unknown[] } {
   const told: unknown[] = [];
   return {
@@ -73,7 +73,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     there.close();
   });
 
-  test('do not leave from a socket that is closed meanwhile', async () => {
+  test('do not leave from a socket that has been closed', async () => {
     const there = listening();
     const [first, second] = [owner(), owner()].map(
       (each) => new ConnectedSocket('', '127.0.0.1', there.port, each),
@@ -87,7 +87,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     there.close();
   });
 
-  test('that meet the error of an earlier one leave all the same', async () => {
+  test('that meet the error of an earlier one still leave', async () => {
     const gone = listening();
     const { port } = gone;
     gone.close();

@@ -43,7 +43,7 @@ export class SendQueue {
     return this.#round;
   }
 
-  /** Where datagrams are written. */
+  /** The memory for datagrams. */
   get slab(): Uint8Array {
     return this.#slab.bytes;
   }

@@ -82,7 +82,7 @@ export function collectDropped(most: number = DROPPED_MAX): boolean {
   return true;
 }
 
-/** How often a thread looks whether memory is short, in milliseconds. */
+/** The period between a thread's checks for short memory, milliseconds. */
 const SHORT_MS = 500;
 /** A collection is followed by so many times as long without one: memory may be short for good. */
 const REST = 100;
@@ -127,7 +127,7 @@ function collect(flavor: 'regular' | 'last-resort'): void {
   collector()?.({ type: 'major', execution: 'sync', flavor });
 }
 
-/** How often to try again if another thread has put the flag back; see `collector`. */
+/** The number of attempts if another thread has put the flag back; see `collector`. */
 const ATTEMPTS = 10;
 
 /**
@@ -152,7 +152,7 @@ function collector(): CollectGarbage | undefined {
   return undefined;
 }
 
-/** How often a thread checks the memory of its process, in milliseconds. */
+/** The period between a thread's checks of the memory of its process, milliseconds. */
 const LOOK_MS = 15_000;
 /**
  * By how many bytes the process has to grow to make a collection worthwhile, which blocks the

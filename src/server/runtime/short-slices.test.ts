@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
 test('the thread has the nice value, or keeps its own where that is not permitted', async (t) => {
-  // In a thread of its own: this one goes on with other tests.
+  // A separate thread: this one continues with other tests.
   const code = `
     const { parentPort } = require('node:worker_threads');
     import(${JSON.stringify(new URL('./short-slices.ts', import.meta.url).href)}).then(({ runInShortSlices }) => {

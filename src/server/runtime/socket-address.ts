@@ -12,7 +12,7 @@ export const AF_INET6 = 10;
 export const NAME_SLOT = 32;
 /** Bytes of a sockaddr_in and a sockaddr_in6. */
 export const NAME_SIZE = { 4: 16, 6: 28 } as const;
-/** Where the address starts in a sockaddr. */
+/** The place of the address in a sockaddr. */
 export const ADDRESS_AT = { 4: 4, 6: 8 } as const;
 const ENODEV = 19;
 

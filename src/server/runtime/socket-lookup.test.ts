@@ -85,7 +85,7 @@ test(
   },
 );
 
-test('addresses of different families, and what is no address, have no socket', { skip }, (t) => {
+test('addresses of different families and invalid addresses have no socket', { skip }, (t) => {
   const lookup = new SocketLookup();
   t.after(() => lookup.close());
   const port = 53;

@@ -145,7 +145,7 @@ test('more records than the ring holds are dropped, and later ones come', async 
   assert.equal(own(programs).length, 1);
 });
 
-test('a program that the kernel refuses is reported with what the verifier says', (t) => {
+test('a program that the kernel refuses is reported with the message of the verifier', (t) => {
   if (attached(t, [PORT]) === null) return;
   // It ends without a result.
   assert.throws(

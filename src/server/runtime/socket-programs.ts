@@ -42,7 +42,7 @@ const HELPER = {
   ...{ LOOK_UP: 1, UPDATE: 2, PROCESS: 14, COMMAND: 16, LOAD_BYTES: 26, COOKIE: 46 },
   ...{ CGROUP: 80, RING_OUTPUT: 130 },
 } as const;
-/** A reader looks when packets come: nobody has to be woken (BPF_RB_NO_WAKEUP). */
+/** A reader polls when packets come: no reader has to be woken (BPF_RB_NO_WAKEUP). */
 const NO_WAKEUP = 1;
 /** Sockets whose process is remembered; the least used ones go first. */
 const SOCKETS_MAX = 65_536;
@@ -50,14 +50,14 @@ const SOCKETS_MAX = 65_536;
 const RING = 4 * 1024 * 1024;
 const EINVAL = 22;
 
-/** What is remembered of a socket: process and thread, cgroup, name. */
+/** The note of a socket: process and thread, cgroup, name. */
 const NOTE = { SIZE: 32, PROCESS: 0, CGROUP: 8, COMMAND: 16 };
 /** A record in the ring. */
 const RECORD = {
   ...{ SIZE: 104, COOKIE: 0, SENDER: 8, PROCESS: 16, CGROUP: 24, COMMAND: 32 },
   ...{ SOURCE: 48, TARGET: 64, PORTS: 80, ID: 84, PROTOCOL: 86, FAMILY: 87, HEAD: 88 },
 };
-/** Where parts of struct bpf_sock_addr and struct bpf_sock are. */
+/** The places of parts of struct bpf_sock_addr and struct bpf_sock. */
 const ADDRESS = { PORT: 24, PROTOCOL: 36 };
 const NEXT = { TCP: 6, UDP: 17 } as const;
 const SYN = 2;
@@ -222,7 +222,7 @@ function onEgress(
 export class SocketPrograms {
   readonly #ring: BpfRing;
   readonly #objects: BpfObject[] = [];
-  /** Whether the kernel says in which process a packet leaves. */
+  /** True if the kernel reports the process of a leaving packet. */
   readonly senders: boolean;
 
   /**

@@ -1,4 +1,4 @@
-/** What the kernel knows of a TCP connection (tcp(7), TCP_INFO). */
+/** The kernel's state of a TCP connection (tcp(7), TCP_INFO). */
 import type { Socket } from 'node:net';
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -11,12 +11,12 @@ const TCP_INFO = 11;
  * (because of a packet filter of this machine).
  */
 const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
-/** How many round trips an acknowledgement may take. */
+/** The most round trips that an acknowledgement may take. */
 const PATIENCE = 3;
 
 /**
- * The state of a connection: what was sent has been acknowledged, may still be, or should have been
- * long ago.
+ * The state of a connection: all data has been acknowledged, may still be, or should have been long
+ * ago.
  */
 export type Hearing = 'heard' | 'waiting' | 'deaf';
 

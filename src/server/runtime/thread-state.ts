@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 
-/** What a thread of this process is doing, according to the kernel. */
+/** The state of a thread of this process, according to the kernel. */
 export interface ThreadState {
-  /** Processor time it has used, user and kernel, in milliseconds (steps of 10). */
+  /** CPU time it has used, user and kernel, in milliseconds (steps of 10). */
   readonly cpuMs: number;
-  /** Whether it runs or would run if a processor were free; false: it waits in the kernel. */
+  /** True if it runs or would run if a CPU were free; false: it waits in the kernel. */
   readonly runnable: boolean;
   /**
-   * How often it has begun to wait in the kernel; unchanged: it is still in the same wait. -1:
-   * unknown.
+   * The number of waits in the kernel that it has begun; unchanged: it is still in the same wait.
+   * -1: unknown.
    */
   readonly waits: number;
 }

@@ -1,4 +1,4 @@
-/** What netfilter's connection tracking makes of a connection: the translated addresses. */
+/** The translated addresses of a connection, from netfilter's connection tracking. */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { SystemError } from './libc.ts';
 import { attribute, attributesIn, NETLINK, NetlinkSocket, type Attributes } from './netlink.ts';
@@ -76,7 +76,7 @@ export class TranslationLookup {
   }
 }
 
-/** Replies go from the real server to whom it takes for the client. */
+/** Replies go from the real server to the address that it sees as the client. */
 function readReply(view: DataView, attributes: Attributes, family: 4 | 6): TranslatedEnds | null {
   const inner = (place: readonly [number, number] | undefined): Attributes =>
     place === undefined ? new Map() : attributesIn(view, place[0], place[1]);

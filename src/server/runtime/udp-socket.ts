@@ -34,15 +34,15 @@ const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const IPV6_RECVPKTINFO = 49;
 
-/** How a socket is set up. */
+/** The settings of a socket. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
   /**
-   * Whether other sockets of this user may bind to the same port; the kernel distributes what
-   * arrives.
+   * True if other sockets of this user may bind to the same port; the kernel distributes the
+   * datagrams.
    */
   readonly reusePort?: boolean;
-  /** Whether each datagram comes with the address that it was sent to. */
+  /** True if each datagram comes with the address that it was sent to. */
   readonly packetInfo?: boolean;
   /** Bytes of the receive and send buffers; the system may grant less. 0: its default. */
   readonly buffer?: number;

@@ -44,7 +44,7 @@ export const afterwards: ReadonlySet<FilterWord> = new Set([
 /** Filters that nothing passes unless processes are looked up. */
 export const ofProcesses: ReadonlySet<FilterWord> = new Set(['command', 'container']);
 
-/** Filters that who asks alone decides. */
+/** Filters that depend on the client alone. */
 export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-pod',
   'namespace',
@@ -72,7 +72,7 @@ export interface GivenFilter {
   readonly negated: boolean;
 }
 
-/** What filters look at: exchanges of a capture have it, and those that were stored. */
+/** The parts of an exchange that filters read: those of a capture have them, and stored ones. */
 export type FilteredExchange = Pick<
   SeenExchange,
   | 'client'
@@ -88,7 +88,7 @@ export type FilteredExchange = Pick<
   | 'asker'
 >;
 
-/** Whether an exchange is wanted. */
+/** Returns true if an exchange is wanted. */
 export type Filter = (exchange: FilteredExchange) => boolean;
 
 /**
@@ -103,7 +103,7 @@ export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): 
     if (negated) unwanted.push(test);
     else wanted.set(word, [...(wanted.get(word) ?? []), test]);
   }
-  // Each exchange of a capture is held against it, which mostly nobody asked for.
+  // This runs for each exchange of a capture, usually without any filter.
   if (given.length === 0) return () => true;
   const groups = [...wanted.values()];
   return (exchange) =>

@@ -19,7 +19,7 @@ export interface NamedCorefileText {
 /** A Corefile and what parsing it depends on. */
 type ParsedText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/** What both sides have in common. */
+/** The common parts of both sides. */
 export interface CommonParts {
   readonly manifests: string;
   readonly names: readonly NamedType[];

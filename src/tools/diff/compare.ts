@@ -15,19 +15,19 @@ export interface ServedConfiguration {
   pass(ms: number): Promise<void>;
   /** Upstreams fall silent, or speak again. */
   silence(silent: boolean): void;
-  /** What is not compared of it, and why. */
+  /** The parts that are not compared, and the reason. */
   readonly left: readonly string[];
 }
 
-/** When a question was asked. */
+/** The time of a question. */
 export type AskingMoment =
   /** For the first time. */
   | 'first'
   /** A second later: what a cache makes of it. */
   | 'again'
-  /** When its time is over. */
+  /** After its TTL has expired. */
   | 'later'
-  /** When its time is over, and all upstreams are silent. */
+  /** After its TTL has expired, while all upstreams are silent. */
   | 'stale';
 
 /** One question whose answers differ. */
@@ -49,12 +49,12 @@ export interface ChangeClass {
   readonly names: readonly string[];
 }
 
-/** What a comparison came to. */
+/** The result of a comparison. */
 export interface Comparison {
   readonly questions: number;
   readonly same: number;
   readonly classes: readonly ChangeClass[];
-  /** What was left out of one side or both. */
+  /** The parts that were left out of one side or both. */
   readonly left: readonly string[];
 }
 

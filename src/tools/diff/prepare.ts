@@ -19,7 +19,7 @@ export interface PreparedCorefile {
   readonly corefile: Corefile;
   /** By address: how the Corefile spells the upstreams of the forward lines that name it. */
   readonly upstreams: ReadonlyMap<string, readonly string[]>;
-  /** What is not compared, and why. */
+  /** The parts that are not compared, and the reason. */
   readonly left: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What is asked of both configurations, and what each of them does with it. */
+/** The questions to both configurations, and what each of them does with it. */
 
 /** One query. */
 export interface DiffQuestion {
@@ -26,7 +26,7 @@ export interface PrintedRecord {
   readonly data: string;
 }
 
-/** What became of one query. */
+/** The outcome of one query. */
 export interface QueryOutcome {
   /** Mnemonic; `silence`: no reply at all; `no server`: nothing listens there. */
   readonly rcode: string;
@@ -37,7 +37,7 @@ export interface QueryOutcome {
   readonly additional: readonly PrintedRecord[];
   /** The upstreams that were asked, as the Corefile spells them; of several of one forward all. */
   readonly upstreams: readonly string[];
-  /** How many queries went to upstreams. */
+  /** The number of queries that went to upstreams. */
   readonly asked: number;
   /** The server block that took the query: its zone, and its view; `''`: none. */
   readonly block: string;

@@ -21,7 +21,7 @@ import { prepare, type PreparedCorefile } from './prepare.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 import { scriptedReply } from './script.ts';
 
-/** What a side is made of. */
+/** The parts of a side. */
 export interface SideParts {
   /** As messages name it. */
   readonly file: string;
@@ -35,7 +35,7 @@ export interface SideParts {
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
 }
 
-/** How long reading objects may take, milliseconds of real time. */
+/** The time limit for reading objects, milliseconds of real time. */
 const READING_MS = 10_000;
 
 /** A server of one side. */

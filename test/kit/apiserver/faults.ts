@@ -1,9 +1,9 @@
-/** What the stand-in API server can be made to do wrong. */
+/** The faults that the stand-in API server can have. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../src/server/base/clock.ts';
 import { failureStatus } from './status.ts';
 
-/** What to do to a request instead of, or before, answering it. */
+/** A fault of a request: it replaces or precedes the reply. */
 export type Fault =
   /** Answer with this status; a Status object is the body unless one is given. */
   | {
@@ -13,7 +13,7 @@ export type Fault =
       readonly body?: string;
       readonly reason?: string;
     }
-  /** Cut the connection: at once, or after so many bytes of the body. */
+  /** Cut the connection: at once, or after this number of bytes of the body. */
   | { readonly kind: 'drop'; readonly afterBytes?: number }
   /** Accept the request and never answer. */
   | { readonly kind: 'hang' }
@@ -25,7 +25,7 @@ export type Fault =
   | { readonly kind: 'drip'; readonly everyMs: number }
   /** Answer without end: with pages of which each has a next one, one page, or the events of a watch. */
   | { readonly kind: 'endless'; readonly of: 'pages' | 'items' | 'events' }
-  /** Answer 200 with a body that is no JSON. */
+  /** Answer 200 with a body that is not JSON. */
   | { readonly kind: 'garbage' };
 
 /** Which requests meet a fault. */
@@ -33,12 +33,12 @@ export interface FaultRule {
   /** Plural of the resource, e.g. `services`, or `version`; absent = all. */
   readonly resource?: string;
   readonly verb?: Verb;
-  /** How many requests it meets; absent = until it is lifted. */
+  /** The number of requests that it meets; absent = until it is lifted. */
   readonly times?: number;
   readonly fault: Fault;
 }
 
-/** What a request does, as RBAC calls it. */
+/** The action of a request, as RBAC calls it. */
 export type Verb = 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
 
 /** The faults in force, first come first served. */
@@ -71,7 +71,7 @@ export class Faults {
   }
 }
 
-/** Lets a fault happen to a reply; true if the request is to be answered all the same. */
+/** Lets a fault happen to a reply; true if the request is still to be answered. */
 export async function strike(fault: Fault, reply: ServerResponse, clock: Clock): Promise<boolean> {
   switch (fault.kind) {
     case 'status': {

@@ -3,13 +3,13 @@ import type { ApiServer } from './server.ts';
 import { namespace } from './server.ts';
 import type { KubeJson } from './store.ts';
 
-/** How large a cluster is made. */
+/** The size of a cluster. */
 export interface Population {
   readonly services: number;
   /** Spread evenly over the services. */
   readonly endpoints: number;
   readonly pods: number;
-  /** How many bytes of things DNS does not need hang on each object. Default 1000. */
+  /** Bytes of padding in each object: parts that DNS does not need. Default 1000. */
   readonly padding?: number;
 }
 

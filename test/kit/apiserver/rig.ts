@@ -13,7 +13,7 @@ import {
 import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
-/** What most tests want: everything but the rare parts. */
+/** The objects that most tests want: everything but the rare parts. */
 export const everything: WantedObjects = {
   endpoints: true,
   pods: true,
@@ -27,7 +27,7 @@ export const everything: WantedObjects = {
 export class Listener implements SourceEvents {
   readonly batches: (readonly ObjectChange[])[] = [];
   readonly syncedKinds: ObjectKind[] = [];
-  /** How often the source said that the server is away. */
+  /** The number of times that the source reported the server as away. */
   away: () => void = () => {
     this.timesAway++;
   };
@@ -78,7 +78,7 @@ export interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What differs from a server that does nothing wrong and a source that wants everything. */
+/** The differences from a correct server and a source that wants everything. */
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
   readonly wanted?: Partial<WantedObjects>;

@@ -21,7 +21,7 @@ import { serve, Store, type Backup, type KubeJson } from './store.ts';
 import { Watch } from './watches.ts';
 import { create, existing, patch, remove, update } from './writes.ts';
 
-/** How the server differs from the one that Kubernetes has. */
+/** The differences from the server of Kubernetes. */
 export interface ApiServerOptions {
   readonly clock?: Clock;
   /** Minor version the server says it has; streaming lists work from 27 on unless switched off. Default 33. */
@@ -68,9 +68,9 @@ export class ApiServer {
   readonly faults: Faults = new Faults();
   readonly seen: SeenRequest[] = [];
   readonly watches: Set<Watch> = new Set<Watch>();
-  /** What the kubelets of nodes say of their settings (`configz`). */
+  /** The settings that the kubelets of nodes report (`configz`). */
   readonly configz: Map<string, object> = new Map<string, object>();
-  /** What pods say through the proxy; null: there is no such pod. */
+  /** The replies of pods through the proxy; null: there is no such pod. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
   /** Which rights a user lacks, as SubjectAccessReviews say it. */
   denied: (user: string, verb: string, resource: string) => boolean = () => false;

@@ -39,7 +39,10 @@ export interface Backup {
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Stored>>;
 }
 
-/** What etcd and the watch cache do together: objects, one revision for all, and a window of the past. */
+/**
+ * Does the work of etcd and the watch cache: objects, one revision for all, and a window of the
+ * past.
+ */
 export class Store {
   readonly #resources = new Map<string, Map<string, Stored>>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
@@ -118,7 +121,7 @@ export class Store {
     this.#revision += revisions;
   }
 
-  /** What a backup of the database holds. */
+  /** The content of a backup of the database. */
   backup(): Backup {
     const resources = [...this.#resources].map(
       ([name, objects]) => [name, new Map(objects)] as const,
@@ -179,7 +182,7 @@ export function serveDeleted(one: Stored, revision: number, version: string, kin
   return serve(stored({ ...one.object, metadata }, revision), version, kind);
 }
 
-/** Whether a request is about an object. */
+/** Selects objects of a request. */
 export type Matches = (object: KubeJson) => boolean;
 
 /** Label and field selectors of a request; throws an `Error` whose message goes to the client. */

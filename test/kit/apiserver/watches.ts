@@ -11,7 +11,7 @@ import {
   type Stored,
 } from './store.ts';
 
-/** What one watch is of, and where its events go. */
+/** The subject of one watch, and the target of its events. */
 export interface WatchParts {
   readonly store: Store;
   readonly clock: Clock;

@@ -4,12 +4,12 @@
  */
 import { cares, evdns, glibc, go, musl, tool, type TraitShares } from './trait-shares.ts';
 
-/** Kinds of resolvers that are told apart. */
+/** Kinds of resolvers that are distinguished. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
 /** One of them; a `tool` asks one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
 
-/** Of who wants one family. */
+/** Of a program that wants one family. */
 const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
 /** Programs for one question each: a socket and an id of its own for every query. */
 const oneShot = {
@@ -42,7 +42,7 @@ const passingOn: TraitShares = {
   'families walk by themselves': 8,
   'a single label as it stands': 20,
 };
-/** Of Go that is told to send none. */
+/** Of Go with EDNS switched off. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
 /** Of c-ares that may take a new socket for what got no reply: from 1.34.6 on. */

@@ -56,7 +56,7 @@ const stems = [
   'mail.example.net.',
 ];
 
-/** As drawn: the bits say nothing of one another. */
+/** As drawn: the bits are independent of one another. */
 const drawn = (): (() => number) => {
   const random = seededRandom(5);
   return () => random.integer(0x10000);
@@ -73,7 +73,7 @@ const ofClock = (): (() => number) => {
   };
 };
 
-/** The packets of what is asked and answered. */
+/** The packets of queries and replies. */
 function packetsOf(asked: readonly Asked[]): readonly Captured[] {
   const packets: Captured[] = [];
   const streams = new Map<number, { ours: number; theirs: number }>();
@@ -187,7 +187,7 @@ function walks(
   );
 }
 
-/** What is left of a packet behind the header of Ethernet; the last one: all of it. */
+/** The bytes of a packet after the header of Ethernet; the last one: all of it. */
 const snaps = [96 - 14, 128 - 14, 160 - 14, Infinity];
 
 test('c-ares over TCP has one connection for a whole walk, A and AAAA in one segment, and is c-ares, however little of the second the capture has', () => {

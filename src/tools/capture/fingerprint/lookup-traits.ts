@@ -56,13 +56,15 @@ export type Traits = ReadonlyMap<Trait, boolean>;
 const FLAGS_AT = 3;
 const AD = 0x20;
 const CD = 0x10;
-/** Where the question begins, and the byte of an OPT with DO (RFC 6891 section 6.1.3). */
+/** The start of the question, and the byte of an OPT with DO (RFC 6891 section 6.1.3). */
 const QUESTION_AT = 12;
 const DO_AT = 7;
 const AT_ONCE_MS = 8;
-/** What leaves sooner after the other did not wait for its reply, however quick that was. */
+/**
+ * A query that leaves sooner after the other did not wait for its reply, however quick that was.
+ */
 const NO_WAIT_MS = 0.3;
-/** How exact the timers of clients are on a busy machine. */
+/** The accuracy of clients' timers on a busy machine. */
 const SLACK_MS = 260;
 /** musl makes both ids from the nanoseconds of one clock, one after the other. */
 const NEAR_IDS = 2500;
@@ -76,7 +78,7 @@ const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
 const COUNTED_IDS = 16;
 /** Linux's clock ticks at most so often a millisecond. */
 const TICKS_A_MS = 1;
-/** Packets that a client sends to a server between two that are looked at. */
+/** The most packets from a client to a server between two that are compared. */
 const IP_IDS_BETWEEN = 8;
 /** After longer any identification could be the next one, milliseconds. */
 const IP_IDS_MS = 3000;
@@ -88,7 +90,7 @@ const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
 /** Bytes that an option has in front of its data: code and length (RFC 6891 section 6.1.2). */
 const OPTION_HEAD = 4;
 /**
- * After these times clients repeat a query from a new port; at other times somebody else asks for
+ * After these times clients repeat a query from a new port; at other times another program asks for
  * the same name, milliseconds.
  */
 const TIMERS_MS = [2000, 2500, 5000];
@@ -127,7 +129,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
   );
 }
 
-/** Whether the capture has only the beginning of a message. */
+/** True if the capture has only the beginning of a message. */
 function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchange): boolean {
   if (logged !== undefined) return false;
   return query.length < queryBytes || (reply !== null && reply.length < replyBytes);
@@ -136,7 +138,7 @@ function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchan
 function ofEdns(exchange: SeenExchange, vote: Vote): void {
   const { udpSize, cookie, query, queryBytes, name, logged } = exchange;
   vote('no EDNS', udpSize === 0);
-  // A log has not what stands in an OPT.
+  // A log does not have the content of an OPT.
   if (udpSize > 0 && logged !== undefined) return;
   if (udpSize === 0 || query.length === queryBytes) {
     vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
@@ -163,7 +165,7 @@ function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   vote('asks for DNSSEC', (query[opt + DO_AT]! & 0x80) !== 0);
 }
 
-/** Whether an option of so many bytes may be a cookie (RFC 7873 section 4). */
+/** True if an option of this number of bytes may be a cookie (RFC 7873 section 4). */
 function isCookie(bytes: number): boolean {
   return bytes === 8 || (bytes >= 16 && bytes <= 40);
 }

@@ -1,4 +1,4 @@
-/** What proves that a socket sent a query; the races, which no real kernel repeats, are laid out here. */
+/** Proof that a socket sent a query; the races, which no real kernel repeats, are laid out here. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SeenExchange } from '../pair/seen-exchange.ts';

@@ -1,11 +1,10 @@
 /**
- * Which process asked, and which one answered: for each exchange, while it passes, the socket of
- * either end is looked up in its network namespace, and the processes that hold it.
- *
- * A socket that is found proves something of a packet only if it was there when the packet was
- * sent. That is so if the reply was still to come when the socket was found (who waits for a reply
- * has not closed), or if the same socket, by its cookie, was found before the packet and after it.
- * Otherwise its port may belong to somebody else by now, and the exchange has no process.
+ * Finds the processes of client and server. For each exchange, while it passes, it looks up the
+ * socket of either end in its network namespace, and the processes that hold it. A socket proves
+ * something about a packet only if it existed when the packet was sent. That is so if the reply was
+ * still to come when the socket was found, as a waiting client has not closed. It is also so if the
+ * same socket, by its cookie, was found before the packet and after it. Otherwise its port may
+ * belong to another process by now, and the exchange has no process.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
@@ -21,7 +20,7 @@ const KNOWN_MAX = 50_000;
 const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
 const ANY_6: Peer = { address: '::', port: 0 };
 
-/** How many exchanges have a process, and why others have none. */
+/** The number of exchanges with a process, and the reasons of the others. */
 export interface AttributionCounts {
   readonly attributed: number;
   readonly unknown: Readonly<Partial<Record<WhyUnknown, number>>>;
@@ -31,12 +30,12 @@ export interface AttributionCounts {
 interface KnownSocket {
   readonly cookie: bigint;
   readonly firstMs: number;
-  /** When it was found last. */
+  /** The time of its last sighting. */
   lastMs: number;
   asker: Asker;
 }
 
-/** Somebody, as far as it is known before the reply is there. */
+/** A process, as far as it is known before the reply is there. */
 interface Finding {
   readonly asker: Asker;
   /** A reply before this time leaves it unproved; -Infinity: it is proved. */
@@ -55,7 +54,7 @@ export interface TranslationTable {
   close(): void;
 }
 
-/** What asks the kernel, and the clock of the packets. */
+/** The search in the kernel, and the clock of the packets. */
 export interface AttributionParts {
   readonly spaces: NetworkSpaces;
   readonly holders: SocketHolders;

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories that are looked at in one walk; a large node has some thousands. */
+/** Directories that are read in one walk; a large node has some thousands. */
 const DIRECTORIES_MAX = 20_000;
 /** A walk that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
@@ -57,7 +57,7 @@ export class CgroupTree {
         for (const entry of readdirSync(join(this.#root, path), { withFileTypes: true }))
           if (entry.isDirectory()) open.push(join(path, entry.name));
       } catch {
-        // It was removed meanwhile.
+        // It has been removed.
       }
     }
     const endedMs = performance.now();
@@ -66,8 +66,8 @@ export class CgroupTree {
 }
 
 /**
- * Where cgroup v2 is mounted: the only hierarchy (`/sys/fs/cgroup`), or beside those of v1
- * (`/sys/fs/cgroup/unified`). Null: nowhere.
+ * The mount point of cgroup v2: the only hierarchy (`/sys/fs/cgroup`), or beside those of v1
+ * (`/sys/fs/cgroup/unified`). Null: it is not mounted.
  */
 export function mountedCgroups(mounts: string): string | null {
   const places = mounts

@@ -21,7 +21,7 @@ export interface KernelSocket {
   readonly listens: boolean;
 }
 
-/** What the kernel says of one network namespace. */
+/** The sockets and addresses of one network namespace. */
 export interface SpaceSockets {
   find(protocol: 'udp' | 'tcp', local: Peer, remote: Peer): KernelSocket | null;
   close(): void;
@@ -60,9 +60,9 @@ const PAUSE_PER_COST = 20;
 const MISSING_MS = 2000;
 /** Addresses without a namespace that are remembered. */
 const MISSING_MAX = 10_000;
-/** What namespaces have is read again after this time, milliseconds. */
+/** The contents of namespaces are read again after this time, milliseconds. */
 const STALE_MS = 2000;
-/** Where `ip netns` and container runtimes keep namespaces. */
+/** The directory in which `ip netns` and container runtimes store namespaces. */
 const KEPT = '/run/netns';
 
 /** Finds the namespace of an address. Its owner closes it. */
@@ -186,7 +186,7 @@ function canonical(address: string): string {
   return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
 }
 
-/** Files of each namespace that has a process or is kept by name; a few each, as processes end. */
+/** Files of each namespace that has a process or a name; a few each, as processes end. */
 function namespacePaths(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const add = (name: string, path: string): void => {
@@ -204,7 +204,7 @@ function namespacePaths(): Map<string, string[]> {
       add(`net:[${statSync(path).ino}]`, path);
     }
   } catch {
-    // Nobody keeps any.
+    // No namespace has a name.
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /**
- * Connections that processes open to addresses that they have looked up: to where, what a
- * translation made of it, and who accepted.
+ * Connections that processes open to addresses that they have looked up: the target, its
+ * translation, and the process that accepted.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -21,15 +21,15 @@ export interface OpenedConnection {
   readonly asker: Asker;
   /** The server behind a translation; null: not translated, or not known. */
   behind: Peer | null;
-  /** Who accepted, or listens there; null: not looked up yet. */
+  /** The process that accepted, or listens there; null: not looked up yet. */
   acceptor: Asker | null;
 }
 
 /** An acceptor has its connection by then; its entry in the connection tracking stays for longer. */
 const SETTLE_MS = 5;
-/** What a program does with an address it does soon, milliseconds. */
+/** A program uses a looked-up address within this time, milliseconds. */
 const SOON_MS = 10_000;
-/** Connections that are kept; the oldest go first. */
+/** The most connections that are stored; the oldest are dropped first. */
 const CONNECTIONS_MAX = 10_000;
 /** Connections of one lookup that are shown. */
 const NEXT_MAX = 5;
@@ -114,7 +114,7 @@ export class OpenedConnections {
     // The same packet behind a translation or on another interface, or repeated.
     if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
     const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
-    // Who cannot be named opened it for a lookup that cannot be named.
+    // An unknown process opened it for a lookup that cannot be named.
     if (asker.processes.length === 0) return;
     const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
     this.#all.delete(key);

@@ -58,13 +58,13 @@ export function holdsSocket(
   return false;
 }
 
-/** When a process started, milliseconds after the machine did, rounded down to 10; null: it ended. */
+/** The start of a process, milliseconds after the machine's, rounded down to 10; null: it ended. */
 export function startedMs(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name may hold spaces and parentheses.
     const words = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    // A zombie has no files any more: it is found again by nobody.
+    // A zombie has no files any more, so no search finds it again.
     return Number(words[19]) * TICK_MS;
   } catch {
     return null;

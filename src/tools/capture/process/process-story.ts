@@ -1,6 +1,6 @@
 /**
- * What processes did with what they looked up: lookups are held until their connections have been
- * seen, too.
+ * Joins lookups with the connections that followed: lookups are held until their connections have
+ * been seen, too.
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import type { Attribution } from './attribution.ts';
@@ -8,7 +8,7 @@ import { OpenedConnections, type OpenedConnection } from './opened-connections.t
 
 /** A program connects within this time after its last reply, milliseconds. */
 const HOLD_MS = 1000;
-/** Lookups that are held; with more, the oldest are told sooner. */
+/** The most lookups that are held; with more, the oldest are reported sooner. */
 const HELD_MAX = 10_000;
 
 /** Tells a lookup with the connections after it. */

@@ -1,6 +1,6 @@
 /**
- * What programs in the kernel noted of queries and connections as they left: which process sent
- * them. A note is there before a capture sees the packet.
+ * Notes of programs in the kernel about queries and connections as they leave: the process that
+ * sends them. A note is there before a capture sees the packet.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
@@ -25,7 +25,7 @@ export interface SentNote {
   readonly command: string;
 }
 
-/** Where notes come from. */
+/** The source of notes. */
 export interface NoteSource {
   drain(take: (note: SentNote) => void): void;
   close(): void;
@@ -40,7 +40,7 @@ export interface QuerySender {
   readonly command: string;
 }
 
-/** Notes that are kept; the oldest go first. */
+/** The most notes that are stored; the oldest are dropped first. */
 const NOTES_MAX = 100_000;
 
 /** Keeps notes until the capture has seen their packets. */

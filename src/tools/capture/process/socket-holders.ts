@@ -19,7 +19,7 @@ import {
  * not searched for.
  */
 const FILES_PER_SECOND = 100_000;
-/** Files that are read of each process besides its open ones. */
+/** Files that are read of each process in addition to its open ones. */
 const FILES_OF_PROCESS = 4;
 /** Of larger cgroups the processes of the namespace are taken first. */
 const SMALL_GROUP = 8;
@@ -43,7 +43,7 @@ export class SocketHolders {
     this.#tree = tree;
   }
 
-  /** Whether files of a process could not be read because that is not allowed. */
+  /** True if files of a process could not be read because that is not allowed. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -69,7 +69,7 @@ export class SocketHolders {
     return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
   }
 
-  /** Whether there is time for files of processes in this second. */
+  /** True if there is time for files of processes in this second. */
   #mayRead(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#secondMs > 1000) {

@@ -1,6 +1,6 @@
 /**
- * The DNS of a cluster, asked from where this runs: each replica by its own address, and the
- * service that stands before them.
+ * The DNS of a cluster, queried from this machine: each replica by its own address, and the service
+ * in front of them.
  */
 import {
   askOne,
@@ -18,7 +18,7 @@ import { runCheck, type CheckResult } from '../../probe/round.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { KnownName } from './service.ts';
 
-/** What is asked for. */
+/** The plan of the queries. */
 export interface AskPlan {
   /** Without a final dot. */
   readonly domain: string;
@@ -27,7 +27,9 @@ export interface AskPlan {
   readonly external: readonly string[];
   /** Absolute; null: none with a large answer is known. */
   readonly large: string | null;
-  /** Suffixes besides those of the cluster that pods have in their search path. Absolute. */
+  /**
+   * Suffixes, in addition to those of the cluster, that pods have in their search path. Absolute.
+   */
   readonly suffixes: readonly string[];
 }
 
@@ -70,7 +72,7 @@ export interface Answers {
 
 /** First of all: whether any server answers from here. */
 export interface Greeting {
-  /** What was asked for: AAAA where the name has only addresses of IPv6. */
+  /** The type of the query: AAAA where the name has only addresses of IPv6. */
   readonly type: number;
   readonly replicas: readonly ServerReply[];
   readonly vips: readonly ServerReply[];

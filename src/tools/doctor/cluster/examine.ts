@@ -31,12 +31,12 @@ import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from 
 import { missingRights } from './rights.ts';
 import { configured, running } from './wanted.ts';
 
-/** What it takes. */
+/** The parts of an examination. */
 export interface ExamineParts {
   readonly client: ApiClient;
   /** For people: `context prod`. */
   readonly cluster: string;
-  /** Where the DNS pods are. */
+  /** The namespace of the DNS pods. */
   readonly namespace: string;
   /** Of the cluster, without a final dot; null: what the Corefile says, else cluster.local. */
   readonly domain: string | null;
@@ -44,7 +44,7 @@ export interface ExamineParts {
   readonly names: readonly string[];
   /** The search path of this machine, without final dots. */
   readonly search: readonly string[];
-  /** Whether this runs in a pod, and so surely in the pod network. */
+  /** True if this runs in a pod, and so surely in the pod network. */
   readonly inPod: boolean;
   /** Between two samples, milliseconds. */
   readonly forMs: number;
@@ -61,7 +61,7 @@ export interface ExamineParts {
 const REPLICAS_MAX = 64;
 /** More kinds of clients are not linted. */
 const CLIENTS_MAX = 500;
-/** More names of outside are not asked for. */
+/** The most external names that are queried. */
 const EXTERNAL_MAX = 8;
 
 /** The facts. Rejects with a `Problem` where nothing at all can be read, and when aborted. */
@@ -94,7 +94,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const slices = items('EndpointSlice');
   const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
   const hasPods = items('Pod') !== null;
-  // Those of one namespace say nothing of how others ask.
+  // The pods of one namespace do not show how others ask.
   const hasEveryPod =
     hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
   if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)

@@ -15,11 +15,11 @@ import type { CutOff } from './policies.ts';
 import { usualDnsSelector } from '../../../server/kube/pods/dns-service.ts';
 import type { DnsService } from './service.ts';
 
-/** What could not be read, and what is not judged because of it. */
+/** A part that could not be read, and the judgement that is missing because of it. */
 export interface Lacking {
-  /** What the API server said. */
+  /** The error of the API server. */
   readonly why: string;
-  /** What cannot be judged. */
+  /** The part that cannot be judged. */
   readonly so: string;
 }
 
@@ -43,7 +43,7 @@ export interface ClusterNode {
   readonly ready: boolean;
 }
 
-/** Facts. What is null could not be found out; `lacking` says why. */
+/** Facts. A null could not be determined; `lacking` has the reason. */
 export interface ClusterFacts {
   /** For people: `context prod`. */
   readonly cluster: string;
@@ -60,7 +60,7 @@ export interface ClusterFacts {
   readonly autoscalers: readonly AutoscalerFacts[] | null;
   /** `iptables`, `ipvs`, `nftables`; null: its ConfigMap was not found. */
   readonly proxyMode: string | null;
-  /** What the linter says of the configuration; null: no Corefile could be read. */
+  /** The linter's report on the configuration; null: no Corefile could be read. */
   readonly configuration: LintReport | null;
   readonly measurement: Measurement;
   /** Null: this machine is not in the pod network, and asking from here says nothing. */

@@ -1,9 +1,9 @@
-/** What is asked for both address families, and answered for one. */
+/** Compares replies for both address families, where only one has an answer. */
 import { listed } from '../texts.ts';
 import type { Answers, FamilyReplies } from './asking.ts';
 import { podAt, type ClusterFacts } from './facts.ts';
 
-/** What a finding says of replies to A and AAAA that do not go together. */
+/** The text of a finding about replies to A and AAAA that do not go together. */
 export interface OddFamilies {
   readonly seen: readonly string[];
   readonly affected: readonly string[];
