@@ -1,4 +1,4 @@
-/** What a client's resolver is taken for, and how sure that is; or why it cannot be told. */
+/** Names a client's resolver with its certainty, or gives the reason why it is unknown. */
 import type { Kind } from './asking-classes.ts';
 import type { Recognition } from './recognition.ts';
 
@@ -6,11 +6,11 @@ import type { Recognition } from './recognition.ts';
 export interface NamedResolver {
   /** One kind, two that are not told apart, the likelier first; or none. */
   readonly kinds: readonly Kind[];
-  /** That it is one of them, from 0 to 1; null: there is none. */
+  /** The probability that it is one of them, from 0 to 1; null: there is none. */
   readonly confidence: number | null;
   /** Lookups that it is known by, 64 at most. */
   readonly lookups: number;
-  /** Why it cannot be told, for people; empty: it can. */
+  /** The reason why it is unknown, as text; empty: it is known. */
   readonly why: string;
 }
 
@@ -22,7 +22,7 @@ export const forwarder: NamedResolver = {
   why: 'a name server, which asks for its clients',
 };
 
-/** With fewer lookups it is no wonder that nothing is certain. */
+/** With fewer lookups an uncertain result is expected. */
 const FEW = 5;
 
 /** The resolver that was recognised. @param asked lookups that there were */

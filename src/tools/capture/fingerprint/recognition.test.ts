@@ -50,7 +50,7 @@ function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]
   return found;
 }
 
-/** Whether a run asks for more than one name. */
+/** True if a run asks for more than one name. */
 const walks = (queries: readonly MeasuredQuery[]): boolean =>
   new Set(queries.map(([, , , , , name]) => name)).size > 1;
 
@@ -187,7 +187,10 @@ test('glibc that asks one question at a time, as it does after it has lost one o
   assert.equal(recognition.best?.kind, 'glibc');
 });
 
-/** What a client is taken for that sends these queries, each 12 ms after the other pair. */
+/**
+ * Returns the recognised kind of a client that sends these queries, each 12 ms after the other
+ * pair.
+ */
 function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
   return recognised(queries)?.kind;
 }
@@ -201,7 +204,7 @@ function recognised(queries: readonly MeasuredQuery[]): Recognised | null {
   return recognition.best;
 }
 
-/** Pairs of A and AAAA of one moment from one port, for a name as it stands. */
+/** Pairs of A and AAAA of one moment from one port, for a name as written. */
 const pairs = (
   names: readonly string[],
   count: number,
@@ -256,7 +259,7 @@ test('pairs from a new port each, for names as they stand, are of glibc if their
     }
 });
 
-test('glibc over TCP is told from c-ares by the ids of its pairs', () => {
+test('the ids of its pairs distinguish glibc over TCP from c-ares', () => {
   const byTcp = pairs(['www.kiosk.example.', 'api.example.'], 6, '192.0.2.1').map(
     ([ms, , ...rest]): MeasuredQuery => [ms, 'tcp', ...rest],
   );
@@ -392,7 +395,7 @@ test('who asks from one port for ever, with ids that count up, is not musl', () 
   assert.notEqual(takenFor(fixed), 'musl');
 });
 
-test('who is like no resolver that is known is not taken for one with confidence', () => {
+test('a client unlike all known resolvers is not named with confidence', () => {
   // One family after the other goes all the way, as no C library does.
   const queries = stems.flatMap((stem, lookup) =>
     ['A', 'AAAA'].flatMap((type, half) =>

@@ -7,7 +7,7 @@ import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { classes, kinds, type Kind } from './asking-classes.ts';
 import { goesOnInIp, traitNames, traitsOf, type SentPacket, type Trait } from './lookup-traits.ts';
 
-/** What a client's resolver is taken for. */
+/** The recognised resolver of a client. */
 export interface Recognised {
   readonly kind: Kind;
   /** From 0 to 1. */
@@ -20,7 +20,7 @@ export interface Recognised {
    * two, or it is like none.
    */
   readonly among: readonly Kind[];
-  /** How sure it is that it is one of `among`, 0 to 1. */
+  /** The probability that it is one of `among`, 0 to 1. */
   readonly sure: number;
   /** Kinds of programs that share the address; empty: it looks like one program. */
   readonly several: readonly Kind[];
@@ -36,7 +36,7 @@ const WEIGHT = 0.8;
  * say no more than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
-/** How common resolvers of other kinds are, and what each number costs that is fitted to them. */
+/** The share of resolvers of other kinds, and the cost of each number that is fitted to them. */
 const UNKNOWN = 0.02;
 const FITTED = 0.5;
 /**
@@ -57,12 +57,12 @@ const splitBy: readonly Trait[] = [
 ];
 /** Each of two programs has at least so many of the lookups, and that share of them. */
 const PART = { lookups: 3, share: 0.2 };
-/** How much likelier two programs must be than one (a Bayes factor of 8 000, as a logarithm). */
+/** Two programs must be this much likelier than one (a Bayes factor of 8 000, as a logarithm). */
 const SPLIT = 9;
-/** A kind that several programs share is no surer than this. */
+/** The highest certainty of a kind that several programs share. */
 const SEVERAL_AT_MOST = 0.5;
 
-/** Lookups of one client that are looked at: more change nothing. */
+/** The most lookups of one client that are read: more change nothing. */
 const LOOKUPS_MAX = 64;
 
 const noCounts = new Uint8Array(0);
@@ -80,18 +80,18 @@ export class Recognition {
   /** Undefined: lookups were added since it was computed; many rules ask. */
   #best: Recognised | null | undefined;
 
-  /** Whether there were lookups that do not count, as nothing tells when they were. */
+  /** True if there were lookups that do not count, as they have no times. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
     if (this.#counts.lookups >= LOOKUPS_MAX) return;
-    // Half of what resolvers are known by is when they send.
+    // Half of the traits of resolvers are times.
     if (lookup.exchanges[0]!.logged === 'without times') {
       this.untimed = true;
       return;
     }
     const traits = traitsOf(lookup);
-    // What shows nothing but a single question is no evidence of a resolver.
+    // A client that shows nothing but a single question is no evidence of a resolver.
     if (traits.size === 0) return;
     const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
     const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
@@ -188,7 +188,7 @@ export class Recognition {
   }
 }
 
-/** How many lookups show each trait, and how many show its absence. */
+/** Counts the lookups that show each trait, and those that show its absence. */
 class Counts {
   lookups = 0;
   /** By trait, in the order of their names. */
