@@ -192,7 +192,7 @@ function forget(loop: PacketLoop): void {
   });
 }
 
-/** Returns null if datagrams can be received in batches on this machine, or the reason why not. */
+/** Checks that datagrams can be received in batches on this machine; if not, gives the reason. */
 export function batchedUdp():
   | { readonly available: true }
   | { readonly available: false; readonly reason: string } {

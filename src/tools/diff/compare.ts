@@ -25,9 +25,9 @@ export type AskingMoment =
   | 'first'
   /** A second later: what a cache makes of it. */
   | 'again'
-  /** After its TTL has expired. */
+  /** After the reply's time is over. */
   | 'later'
-  /** After its TTL has expired, while all upstreams are silent. */
+  /** After the reply's time is over, while all upstreams are silent. */
   | 'stale';
 
 /** One question whose answers differ. */

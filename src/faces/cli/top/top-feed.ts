@@ -142,7 +142,7 @@ class FileFeed implements TopFeed {
       timer.cancel();
       this.isOver = true;
     });
-    // A rejection without a handler must not end the process.
+    // Marks a rejection as handled: a caller that never awaits `over` must not end the process.
     this.over.catch(() => undefined);
   }
 
