@@ -28,7 +28,7 @@ export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOp
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly quiet: boolean;
-  /** True if processes are looked up, and true if programs in the kernel note them. */
+  /** True if processes are looked up; `bpf`: true if programs in the kernel note them. */
   readonly process: boolean;
   readonly bpf: boolean;
 }
