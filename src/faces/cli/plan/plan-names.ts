@@ -4,6 +4,7 @@
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
+import { Problem } from '../../../server/base/problem.ts';
 import type { SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import { searchOf, walkOf, type NameWalk } from '../../../tools/capture/pair/spelled-name.ts';
 import { isDomainName } from '../../../server/corefile/zones.ts';
@@ -36,10 +37,15 @@ export interface SeenNames {
   readonly names: ReadonlyMap<string, SeenName>;
   /** Names of lists, with how often. */
   readonly listed: ReadonlyMap<string, number>;
+  /** A message already says why a file has no names. */
+  readonly explained: boolean;
 }
 
 /** More than this is not kept: clients times names, and names. */
 const WALKS_MAX = 200_000;
+
+/** A file with more odd lines for each entry is something else than a list of names. */
+const ODD_PER_ENTRY_MAX = 2;
 
 /** Reads captures, dnstap streams, logs and lists. */
 export async function readNames(files: readonly string[], io: Io): Promise<SeenNames> {
@@ -49,6 +55,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
   const searches = new Map<string, readonly string[]>();
   let walks = 0;
   let leftOut = 0;
+  let explained = false;
   const take = (lookup: SeenLookup): void => {
     if (!lookup.exchanges.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) return;
     for (const { name, type, rcode, answers, server } of lookup.exchanges) {
@@ -80,6 +87,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
   };
   for (const file of files) {
     let lookups = 0;
+    let entries = 0;
     let odd = 0;
     let firstOdd = '';
     const reading = new Reading({
@@ -94,15 +102,21 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
         const isEntry = isDomainName(name) && Number.isSafeInteger(times) && times > 0;
         if (!isEntry || !rest.startsWith('#')) {
           if (odd++ === 0) firstOdd = line.trim().slice(0, 60);
-        } else if (listed.size < WALKS_MAX)
+          return;
+        }
+        entries++;
+        if (listed.size < WALKS_MAX)
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });
     await readGiven(reading, file, io);
     for (const remark of reading.remarks.list)
       // The savings do not depend on when a name was looked up.
-      if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);
-    // In a list they are mistakes, or it is not a list of names.
+      if (remark.text !== noTimesRemark) {
+        io.err(`ndots plan: ${printRemark(remark)}\n`);
+        explained ||= lookups === 0;
+      }
+    if (lookups === 0 && odd > entries * ODD_PER_ENTRY_MAX) throw notNames(file, firstOdd);
     if (lookups === 0 && odd > 0)
       io.err(
         `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,
@@ -117,5 +131,16 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     searches,
     names,
     listed,
+    explained,
   };
+}
+
+function notNames(file: string, line: string): Problem {
+  return new Problem({
+    code: 'not-names',
+    text: `${file} is not a capture, a query log, or a list of names`,
+    hint: `Most lines are neither NAME nor NAME LOOKUPS; the first of them: ${JSON.stringify(line)}`,
+    remedy:
+      'Name a capture, a dnstap stream, a log of CoreDNS, or a file with one name on each line.',
+  });
 }

@@ -373,7 +373,7 @@ describe('ndots plan', () => {
   test('hostile names and files that say nothing end in a message', async () => {
     const nothing = await run(file('empty.txt', '# nothing\n'));
     assert.equal(nothing.code, 2);
-    assert.match(nothing.err, /nobody looked a name up/);
+    assert.match(nothing.err, /the input contains no lookup of a name/);
     const odd = file(
       'odd.txt',
       `${'a.'.repeat(127)} 5\n${'x'.repeat(300)}\n\u0000\n..\n-\nA\\032B.example 3\n__proto__.example 7\nconstructor 1\n"; rm -rf / 2\n`,
@@ -390,6 +390,18 @@ describe('ndots plan', () => {
     ])
       assert.equal((await run(...words)).code, 3, words.join(' '));
   });
+});
+
+test('a text that is not a list of names is refused', async () => {
+  const { code, out, err } = await run('README.md');
+  assert.deepEqual([code, out], [2, '']);
+  assert.match(err, /README\.md is not a capture, a query log, or a list of names/);
+});
+
+test('an empty file is reported once', async () => {
+  const { code, err } = await run(file('empty.log', ''));
+  assert.equal(code, 2);
+  assert.equal(err.trim().split('\n').length, 1, err);
 });
 
 describe('what a server says at its start is no name that was asked for', () => {
@@ -413,7 +425,7 @@ describe('what a server says at its start is no name that was asked for', () => 
       assert.doesNotMatch((await run(log)).err, /names of the list|neither NAME/);
       const { code, out, err } = await run(file('start.log', start));
       assert.deepEqual([code, out], [2, '']);
-      assert.match(err, /nobody looked a name up/);
+      assert.match(err, /the input contains no lookup of a name/);
       assert.doesNotMatch(err, /names of the list|neither NAME/);
     });
 

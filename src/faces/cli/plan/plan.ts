@@ -38,7 +38,7 @@ export const plan: Command = {
       const found = all.filter(({ workload }) => isWanted(workload, options));
       if (found.length === 0 && all.length > 0) throw noWorkload(options.workload ?? '', all);
       if (found.length === 0) {
-        note('nobody looked a name up in what was read');
+        if (!seen.explained) note('the input contains no lookup of a name');
         return EXIT.failed;
       }
       if (options.output === 'json') io.out(`${JSON.stringify(found, null, 2)}\n`);
@@ -62,7 +62,7 @@ function noWorkload(given: string, all: readonly WorkloadPlan[]): Problem {
   const names = all.map(({ workload }) => workload.name).filter((name) => name !== '');
   const meant = nearest(given, names);
   return usage(
-    `nobody of ${given} looked a name up in what was read`,
+    `the input contains no lookup of ${given}`,
     meant === null
       ? `Workloads in it: ${names.slice(0, 10).join(', ') || 'none is known'}`
       : `Did you mean ${meant}?`,
