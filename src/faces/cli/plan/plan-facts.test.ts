@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { NameFacts } from './plan-facts.ts';
 
 test('names of the world outside have an address each, however many there are', async () => {
-  const seen = { clients: new Map(), searches: new Map(), names: new Map(), listed: new Map() };
+  const none = { clients: new Map(), searches: new Map(), names: new Map(), listed: new Map() };
+  const seen = { ...none, explained: false };
   const facts = new NameFacts(seen, null, 'cluster.local');
   const addresses = new Set<string>();
   const count = 140_000;
