@@ -4,13 +4,13 @@
  * three consistent.
  */
 export const rules = {
-  'as-is': 'A name with a final dot, or with at least ndots dots, is asked as it is first.',
-  search: 'A name with fewer dots than ndots is asked with each search domain, then as it is.',
+  'as-is': 'A name with a final dot, or with at least ndots dots, is tried as written first.',
+  search: 'A name with fewer dots than ndots is asked with each search domain, then as written.',
   'hosts-file': 'The hosts file comes first and ends the lookup.',
   'glibc-pair': 'A and AAAA leave together from one socket; both answers are waited for.',
   'glibc-stop':
     'An address in either family ends the walk; the other family is not asked for again.',
-  'glibc-next': 'NXDOMAIN, NODATA and SERVFAIL, in any mixture, go on to the next name.',
+  'glibc-next': 'NXDOMAIN, NODATA and SERVFAIL, in any mixture, continue with the next name.',
   'glibc-cname':
     'A CNAME without an address counts as an answer and ends the walk without a result.',
   'glibc-jump':
@@ -32,10 +32,10 @@ export const rules = {
   'musl-tcp': 'Truncation: 1.2.3 uses what it has, later versions ask that question over TCP.',
   'go-sockets':
     'Each question and each attempt has a socket of its own; both families at the same time.',
-  'go-next': 'Whatever is no address goes on to the next name.',
+  'go-next': 'Whatever is not an address continues with the next name.',
   'go-stop': 'An address in either family ends the walk.',
   'go-retry': 'Error replies and silence move to the next server, attempts times round.',
-  'cares-next': 'NXDOMAIN and NODATA go on to the next name.',
+  'cares-next': 'NXDOMAIN and NODATA continue with the next name.',
   'cares-stop': 'An address in either family ends the walk.',
   'cares-fail': 'Any other failure ends the lookup.',
   'cares-retry':
