@@ -136,6 +136,9 @@ describe('the example cluster', { skip }, () => {
       // Traffic of this machine: test/real/capture.test.ts.
       ['sudo npx ndots capture -i any ', null],
       ['sudo npx ndots doctor -i any ', null],
+      // top-live.test.ts and console-page.test.ts.
+      ['sudo npx ndots top', null],
+      ['sudo npx ndots console', null],
       ['npx ndots capture examples/', /^10\.244\.1\.4 +18 +7 /m],
       ['npx ndots doctor examples/', /^✕ ND3011 /m, 1],
       // Needs a cluster: src/faces/cli/doctor/doctor-cluster.test.ts.
