@@ -71,7 +71,7 @@ export const console: Command = {
 
 /** Beside the bundled program, or in the build of this checkout. */
 function pageDirectory(): string {
-  return import.meta.url.includes('/src/') ? '../../../../dist/console' : './console';
+  return import.meta.url.includes('/src/') ? '../../../../dist/console' : '../../../console';
 }
 
 function tokenOf({ tokenFile }: ConsoleOptions): string {
