@@ -64,7 +64,6 @@ export class PrivateViews implements ViewSource {
   }
 
   #withoutClients(name: ViewName, view: Views[ViewName]): Views[ViewName] {
-    const hide = this.#texts();
     switch (name) {
       case 'lookups': {
         const lookups = view as Views['lookups'];
@@ -84,6 +83,7 @@ export class PrivateViews implements ViewSource {
       }
       case 'findings': {
         const findings = view as Views['findings'];
+        const hide = this.#texts();
         const reasons = (rows: typeof findings.excluded): typeof findings.excluded =>
           rows.map((row) => ({ ...row, reason: hide(row.reason) }));
         return {
@@ -95,6 +95,7 @@ export class PrivateViews implements ViewSource {
       }
       case 'now': {
         const now = view as NowView;
+        const hide = this.#texts();
         const changes = now.changes.rows.map((row) => ({ ...row, text: hide(row.text) }));
         const waste = now.waste.workloads.rows.map((row) => ({
           ...row,
