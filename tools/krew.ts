@@ -1,7 +1,6 @@
 /** The manifest by which krew installs `kubectl ndots`. */
 import { stringify } from 'yaml';
 
-/** One archive of a release. */
 export interface ReleaseArchive {
   /** As Go spells it: `linux`, `darwin`. */
   readonly os: string;

@@ -36,7 +36,6 @@ const unset = /^src\/server\/(?:base|metrics)\//;
 export interface FixedLimit {
   readonly file: string;
   readonly name: string;
-  /** As the code has it. */
   readonly value: string;
   /** The subject of the bound, and its reason; empty: the code has none. */
   readonly text: string;

@@ -11,7 +11,6 @@ const RECORD: URL = new URL('test-times.json', import.meta.url);
 /** Files listed at the end of a run. */
 const SLOWEST = 10;
 
-/** The recorded times. */
 export function recordedTimes(): TestTimes {
   return JSON.parse(readFileSync(RECORD, 'utf8')) as TestTimes;
 }

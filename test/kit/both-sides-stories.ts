@@ -66,7 +66,6 @@ const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
     { seed },
   );
 
-/** Stories of both sides. */
 export const bothSidesStories: readonly Story[] = [
   {
     name: 'a DNS pod is silent for seconds, and asks its upstream meanwhile, whose replies are late',

@@ -11,7 +11,6 @@ import { noNamespaces, Pod } from './pod.ts';
 
 /** Where things are, the same in every such cluster. */
 export const PLACE = {
-  /** The API server's service. */
   api: '10.96.0.1',
   /** The DNS service; the address stands on the DNS server's own loopback, where kube-proxy would lead. */
   dns: '10.96.0.10',

@@ -254,7 +254,6 @@ const truncatedWay: readonly DnsRecord[] = Array.from({ length: 40 }, (_, i) =>
   addressRecord('shop.example.net.', `192.0.2.${i + 1}`),
 );
 
-/** The stories. */
 export const contentStories: readonly Story[] = [
   given(
     'an acl blocks all that one client asks, and says so',

@@ -86,7 +86,6 @@ const upstream = (
     return asked(i * everyMs, way, name, 300 + i, { ...reply, type });
   });
 
-/** Stories of few queries. */
 export const fewQueriesStories: readonly Story[] = [
   played(
     'S6 a CPU limit takes the processor away for most of each second: nothing is lost, and names of the cluster are late',

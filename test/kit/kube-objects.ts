@@ -9,7 +9,6 @@ import type {
 
 /** Kubernetes objects as a source gives them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 
-/** A namespace. */
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 
 function place(text: string): { name: string; namespace: string } {
@@ -38,7 +37,6 @@ export function service(
   };
 }
 
-/** A service of type ExternalName. */
 export function external(at: string, externalName: string): Service {
   return service(at, [], { type: 'ExternalName', externalName, ports: [] });
 }

@@ -55,7 +55,6 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
   return new Reply(bytes, 0, bytes.length, 0, 'test');
 }
 
-/** Answers every query. */
 export const answerOne: Serve = (query) => replyWith(query);
 
 /** What a listener is made of, and what can be seen of it: `lines` are those of its log. */

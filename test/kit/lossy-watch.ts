@@ -10,7 +10,6 @@ import { CheckSchedule } from '../../src/tools/probe/watch.ts';
 import { RCODE, TYPE } from '../../src/server/wire/iana.ts';
 import type { Message } from '../../src/server/wire/message.ts';
 
-/** Where the replicas are. */
 export const replicas: readonly ProbeServer[] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map(
   (host) => ({ host, port: 53 }),
 );

@@ -47,7 +47,6 @@ const deniesAnew =
 
 const differ = ['ND8001', 'ND8004'];
 
-/** Stories of new names. */
 export const newNameStories: readonly Story[] = [
   {
     name: 'a new name, that three DNS pods forget at their own times, is told of one of them',

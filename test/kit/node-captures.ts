@@ -8,7 +8,6 @@ import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
 import type { DnsRecord } from '../../src/server/wire/message.ts';
 import { addressRecord, dnsMessage, linked, pcapFile, udpPacket } from './packets.ts';
 
-/** Which capture. */
 export interface NodeCapture {
   /** At least so many packets, and a few more. */
   readonly packets: number;

@@ -217,7 +217,6 @@ async function namespace(): Promise<ReturnType<typeof spawn>> {
   return holder;
 }
 
-/** Waits. */
 export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -49,7 +49,6 @@ export function dnsMessage(
   });
 }
 
-/** An address record. */
 export function addressRecord(name: string, address: string, ttl = 30): DnsRecord {
   return { name, type: address.includes(':') ? 28 : 1, class: 1, ttl, data: { address } };
 }
@@ -210,7 +209,6 @@ export function linked(
   }
 }
 
-/** A pcap file. */
 export function pcapFile(
   link: number,
   packets: readonly Captured[],

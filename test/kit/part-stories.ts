@@ -172,7 +172,6 @@ function fragmentedOnTheWay(seed: number): Captured[] {
   );
 }
 
-/** Stories of parts. */
 export const partStories: readonly Story[] = [
   {
     name: 'S16 a zone is empty for some seconds, and there again',

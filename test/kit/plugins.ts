@@ -1,4 +1,3 @@
-/** All plugins, loaded. */
 import { loadPlugins } from '../../src/server/plugins/order.ts';
 import type { Plugin } from '../../src/server/engine/contract/plugin.ts';
 

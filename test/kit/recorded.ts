@@ -24,7 +24,6 @@ import {
 export interface RecordedRun {
   /** As `--client` takes it. */
   readonly client: string;
-  /** What was run. */
   readonly program: string;
   /** Other releases that were run too and did the same. */
   readonly same?: readonly string[];
@@ -51,7 +50,6 @@ export interface Recorded {
   readonly runs: readonly RecordedRun[];
 }
 
-/** All recordings. */
 export function readRecorded(): Recorded[] {
   const file = new URL('../resolvers/recorded.json', import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];

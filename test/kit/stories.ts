@@ -118,7 +118,6 @@ function mixed(name: string, by: number): string {
 
 let long: Promise<readonly Captured[]> | null = null;
 
-/** An address for each name. */
 const addressOf = (name: string): string =>
   `192.0.2.${Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 250}`;
 

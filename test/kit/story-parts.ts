@@ -18,7 +18,6 @@ export interface Story {
   readonly code: string | null;
   /** The text that the first finding must show. */
   readonly seen?: RegExp;
-  /** Findings that must follow it. */
   readonly also?: readonly string[];
   /** Findings that must not follow it. */
   readonly without?: readonly string[];

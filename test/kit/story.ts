@@ -86,7 +86,6 @@ export interface StoryClient {
   readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
 }
 
-/** The start of a story. */
 export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 
 /** The resolv.conf of a pod in the namespace `shop`. */

@@ -72,7 +72,6 @@ export async function traceJson(
   return JSON.parse(out) as TraceDocument;
 }
 
-/** The path of a story's file. */
 export function storyFile(name: string): string {
   return new URL(`../stories/trace-data/${name}`, import.meta.url).pathname;
 }

@@ -69,7 +69,6 @@ export interface ScriptedNetwork extends Network {
   readonly closed: readonly UpstreamParts[];
 }
 
-/** Counters that can be read. */
 export interface ReadableCounters extends UpstreamCounters {
   readonly counts: Record<'timeouts' | 'strays' | 'paced' | 'rejects' | 'sockets', number>;
 }

@@ -112,7 +112,6 @@ export async function memoryOf(node: NodeCluster, pod: PodState): Promise<PodMem
   return { usage: usage / 2 ** 20, workingSet: (usage - inactive) / 2 ** 20 };
 }
 
-/** The logs of the DNS pods. */
 export const dnsLog = (node: NodeCluster): Promise<string> =>
   node.kubectl('-n', 'kube-system', 'logs', '-l', DNS_PODS, '--tail=-1', '--prefix');
 

@@ -53,7 +53,6 @@ export function hierarchies(): readonly Hierarchy[] {
 export const groupsNamed = (name: string): readonly string[] =>
   hierarchies().map((each) => join(MOUNTED, each.name, each.own, name));
 
-/** Makes the groups. */
 export function makeGroups(groups: readonly string[]): void {
   for (const group of groups) {
     mkdirSync(group, { recursive: true });

@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ImageConfig } from '../kit/image.ts';
 
-/** One image. */
 export interface NodeImage {
   readonly tags: readonly string[];
   /** Tar files, the lowest one first. */

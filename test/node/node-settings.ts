@@ -13,7 +13,6 @@ export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 /** The way in which kube-proxy translates service addresses. */
 export type ProxyMode = 'iptables' | 'nftables';
 
-/** The configuration of kubeadm init. */
 export const kubeadmConfig = (mode: ProxyMode): string => `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint: {advertiseAddress: ${NODE_ADDRESS}, bindPort: 6443}

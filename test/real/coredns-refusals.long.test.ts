@@ -84,7 +84,6 @@ class Tally {
     return `both take ${this.#taken}, both refuse ${this.#refused}, told of ${this.#told}`;
   }
 
-  /** Has both start it. */
   async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
     // Both wait for the API server as long as they are told.
     if (/startup_timeout (?!1ms\s)/i.test(text)) return;

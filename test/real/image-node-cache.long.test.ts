@@ -18,7 +18,6 @@ const template = `
 }
 `;
 
-/** The chart with its node cache. */
 const chart = { nodeCache: { enabled: true }, service: { clusterIP: '10.0.0.10' } };
 
 describe('the image of the node cache', { skip: noImages() ?? false }, () => {

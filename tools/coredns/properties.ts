@@ -3,7 +3,6 @@
  * pages and in its parsers. `tools/coredns-table.ts` says of each what becomes of it here; a test has both servers start each example.
  */
 
-/** One property. */
 export interface Property {
   /** As the table names it: the word that begins the line, or the argument. */
   readonly name: string;

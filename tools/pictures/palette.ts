@@ -39,7 +39,6 @@ export const palettes: Readonly<Record<'light' | 'dark', Palette>> = {
   },
 };
 
-/** Escapes text for XML. */
 export const escapeXml = (text: string): string =>
   text
     .replaceAll('&', '&amp;')

@@ -1,7 +1,6 @@
 /** Rules about the shape of Markdown pages: how they begin, how wide lines are, and how long table cells are. */
 import { cellsOf, proseOf } from './passages.ts';
 
-/** A fault of a page. */
 export interface PageFault {
   readonly line: number;
   readonly rule: string;

@@ -172,7 +172,6 @@ function ofVersion2(
   };
 }
 
-/** A HealthCheck. */
 export function readHealthCheck(object: JsonObject): CheckObject {
   const spec = child(object, 'spec');
   const pod = child(spec, 'podSpec');

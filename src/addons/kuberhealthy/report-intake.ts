@@ -29,7 +29,6 @@ export interface ReportRequest {
   readonly body: string | null;
 }
 
-/** What is answered. */
 export interface ReportAnswer {
   readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
   /** Why it was not taken; empty: it was. */

@@ -23,7 +23,6 @@ import { createObject, findObject, replaceObject } from '../../server/kube/api/o
 export interface ServingCertificateParts {
   readonly client: ApiClient;
   readonly namespace: string;
-  /** Name of the Secret. */
   readonly secret: string;
   /** Name of the Service by which the API server calls, and of its certificate: `NAME.NAMESPACE.svc`. */
   readonly service: string;

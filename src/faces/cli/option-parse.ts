@@ -3,7 +3,6 @@ import { nearest } from '../../server/base/problem.ts';
 import type { Option, OptionTable, OptionValues, Style } from './option.ts';
 import { usage } from './option-values.ts';
 
-/** An option as it was given. */
 export interface GivenOption {
   /** Its key in the table. */
   readonly key: string;

@@ -8,7 +8,6 @@ export function usage(text: string, hint?: string): Problem {
   return new Problem({ code: 'usage', text, hint });
 }
 
-/** Any text. */
 export function text(placeholder: string, offers?: Offers): OptionValue<string> {
   return { placeholder, read: (given) => given, ...(offers === undefined ? {} : { offers }) };
 }

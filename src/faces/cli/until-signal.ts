@@ -51,7 +51,6 @@ export function outlivesOutput(): boolean {
   return printsLog;
 }
 
-/** Whether it was asked. */
 export function wasInterrupted(): boolean {
   return asked.signal.aborted;
 }

@@ -29,7 +29,6 @@ const summaries = {
   version: 'version, runtime, and which transports this machine gives',
 } as const;
 
-/** The name of a verb. */
 export type VerbName = keyof typeof summaries;
 
 /** Verb → what it is for, in one line. */

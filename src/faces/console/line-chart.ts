@@ -5,7 +5,6 @@
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 
-/** One line. */
 export interface ChartLine {
   readonly label: string;
   /** The class of its colour: `line-1` to `line-4`. */

@@ -3,7 +3,6 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import type { ViewName, Views } from '../../tools/watch/view.ts';
 import { asked, page } from './page-state.ts';
 
-/** The state of the stream. */
 export type StreamState =
   | 'connecting'
   | 'live'
@@ -21,7 +20,6 @@ export const state: Signal<StreamState> = signal('connecting');
 export const refusal: Signal<string> = signal('');
 /** Frames that the browser was too slow for, since the page was opened. */
 export const missed: Signal<number> = signal(0);
-/** True while the page is paused. */
 export const paused: Signal<boolean> = signal(false);
 /** True while the page is visible: a hidden page requests nothing. */
 const visible: Signal<boolean> = signal(!document.hidden);

@@ -3,7 +3,6 @@ import { computed, effect, signal, type ReadonlySignal, type Signal } from '@pre
 import { parseHash, printHash } from '../web/hash-state.ts';
 import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 
-/** The view. */
 export const page: Signal<ViewName> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');

@@ -2,7 +2,6 @@
 import { html, type TemplateResult } from 'lit-html';
 import { copyButton } from '../web/copy-button.ts';
 
-/** A word for a shell. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -12,7 +12,6 @@ export interface Engines {
   readonly doctor: { readonly input: DoctorInput; readonly result: DoctorResult };
 }
 
-/** The names of the engines. */
 export type EngineName = keyof Engines;
 
 /** A mistake in the input, for people. */

@@ -7,7 +7,6 @@ import { printHash } from '../web/hash-state.ts';
 export interface PlaygroundInputs {
   readonly lookup: {
     readonly name?: string;
-    /** The text of resolv.conf. */
     readonly resolv?: string;
     /** The text of an answers file. */
     readonly answers?: string;

@@ -12,7 +12,6 @@ export function panelId(name: string): string {
   return `panel-${name}`;
 }
 
-/** The id of a tab. */
 export function tabId(name: string): string {
   return `tab-${name}`;
 }

@@ -40,7 +40,6 @@ export function applyTheme(): void {
   document.documentElement.dataset['theme'] = theme.value;
 }
 
-/** The switch. */
 export function themeSwitch(): TemplateResult {
   return html`<fieldset class="switch">
     <legend class="hidden">Colours</legend>

@@ -15,7 +15,6 @@ import {
 /** How long lines are collected before they are written, in milliseconds. */
 const GATHER_MS = 25;
 
-/** An output of lines. */
 export interface LineOutput {
   /** Writes a line of this thread, given without its end. A function that needs no `this`. */
   readonly write: (line: string) => void;

@@ -6,7 +6,6 @@ import { isKeySigning, type KeyPair } from './key-pair.ts';
 /** Called once, with the signature or with the reason why there is none. */
 export type SignatureMade = (error: Error | null, signature: Uint8Array) => void;
 
-/** Signs with one key. */
 export interface Signer {
   readonly pair: KeyPair;
   /** Calls `done` in a later turn. */

@@ -15,7 +15,6 @@ import { groupSamples, type MetricSample } from './sample.ts';
 /** The most label sets of one family over all threads, those of ended threads included. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
-/** Options of a collection. */
 export interface CollectionOptions {
   /** The most label sets per family; default `mergedSeriesLimit.default`. */
   readonly series?: number;

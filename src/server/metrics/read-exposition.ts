@@ -3,7 +3,6 @@
  * `exposition.ts`.
  */
 
-/** Labels of one series. */
 export type SeriesLabels = Readonly<Record<string, string>>;
 
 /** The most series; further ones are ignored. */

@@ -33,7 +33,6 @@ const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
  */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
-/** Options of a registry. */
 export interface RegistryOptions {
   /** Gives the times at which `max` and `last` gauges were set. */
   readonly clock?: Clock;

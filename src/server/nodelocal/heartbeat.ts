@@ -15,7 +15,6 @@ const PERIOD_MS = 150;
 /** An address without a reply for so long does not answer. */
 const SILENCE_MS = 1000;
 
-/** What the heartbeat is of. */
 export interface HeartbeatParts {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -45,7 +44,6 @@ export class Heartbeat {
     this.#sockets = [...families].map((family) => ({ family, socket: this.#open(family) }));
   }
 
-  /** Whether all addresses answer. */
   get answers(): boolean {
     return this.#answering.size === this.#parts.addresses.length;
   }

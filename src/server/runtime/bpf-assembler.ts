@@ -96,7 +96,6 @@ export function ifDiffers(register: Register, value: number, label: string): Bpf
   return make(0x55, register, 0, label, value);
 }
 
-/** Jumps. */
 export function jump(label: string): BpfInstruction {
   return make(JUMP, 0, 0, label, 0);
 }

@@ -9,7 +9,6 @@ const MSG_DONTWAIT = 0x40;
 /** The most datagrams that a socket receives before others have their turn. */
 const AT_A_TIME = 16;
 
-/** The owner of a socket. */
 export interface SocketOwner {
   /**
    * How many datagrams it waits for: at most so many are read at a time, and one if it waits for

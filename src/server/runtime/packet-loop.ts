@@ -29,7 +29,6 @@ export interface SocketWatch {
   close(): void;
 }
 
-/** A socket that is watched. */
 interface WatchedSocket {
   readonly fd: number;
   readonly drain: Drain;

@@ -14,7 +14,6 @@ export interface ProgramResult {
   readonly tookMs: number;
 }
 
-/** The settings of a run. */
 export interface RunSettings {
   readonly input?: string;
   /** After this many milliseconds it is killed with SIGKILL. */
@@ -71,7 +70,6 @@ export interface ProgramEnding {
   readonly error: Error | null;
 }
 
-/** The settings of a start. */
 export interface StartSettings {
   /** As for `node:child_process`; by default nothing of this process's. */
   readonly stdio?: StdioOptions;
@@ -100,7 +98,6 @@ export function startProgram(
   );
 }
 
-/** A program that was started. */
 export class StartedProgram {
   /** Resolves when the process has ended. */
   readonly ended: Promise<ProgramEnding>;

@@ -29,7 +29,6 @@ const MSG_TRUNC = 0x20;
 /** Offsets of the addresses in a received packet info, from the slot's start. */
 const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16, INTERFACE_6: 32 };
 
-/** Options of a batch. */
 export interface ReceiveBatchOptions {
   /** Datagrams; 64 by default. */
   readonly count?: number;

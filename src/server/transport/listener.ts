@@ -11,7 +11,6 @@ import type { ProxyPlan } from './proxy/proxy-policy.ts';
 /** Answers a query: the server. It never throws, and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
 
-/** Where a listener listens. */
 export interface ListenAddress {
   readonly scheme: Scheme;
   /**

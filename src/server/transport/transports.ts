@@ -11,7 +11,6 @@ import type { MakeListener } from './listener.ts';
  */
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
-/** How a transport is served. */
 export interface TransportService {
   /** The default and the bounds of the number of connections per listener. */
   readonly connections: Limit;

@@ -9,7 +9,6 @@ export type UpstreamScheme = Extract<Scheme, 'dns' | 'tls' | 'https'>;
 /** All of them. */
 export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'];
 
-/** The address of an upstream. */
 export interface UpstreamAddress {
   /** IP address; for `grpc` also `unix:` and the path of a socket, whose port is unused. */
   readonly host: string;

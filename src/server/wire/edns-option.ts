@@ -39,7 +39,6 @@ export function readOption(option: EdnsOption): OptionContent {
   return readKnown(code, data) ?? { kind: 'other', code, data };
 }
 
-/** The option with this content. */
 export function writeOption(content: OptionContent): EdnsOption {
   switch (content.kind) {
     case 'nsid':

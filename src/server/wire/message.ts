@@ -157,7 +157,6 @@ export function writeMessage(
   return to.take();
 }
 
-/** Writes one record. */
 export function writeRecord(to: MessageWriter, section: Section, record: DnsRecord): void {
   to.open(section, parseName(record.name), record.type, record.ttl, record.class);
   writeData(to, record.type, record.data);

@@ -111,7 +111,6 @@ export class Query {
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
-  /** Address family of the client. */
   family: 4 | 6 = 4;
   /** The client's address in network order: `peer[peerAt, peerAt + 4 or 16)`. */
   peer: Uint8Array = loopback;

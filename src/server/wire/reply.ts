@@ -54,7 +54,6 @@ export interface ReplyDetails {
   readonly rest: Rest | null;
 }
 
-/** The fields of a reply. */
 export type ReplyFields = ReplyMessage & ReplyDetails;
 
 /** Of most replies: no details. */

@@ -65,7 +65,6 @@ class NodeByNode {
   readonly zone: ZoneData;
   readonly #size: number;
   node = 0;
-  /** The name, and its length. */
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX);
   length: number;
 

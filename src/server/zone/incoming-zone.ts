@@ -14,7 +14,6 @@ import { ZoneData } from './zone-data.ts';
 export interface Transferred {
   /** null: the zone is as it was. */
   readonly packed: PackedZone | null;
-  /** The primary's serial. */
   readonly serial: number;
   /** What changed, if the primary said it. */
   readonly differences: readonly Difference[] | undefined;

@@ -39,7 +39,6 @@ export class ZoneData {
     this.#tags = 0xffff_ffff >>> this.#bits;
   }
 
-  /** Number of nodes. */
   get size(): number {
     return this.#nodes.length / 2 - 1;
   }

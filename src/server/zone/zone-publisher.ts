@@ -53,7 +53,6 @@ export class ZonePublisher implements KeptAcrossReloads {
     return this.#zones.has(zone);
   }
 
-  /** Names of all zones. */
   get names(): readonly string[] {
     return [...this.#zones.keys()];
   }

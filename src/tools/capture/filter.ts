@@ -9,7 +9,6 @@ import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import { shortKind } from '../../server/kube/pods/resource-name.ts';
 import { isLost, latencyOf, type SeenExchange } from './pair/seen-exchange.ts';
 
-/** The words of filters. */
 export const filterWords = [
   'pod',
   'from-pod',

@@ -9,7 +9,6 @@ import { objectNames } from './object-names.ts';
 import { Side, type SideParts } from './side.ts';
 import { witnesses, type NamedType, type Witnesses } from './witnesses.ts';
 
-/** A Corefile, by name and text. */
 export interface NamedCorefileText {
   readonly file: string;
   readonly folder: string;

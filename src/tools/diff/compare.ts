@@ -8,7 +8,6 @@ export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
 /** From the worst down. */
 export const differences: readonly DifferenceKind[] = ['answers', 'upstreams', 'ttls'];
 
-/** A configuration that can be asked. */
 export interface ServedConfiguration {
   ask(question: DiffQuestion): Promise<QueryOutcome>;
   /** Lets time pass, milliseconds. */
@@ -25,7 +24,6 @@ export type AskingMoment =
   | 'first'
   /** A second later: what a cache makes of it. */
   | 'again'
-  /** After the reply's time is over. */
   | 'later'
   /** After the reply's time is over, while all upstreams are silent. */
   | 'stale';

@@ -26,7 +26,6 @@ export interface PrintedRecord {
   readonly data: string;
 }
 
-/** The outcome of one query. */
 export interface QueryOutcome {
   /** Mnemonic; `silence`: no reply at all; `no server`: nothing listens there. */
   readonly rcode: string;

@@ -21,7 +21,6 @@ import { prepare, type PreparedCorefile } from './prepare.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 import { scriptedReply } from './script.ts';
 
-/** The parts of a side. */
 export interface SideParts {
   /** As messages name it. */
   readonly file: string;
@@ -38,7 +37,6 @@ export interface SideParts {
 /** The time limit for reading objects, milliseconds of real time. */
 const READING_MS = 10_000;
 
-/** A server of one side. */
 export class Side implements ServedConfiguration {
   readonly #clock: VirtualClock = new VirtualClock();
   readonly #embedded: EmbeddedServer;

@@ -18,7 +18,6 @@ export interface Part {
   readonly clients: ReadonlySet<string> | null;
 }
 
-/** All that there is. */
 export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
 
 /** What goes wrong with queries, and what is said of it. */

@@ -18,7 +18,6 @@ const kinds = {
   },
 } as const;
 
-/** A kind that is served. */
 export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
 
 /** Where it listens. */
@@ -38,7 +37,6 @@ export class LabApi {
   readonly #watchers = new Set<ApiWatcher>();
   #version = 1;
 
-  /** All objects of a kind. */
   of(kind: ServedKind): readonly JsonObject[] {
     return [...this.#objects.values()]
       .filter((one) => one.kind === kind)

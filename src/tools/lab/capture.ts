@@ -17,7 +17,6 @@ import { readMessage, type Message } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 import { pause } from './pause.ts';
 
-/** One packet as a row. */
 export interface PacketRow {
   /** Milliseconds since the first packet. */
   readonly atMs: number;
@@ -98,7 +97,6 @@ export class Capture {
   }
 }
 
-/** A row for each packet. */
 function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
   const messages: Message[] = [];
   const take = ({ bytes, start, end }: PassingMessage): void => {

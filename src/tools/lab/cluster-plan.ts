@@ -49,5 +49,4 @@ export interface LabPod extends Machine {
 export const DNS_SERVICE: string = 'kube-system/kube-dns';
 /** Where the API server of a lab listens. */
 export const API_HOST: string = '172.18.255.250';
-/** Its URL. */
 export const API_URL: string = `http://${API_HOST}:8080`;

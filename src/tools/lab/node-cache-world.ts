@@ -29,7 +29,6 @@ function whoBlock(address: string, more = ''): string {
   return `who.test:53 {\n${more}    hosts {\n        ${address} who.test\n    }\n}\n`;
 }
 
-/** The cluster. */
 export function startWithNodeCache(stage: Stage): Promise<LabCluster> {
   return stage.start({
     objects: usualObjects() + upstreamService + clientPod('default', 'client', '10.244.1.4'),

@@ -37,7 +37,6 @@ export interface NodeCachePlan {
   readonly known: string;
 }
 
-/** The node caches of a lab. */
 export class NodeCaches {
   readonly #programs: LabPrograms;
   readonly #processes: Processes;

@@ -31,7 +31,6 @@ export interface ClientReport {
 const SOURCES = new URL('./clients/', import.meta.url);
 
 interface Recipe {
-  /** The compiler. */
   readonly needs: string;
   /** The library that it needs, for the message if compiling fails. */
   readonly library: string;

@@ -42,7 +42,6 @@ export async function untilAnswering(
   }
 }
 
-/** The DNS servers of a lab. */
 export class DnsServers {
   /** Whether servers started from now on are ndots, even if the lab was given another program. */
   byNdots = false;

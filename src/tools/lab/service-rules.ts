@@ -21,7 +21,6 @@ export function rulesText(
   return mode === 'nftables' ? nftablesRules(state, options) : iptablesRules(state, options);
 }
 
-/** Applies rules on a node. */
 export function applyRules(network: LabNetwork, mode: RuleMode, node: string, text: string): void {
   network.run(
     node,

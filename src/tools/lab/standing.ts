@@ -94,7 +94,6 @@ export function wordsInside(standing: StandingLab, words: readonly string[]): re
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
 
-/** Whether a lab has ended. */
 export function hasEnded({ pid, startTime }: StandingLab): boolean {
   return startTimeOf(pid) !== startTime;
 }

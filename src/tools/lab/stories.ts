@@ -24,7 +24,6 @@ import { lostHalf } from './stories/lost-half.ts';
 import { serviceShares } from './stories/service-shares.ts';
 import { twelveQueries } from './stories/twelve-queries.ts';
 
-/** All stories. */
 export const stories: readonly Story[] = [
   twelveQueries,
   serviceShares,

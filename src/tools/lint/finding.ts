@@ -55,7 +55,6 @@ export interface LintFinding {
   readonly caret: number;
   /** Why it matters here, or what was probably meant. */
   readonly hint: string | null;
-  /** What to do. */
   readonly remedy: string | null;
   /** The edits that `--fix` makes; empty if a person has to decide. */
   readonly edits: readonly Edit[];

@@ -9,7 +9,6 @@ import { whyFailed } from '../../server/base/why-failed.ts';
 import { FILE_MAX, readFileBytes, readGivenBytes } from '../../server/base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
-/** A file that was read. */
 export interface GivenFile {
   readonly file: string;
   readonly text: string;

@@ -16,7 +16,6 @@ import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
 
-/** The known plugins. */
 export interface KnownPlugins {
   /** The names of all directives, including those of CoreDNS that ndots does not serve. */
   readonly directives: readonly string[];

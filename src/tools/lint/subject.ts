@@ -46,7 +46,6 @@ export interface DirectiveUse<S extends Syntax> {
 /** The options of one use of a directive, with defaults filled in. */
 export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties']>;
 
-/** A use of any directive. */
 export type AnyUse = DirectiveUse<Syntax<Positions, Properties>>;
 
 /** The kind of server that a Corefile is for. */
@@ -74,7 +73,6 @@ export interface LintedCorefile {
   isAssumed(place: Place): boolean;
 }
 
-/** One server block. */
 export class LintedBlock {
   readonly block: ServerBlock;
   readonly corefile: Pick<LintedCorefile, 'file' | 'fragment' | 'role' | 'object'>;

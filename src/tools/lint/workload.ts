@@ -32,7 +32,6 @@ export interface PodSpec {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** One container. */
 export interface Container {
   readonly name: string;
   readonly image: string;

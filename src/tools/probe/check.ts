@@ -55,7 +55,6 @@ export interface ProbeContext {
   readonly clusterDomain: string;
 }
 
-/** One kind of check. */
 export interface CheckKind {
   /** Lower case with dashes; used in YAML and metrics. */
   readonly name: string;

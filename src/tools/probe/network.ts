@@ -17,7 +17,6 @@ export interface ProbeServer {
 export interface ProbeQuestion {
   /** An absolute name. */
   readonly name: string;
-  /** Number of the type. */
   readonly type: number;
   /** The UDP size offered in an OPT record; null: no EDNS, so 512 bytes. */
   readonly edns: number | null;

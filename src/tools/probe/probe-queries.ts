@@ -76,7 +76,6 @@ export function isThere({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NOERROR;
 }
 
-/** Whether the reply is NXDOMAIN. */
 export function isMissing({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NXDOMAIN;
 }

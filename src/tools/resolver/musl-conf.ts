@@ -12,7 +12,6 @@ const mostServers = 3;
 /** The line buffer is 256 bytes, with the line end and a zero. */
 const longestLine = 254;
 
-/** Reads resolv.conf as musl does. */
 export function readMuslConf(settings: Settings): ResolvConf {
   const conf = newConf();
   const text = settings.resolvConf;

@@ -49,7 +49,6 @@ export interface SentQuery {
    * nothing was really sent.
    */
   readonly turn: number | null;
-  /** The query id on the wire. */
   readonly wireId: number;
   /** Number of the query id, in order of first use; equal ids have equal numbers. */
   readonly id: number;
@@ -124,7 +123,6 @@ export interface Socket {
 /** Where a model opens its sockets. */
 export interface ClientNetwork {
   readonly clock: Clock;
-  /** The port of all servers. */
   readonly serverPort: number;
   udp(): Socket;
   /** Opens a TCP connection, by the time `until` at the latest. */

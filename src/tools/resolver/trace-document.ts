@@ -72,7 +72,6 @@ export interface TotalsDocument {
 
 /** The same lookup with one change. */
 export interface CheaperDocument {
-  /** What to change. */
   readonly change: string;
   readonly name: string;
   readonly queries: number;
@@ -84,7 +83,6 @@ export interface CheaperDocument {
   readonly caution: string;
 }
 
-/** The document of one trace. */
 export interface TraceDocument {
   readonly apiVersion: 'ndots.dev/v1';
   readonly kind: 'Trace';

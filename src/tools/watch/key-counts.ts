@@ -7,7 +7,6 @@ import { SpaceSaving } from '../../server/metrics/space-saving.ts';
 import { QueryTally } from './query-tally.ts';
 import { TimeSlots } from './time-slots.ts';
 
-/** The steps that a window has. */
 export const WINDOW_STEPS = 5;
 /** The most bytes of a key; longer keys that begin alike are one. */
 const KEY_BYTES = 255;

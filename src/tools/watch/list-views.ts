@@ -29,7 +29,6 @@ export interface ListParts {
 
 type Sum<Extra> = KeySum<Extra>;
 
-/** Clients. */
 export function clientRows(parts: ListParts, query: ViewQuery<'clients'>): Listed<ClientRow> {
   const { counts, parties, resolvers, fromMs } = parts;
   const sums = [...counts.clients.sums(fromMs).values()];
@@ -67,7 +66,6 @@ export function clientRows(parts: ListParts, query: ViewQuery<'clients'>): Liste
   );
 }
 
-/** Names. */
 export function nameRows(parts: ListParts, query: ViewQuery<'names'>): Listed<NameRow> {
   const { counts, fromMs } = parts;
   const sums = [...counts.names.sums(fromMs).values()];
@@ -147,7 +145,6 @@ export function serverRows(parts: ListParts, query: ViewQuery<'servers'>): Liste
   );
 }
 
-/** The addresses of servers that answer. */
 export function serverAddresses(counts: WindowCounts, fromMs: number): ReadonlySet<string> {
   const answering = [...counts.servers.sums(fromMs).values()].filter(
     ({ tally }) => tally.queries > tally.lost,

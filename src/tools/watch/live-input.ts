@@ -15,7 +15,6 @@ const UNTIMED_MS = 30 * 24 * 3600 * 1000;
 /** Packets wait in the kernel and in buffers for so long at most, milliseconds. */
 const SLACK_MS = 1000;
 
-/** The parts of an input. */
 export interface LiveInputParts {
   /** For people: `interface eth0, port 53`. */
   readonly name: string;

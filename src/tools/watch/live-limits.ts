@@ -9,7 +9,6 @@ export interface LiveLimits {
   readonly detailBytes: number;
   /** Clients that are counted one by one; with more, those that ask least share places. */
   readonly clients: number;
-  /** Names, in the same way. */
   readonly names: number;
   /** Servers, upstreams and the pods behind services, in the same way. */
   readonly servers: number;

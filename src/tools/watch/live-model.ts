@@ -23,7 +23,6 @@ import { WaitingQueries } from './waiting-queries.ts';
 import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
-/** The parts of a model. */
 export interface LiveModelParts {
   /** Those that are not given have their defaults. */
   readonly limits?: Partial<LiveLimits>;

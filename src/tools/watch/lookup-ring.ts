@@ -16,7 +16,6 @@ const TEXT_BYTES = 64;
 /** Bytes of the place of a lookup. */
 const PLACE_BYTES = 8;
 
-/** A lookup of the ring. */
 export interface RingLookup extends StoredLookup {
   /** Rises by one with each lookup that was stored. */
   readonly id: number;

@@ -7,7 +7,6 @@ import type { Parties } from './parties.ts';
 import { reasonsOf } from './query-reasons.ts';
 import type { LookupRow } from './view.ts';
 
-/** The row of a lookup. */
 export function lookupRow(lookup: RingLookup, parties: Parties): LookupRow {
   const { id, client, name, startMs, endMs, queries, more } = lookup;
   const { ending, by } = endingOf(queries);

@@ -6,7 +6,6 @@ import type { WindowCounts } from './window-counts.ts';
 
 /** Rates are those of this time, milliseconds. */
 const RATE_MS = 10_000;
-/** Steps of the series. */
 const SERIES_STEPS = 60;
 /** Kinds of question that are listed. */
 const KINDS = 12;

@@ -38,7 +38,6 @@ export interface StoredQuery extends Pick<
   readonly attempt: number;
 }
 
-/** A lookup as it was stored. */
 export interface StoredLookup {
   readonly client: string;
   readonly name: string;

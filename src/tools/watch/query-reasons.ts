@@ -3,14 +3,12 @@ import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { isLostQuery, type StoredLookup, type StoredQuery } from './packed-lookup.ts';
 import type { QueryReason } from './view.ts';
 
-/** A reason with its words. */
 export interface WordedReason {
   readonly reason: QueryReason;
   /** For people. */
   readonly why: string;
 }
 
-/** One reason for each query. */
 export function reasonsOf({ name, queries }: StoredLookup): readonly WordedReason[] {
   const stem = `${name.replace(/\.$/, '')}.`;
   return queries.map((query, at) => reasonOf(query, queries.slice(0, at), stem));

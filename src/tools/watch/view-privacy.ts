@@ -31,7 +31,6 @@ const SERVERS_MAX = 1000;
 
 const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/gi;
 
-/** The source of views. */
 export interface ViewSource {
   view<V extends ViewName>(query: ViewQuery<V>): Views[V];
 }

@@ -369,7 +369,6 @@ export type QueryReason =
   | 'error'
   /** The same over TCP: the reply was truncated. */
   | 'truncated'
-  /** The same of another server. */
   | 'next-server'
   /** Another type of the same name. */
   | 'other-type';
@@ -377,7 +376,6 @@ export type QueryReason =
 /** Clients, those with most queries first. */
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
-/** A client: one address. */
 export interface ClientRow extends LiveCounts, Party {
   /** The address. */
   readonly id: string;
@@ -400,9 +398,7 @@ export interface ClientRow extends LiveCounts, Party {
 /** Names as applications spelled them. */
 export interface NamesView extends ViewHead<'names'>, Listed<NameRow> {}
 
-/** One name. */
 export interface NameRow extends LiveCounts {
-  /** The name. */
   readonly id: string;
   readonly name: string;
   readonly lookups: number;
@@ -410,7 +406,6 @@ export interface NameRow extends LiveCounts {
   /** Different clients; null: more than were counted one by one. */
   readonly clients: number | null;
   readonly types: readonly string[];
-  /** The ending of its last lookup. */
   readonly outcome: LookupEnding;
   readonly lastMs: number;
   /** The most of its lookups that may not be counted. */

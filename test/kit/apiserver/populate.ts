@@ -48,7 +48,6 @@ function podIp(pod: number): string {
   return `10.${128 + (pod >> 16)}.${(pod >> 8) & 255}.${pod & 255}`;
 }
 
-/** The service of that number. */
 export function service(index: number, padding = ''): KubeJson {
   return {
     metadata: {

@@ -107,7 +107,6 @@ interface Pair {
 }
 
 interface Rule {
-  /** Where it is told. */
   readonly told: string;
   is(difference: Difference, pair: Pair): boolean;
 }

@@ -41,7 +41,6 @@ function sorted(labels: string): string {
 }
 
 interface Rule {
-  /** Where it is told. */
   readonly told: string;
   readonly series: RegExp;
   /** @param wording the Corefile */

@@ -111,7 +111,6 @@ export class Cluster implements AsyncDisposable {
       writeFileSync(this.kubeconfig(user), JSON.stringify(this.#config(user)));
   }
 
-  /** The kubeconfig file of a user. */
   kubeconfig(user: User): string {
     return this.#file(`${user}.kubeconfig`);
   }

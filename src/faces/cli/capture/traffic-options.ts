@@ -95,7 +95,6 @@ export const trafficOptions: TrafficTable = {
   ...group('Names of pods', { ...ownerOptions }),
 };
 
-/** The sources of traffic. */
 export interface TrafficSources {
   readonly files: readonly string[];
   /** Interface, `any`, or null: no packets are captured. */

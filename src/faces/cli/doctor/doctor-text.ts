@@ -12,7 +12,6 @@ const marks: Readonly<Record<Finding['severity'], string>> = {
   warning: '!',
   info: '·',
 };
-/** Frames that are named. */
 const FRAMES = 6;
 /** Pods and places that are named. */
 const PLACES = 5;

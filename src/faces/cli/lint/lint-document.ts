@@ -2,7 +2,6 @@
 import type { LintFinding, Spot } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
 
-/** A report as a document. */
 export interface LintDocument extends Pick<LintReport, 'files' | 'notJudged' | 'suppressed'> {
   readonly apiVersion: 'ndots.dev/v1';
   readonly kind: 'LintReport';

@@ -20,7 +20,6 @@ export interface TextStyle {
   readonly columns: number;
 }
 
-/** The findings in a format. */
 export function printFindings(format: LintOutput, report: LintReport, style: TextStyle): string {
   switch (format) {
     case 'text':

@@ -29,7 +29,6 @@ export interface SeenWalk extends NameWalk {
 
 /** All that files say. */
 export interface SeenNames {
-  /** By address of the client. */
   readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
   /** The longest search path that a client walked, in its order, without final dots; by address. */
   readonly searches: ReadonlyMap<string, readonly string[]>;

@@ -13,7 +13,6 @@ import type { QueryOptions } from './query-draft.ts';
 /** Largest answer taken from an HTTPS server. */
 const largestBody = 65_535;
 
-/** An exchange that has its reply. */
 export interface AnsweredExchange extends Exchange {
   readonly repliedMs: number;
   readonly reply: Uint8Array;

@@ -23,7 +23,6 @@ const table = {
   bar: { none: '7', 16: '30;46', 256: '38;5;16;48;5;74' },
 } as const;
 
-/** The name of a style. */
 export type StyleName = keyof typeof table;
 
 const names = Object.keys(table) as StyleName[];

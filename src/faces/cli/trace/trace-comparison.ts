@@ -54,7 +54,6 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
   return [head, ...rows];
 }
 
-/** One thing in which clients differ. */
 export interface ClientDifference {
   /** Yes: a program fails. Maybe: it depends on the program. No: it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';

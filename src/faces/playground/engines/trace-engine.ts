@@ -19,7 +19,6 @@ import { parseScript } from '../../cli/trace/trace-script.ts';
 import type { Progress } from './progress.ts';
 import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 
-/** The input of a trace. */
 export interface TraceInput {
   readonly name: string;
   readonly resolvConf: string;

@@ -39,7 +39,6 @@ export function hostname(): string {
 /** Nothing is cached. */
 export function flushCompileCache(): void {}
 
-/** The path of a URL. */
 export function fileURLToPath(url: string | URL): string {
   return new URL(url).pathname;
 }

@@ -2,7 +2,6 @@
 import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';
 import type { WorkerChannel } from '../contract/plugin.ts';
 
-/** A replica of anything. */
 export type AnyReplica = Replica<never, unknown>;
 
 /** A worker's copy of a data set, and when it is complete. */

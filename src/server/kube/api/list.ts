@@ -4,7 +4,6 @@ import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 
-/** What to list. */
 export interface ListRequest {
   readonly path: string;
   readonly labelSelector?: string;

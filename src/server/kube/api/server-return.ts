@@ -168,7 +168,6 @@ export class ServerReturn {
   }
 }
 
-/** By client. */
 const returns = new WeakMap<ApiClient, ServerReturn>();
 
 /** The one of this client: all that use the client wait for the same server. */

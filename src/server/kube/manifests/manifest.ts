@@ -55,7 +55,6 @@ export const readyAnnotation = 'ndots.dev/ready';
 /** The most replicas; more are a typing error. */
 const REPLICAS_MAX = 10_000;
 
-/** The check of each kind. */
 export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>> = {
   Service: checkService,
   EndpointSlice: checkSlice,

@@ -8,7 +8,6 @@ import { isObject } from '../../base/json-object.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import type { DocumentPath, YamlDocument } from './yaml-document.ts';
 
-/** A mistake in the document. */
 export interface Mistake {
   readonly path: DocumentPath;
   readonly text: string;
@@ -34,7 +33,6 @@ export class YamlReading {
   }
 }
 
-/** The shape of a value. */
 export interface YamlShape<T> {
   /** Represents the value in descriptions of the syntax. */
   readonly placeholder: string;
@@ -53,7 +51,6 @@ export interface YamlField<T> {
   readonly fallback: T | undefined;
 }
 
-/** The keys of a mapping. */
 export type YamlFields = Readonly<Record<string, YamlField<unknown>>>;
 /** The type of a mapping with these keys. */
 export type ValuesOf<F extends YamlFields> = {
@@ -109,7 +106,6 @@ function keysOf(fields: YamlFields): string {
   return `Its keys: ${Object.keys(fields).join(', ')}`;
 }
 
-/** A list. */
 export function listOf<T>(shape: YamlShape<T>, most = 1000): YamlShape<readonly T[]> {
   return {
     placeholder: `[${shape.placeholder}, …]`,
@@ -177,7 +173,6 @@ export function simple<T>(
   };
 }
 
-/** A text. */
 export const text: YamlShape<string> = simple('TEXT', 'a text', '', (value) =>
   typeof value === 'string' && value !== '' ? value : null,
 );
@@ -192,14 +187,12 @@ export const flag: YamlShape<boolean> = simple('true|false', 'true or false', fa
   typeof value === 'boolean' ? value : null,
 );
 
-/** A number. */
 export function number(least: number, most: number): YamlShape<number> {
   return simple('N', `a number from ${least} to ${most}`, least, (value) =>
     typeof value === 'number' && value >= least && value <= most ? value : null,
   );
 }
 
-/** A whole number. */
 export function whole(least: number, most: number): YamlShape<number> {
   return simple('N', `a whole number from ${least} to ${most}`, least, (value) =>
     Number.isInteger(value) && Number(value) >= least && Number(value) <= most
@@ -216,7 +209,6 @@ export function time(leastMs = 0, mostMs = 600_000): YamlShape<number> {
   });
 }
 
-/** An IP address. */
 export const address: YamlShape<string> = simple('IP', 'an IP address', '', (value) => {
   const bytes = typeof value === 'string' ? parseAddress(value) : null;
   return bytes === null ? null : printAddress(bytes);

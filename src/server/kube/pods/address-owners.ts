@@ -11,7 +11,6 @@ import { readManifestsOnce } from '../manifests/read-once.ts';
 import { serviceAddresses } from './dns-service.ts';
 import { workloadOf } from './workload-name.ts';
 
-/** The owner of an address. */
 export interface AddressOwner {
   readonly kind: 'pod' | 'service' | 'node';
   readonly namespace: string;
@@ -22,7 +21,6 @@ export interface AddressOwner {
   readonly node: string;
 }
 
-/** By address. */
 export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;

@@ -9,7 +9,6 @@ export interface JsonStream {
 /** The stream is malformed; `message` says how, worded for the log. */
 export class MalformedStream extends Error {}
 
-/** The metadata of a list. */
 export interface ListHead {
   /** `metadata.resourceVersion` of the list. */
   readonly version: string;

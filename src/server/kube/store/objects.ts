@@ -63,7 +63,6 @@ export interface EndpointSlice {
   readonly cluster?: string;
 }
 
-/** One endpoint of a slice. */
 export interface Endpoint {
   /** IP addresses; in a slice of the address type FQDN, domain names. */
   readonly addresses: readonly string[];
@@ -94,7 +93,6 @@ export interface Pod {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A namespace. */
 export interface Namespace {
   readonly kind: 'Namespace';
   readonly name: string;

@@ -126,7 +126,6 @@ export class DnssecLink {
     return later;
   }
 
-  /** All signatures are there. */
   #finish({ reply, query, plan, signed, lasting }: SigningWork): Reply {
     const { replies, signatures, metrics, clock } = this.#parts;
     const all = signed as readonly Signed[];

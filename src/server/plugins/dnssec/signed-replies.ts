@@ -10,7 +10,6 @@ const LONGEST = 16_384;
 /** What an entry takes besides its bytes, roughly. */
 const OVERHEAD = 400;
 
-/** A reply with signatures. */
 export interface SignedReply {
   readonly reply: Reply;
   /** RRsets in it that were signed. */

@@ -159,7 +159,6 @@ export class Forwarding extends UpstreamExchange {
     return reply instanceof ReadError ? this.#missed(reply, now) : this.#took(reply, now);
   }
 
-  /** A reply that is one. */
   #took(reply: Reply, now: number): Maybe<Reply> | null {
     const { failover, chained } = this.#host.parts;
     this.query.notes?.set('forward/upstream', this.#target.to);

@@ -12,7 +12,6 @@ import type { KubernetesAnswerer } from './worker/answer.ts';
 
 const next = failure(RCODE.NOTIMP, 'next');
 
-/** Counts the records that are written. */
 class CountingWriter extends MessageWriter {
   records = 0;
   override open(

@@ -14,7 +14,6 @@ const REPLY_MAX = 8 * 1024;
 /** Names that are looked at to make room for one answer. */
 const LOOKED_MAX = 64;
 
-/** One good answer. */
 export interface GoodAnswer {
   /** The key of the name, from `nameKey`. */
   readonly name: string;

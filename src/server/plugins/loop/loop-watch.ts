@@ -19,7 +19,6 @@ export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */
   readonly probe: () => Promise<boolean>;
-  /** Called when a loop was found. */
   readonly found: (sighting: LoopSighting) => void;
   /** Called when the search is over. */
   readonly over: () => void;

@@ -2,7 +2,6 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
-/** Lines of a minute. */
 const LINES = 200;
 const MINUTE_MS = 60_000;
 

@@ -20,7 +20,6 @@ import { ZoneSigner } from './zone-signer.ts';
 /** How often to look whether a file has changed or signatures are old, milliseconds. */
 const LOOK_MS = 60_000;
 
-/** Where keys are. */
 interface KeySource {
   readonly kind: 'file' | 'directory';
   readonly names: readonly Token[];

@@ -14,7 +14,6 @@ export type GoValue =
   | GoMap
   | Struct;
 
-/** A map of Go's, from strings. */
 export type GoMap = ReadonlyMap<string, GoValue>;
 
 /** Something with fields and methods by name. */
@@ -94,7 +93,6 @@ export function asInteger(value: GoValue): bigint {
   throw new TemplateValueError(`expected integer; found ${typeOf(value)}`);
 }
 
-/** Whether the value is a map. */
 export function isMap(value: GoValue): value is GoMap {
   return value instanceof Map;
 }

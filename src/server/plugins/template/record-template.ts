@@ -14,7 +14,6 @@ import type { Struct } from './go-values.ts';
 /** The section of a record, as the Corefile names it. */
 export type SectionName = 'answer' | 'additional' | 'authority';
 
-/** The template of one record. */
 export interface RecordTemplate {
   readonly section: SectionName;
   readonly nodes: readonly TemplateNode[];

@@ -12,7 +12,6 @@ export type CollectorKind = 'zipkin' | 'otlp';
 /** Where spans go. */
 export interface SpanCollector {
   readonly kind: CollectorKind;
-  /** As a URL. */
   readonly url: string;
 }
 

@@ -16,7 +16,6 @@ import {
 } from './expression-values.ts';
 import { ExpressionError } from './expression-words.ts';
 
-/** A constant. */
 export function literal(value: ExpressionValue, at: number): CompiledPart {
   return { type: typeOf(value), at, constant: value, run: () => value };
 }

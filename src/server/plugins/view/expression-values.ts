@@ -32,7 +32,6 @@ export class ExpressionValueError extends Error {
   override readonly name = 'ExpressionValueError';
 }
 
-/** The type of a value. */
 export function typeOf(value: ExpressionValue): Type {
   if (value === null) return 'nil';
   if (Array.isArray(value)) return 'array';
@@ -68,7 +67,6 @@ export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
   return value as readonly ExpressionValue[];
 }
 
-/** Whether the value is a map. */
 export function isMap(value: ExpressionValue): value is ReadonlyMap<string, ExpressionValue> {
   return value instanceof Map;
 }

@@ -53,7 +53,6 @@ function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): N
   return { bytes: Buffer.from(unknown ? '' : open ? text.slice(0, -1) : text), open, unknown };
 }
 
-/** What one client may see. */
 export class ClientRules {
   /** It sees everything. */
   readonly all: boolean;

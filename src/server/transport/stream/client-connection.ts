@@ -74,7 +74,6 @@ export abstract class ClientConnection
   #blocked = false;
   /** How many more queries may be served in this turn. */
   #turn = 0;
-  /** When this turn began. */
   #beganAt = 0;
   /** Bytes read since the connection last had its turn. */
   #read = 0;

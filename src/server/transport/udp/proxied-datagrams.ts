@@ -41,7 +41,6 @@ export class ProxiedDatagrams {
     if (plan.sessionMs === 0) this.#sessions.clear();
   }
 
-  /** The number of sessions. */
   get size(): number {
     return this.#sessions.size;
   }

@@ -74,7 +74,6 @@ export interface Signature {
   readonly signature: Uint8Array;
 }
 
-/** Its fields. */
 export const signature: Shape<Signature> = {
   typeCovered: typeField,
   algorithm: u8,

@@ -4,7 +4,6 @@ import type { Trait } from './lookup-traits.ts';
 /** In percent: how many of a resolver's lookups that can show the trait do. */
 export type TraitShares = Readonly<Record<Trait, number>>;
 
-/** Of glibc. */
 export const glibc: TraitShares = {
   'begins over TCP': 90,
   'pair in one go': 94,
@@ -36,7 +35,6 @@ export const glibc: TraitShares = {
   'ids that count up': 0.3,
 };
 
-/** Of musl. */
 export const musl: TraitShares = {
   'begins over TCP': 2,
   'pair in one go': 99,
@@ -68,7 +66,6 @@ export const musl: TraitShares = {
   'ids that count up': 0.3,
 };
 
-/** Of Go. */
 export const go: TraitShares = {
   'begins over TCP': 90,
   'pair in one go': 97,
@@ -100,7 +97,6 @@ export const go: TraitShares = {
   'ids that count up': 0.3,
 };
 
-/** Of c-ares. */
 export const cares: TraitShares = {
   'begins over TCP': 90,
   'pair in one go': 99,

@@ -10,7 +10,6 @@ export interface SeenContainer {
   readonly podUid: string;
 }
 
-/** A process. */
 export interface SeenProcess {
   readonly pid: number;
   /** Its number in its own PID namespace; absent where that is the same. */

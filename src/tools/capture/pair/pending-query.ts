@@ -24,7 +24,6 @@ export interface HalfAnswered {
    * one.
    */
   readonly isLate: boolean;
-  /** Whether the reply was an error. */
   readonly isError: boolean;
   /** Another reply would have come by then, milliseconds. */
   untilMs: number;

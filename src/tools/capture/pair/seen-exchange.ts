@@ -20,7 +20,6 @@ export interface Hop {
   replyBytes: number;
 }
 
-/** A server. */
 export interface ServerPeer extends Peer {
   /** Its address, where `address` is a name with the port in it (`ServerNames`). */
   readonly host?: string;

@@ -9,7 +9,6 @@ export interface NameWalk {
   readonly stem: string | null;
 }
 
-/** The walk of a lookup. */
 export function walkOf({ name, candidates }: Pick<SeenLookup, 'name' | 'candidates'>): NameWalk {
   const [first = ''] = candidates;
   return { first, stem: candidates.length > 1 ? name.replace(/\.$/, '') : null };

@@ -25,7 +25,6 @@ export interface SentNote {
   readonly command: string;
 }
 
-/** The source of notes. */
 export interface NoteSource {
   drain(take: (note: SentNote) => void): void;
   close(): void;

@@ -59,7 +59,6 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
   lastMs: number;
 }
 
-/** What a reading is bound to. */
 export interface ReadingBounds {
   /** Packets before and after are skipped, milliseconds since 1970. */
   readonly fromMs?: number;

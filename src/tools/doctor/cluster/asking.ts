@@ -61,7 +61,6 @@ export interface Answers {
   readonly known: readonly (ServerReply & { readonly expected: readonly string[] })[];
   readonly external: readonly ServerReply[];
   readonly families: readonly FamilyReplies[];
-  /** By suffix. */
   readonly suffixes: ReadonlyMap<string, SuffixReplies>;
   /**
    * By name: `tcp`, `edns-512`, `edns-1232`, `edns-4096`, `truncation`, `pairs`, `fresh`,

@@ -31,7 +31,6 @@ import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from 
 import { missingRights } from './rights.ts';
 import { configured, running } from './wanted.ts';
 
-/** The parts of an examination. */
 export interface ExamineParts {
   readonly client: ApiClient;
   /** For people: `context prod`. */

@@ -47,7 +47,6 @@ export interface ClusterNode {
 export interface ClusterFacts {
   /** For people: `context prod`. */
   readonly cluster: string;
-  /** Of the DNS pods. */
   readonly namespace: string;
   readonly pods: readonly DnsPod[] | null;
   /** Null also where the pods of one namespace alone could be listed. */

@@ -20,7 +20,6 @@ export function trimmed(kind: string, item: JsonObject): JsonObject {
   return { ...rest, metadata: { name, namespace, labels, creationTimestamp } };
 }
 
-/** A node. */
 export function nodeOf(object: JsonObject): ClusterNode {
   return {
     name: text(child(object, 'metadata'), 'name'),

@@ -26,7 +26,6 @@ export interface KeptItem {
   readonly bytes: number;
 }
 
-/** One list. */
 export interface ReadList {
   readonly wanted: WantedResource;
   readonly items: readonly JsonObject[];
@@ -87,7 +86,6 @@ export function readObjects(
   );
 }
 
-/** All of an item is kept. */
 export function whole(item: JsonObject): KeptItem {
   return { item, bytes: JSON.stringify(item).length };
 }

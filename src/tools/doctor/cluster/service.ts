@@ -17,7 +17,6 @@ import {
 import type { ProbeServer } from '../../probe/network.ts';
 import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/replicas.ts';
 
-/** The DNS service. */
 export interface DnsService {
   readonly namespace: string;
   readonly name: string;

@@ -64,7 +64,6 @@ export function unknown(reason: string): Verdict {
   return { not: 'unknown', reason };
 }
 
-/** Whether the verdict is a finding. */
 export function isFinding(verdict: Verdict): verdict is Finding {
   return !('not' in verdict);
 }
@@ -81,13 +80,10 @@ export function clusterFinding(
 export const notAsked: Verdict = unknown(
   'this machine is not in the pod network, or no DNS pod was found to ask',
 );
-/** No pods are known. */
 export const noPods: Verdict = unknown('pods could not be listed');
-/** No metrics are known. */
 export const unread: Verdict = unknown('no DNS pod’s metrics could be read');
 /** Metrics are known, and hardly move. */
 export const quiet: Verdict = unknown('too few queries came while it was measured (--for 60s)');
 /** No name below a search domain was asked for. */
 export const noSuffix: Verdict = unknown('nobody could be asked for names below search domains');
-/** No upstream was asked. */
 export const noUpstreams: Verdict = unknown('no upstream is known that could be asked from here');

@@ -17,7 +17,6 @@ import { isLost, type SeenExchange, type SeenLookup } from '../../capture/pair/s
 /** Clients that are looked at one by one: the first ones. */
 export const CLIENTS_MAX = 10_000;
 
-/** What was counted of a client. */
 export interface CountedClient {
   readonly address: string;
   queries: number;
@@ -27,7 +26,6 @@ export interface CountedClient {
   readonly recognition: Recognition;
 }
 
-/** A client in a list. */
 export interface ListedClient extends Omit<CountedClient, 'recognition'> {
   readonly resolver: NamedResolver;
 }

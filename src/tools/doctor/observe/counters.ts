@@ -34,7 +34,6 @@ const values: readonly (readonly [CountedEvent, RegExp])[] = [
   ],
 ];
 
-/** What is counted. */
 export type CountedEvent =
   | 'tableFull'
   | 'neighbourOverflow'

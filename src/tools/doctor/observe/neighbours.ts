@@ -6,7 +6,6 @@ import { BoundedMap } from './bounded-map.ts';
 
 const ADDRESSES_MAX = 2000;
 
-/** One address. */
 export interface Neighbour {
   readonly address: string;
   asked: number;

@@ -86,13 +86,11 @@ export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 /** A query that failed. */
 export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
 
-/** One client. */
 export interface ClientView {
   readonly address: string;
   readonly outcomes: Outcomes;
   /** Of these, those over TCP. */
   byTcp: number;
-  /** Of these, those with EDNS. */
   withEdns: number;
   /** Of these, those for names that the search path made, and that do not exist. */
   wasted: number;
@@ -102,7 +100,6 @@ export interface ClientView {
   readonly recognition: Recognition;
   /** When its lookups began and ended, from a slow one on; null: none was, or many others' were. */
   threads: LookupThreads | null;
-  /** By server. */
   readonly servers: Map<string, Asked>;
 }
 

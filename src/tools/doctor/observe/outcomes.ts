@@ -51,7 +51,6 @@ export function outcomeOf(exchange: SeenExchange): number {
   }
 }
 
-/** Counts one. */
 export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
   countIn(into, outcomeOf(exchange));
 }

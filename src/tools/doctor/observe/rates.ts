@@ -19,7 +19,6 @@ export type RateHistory = readonly (readonly [second: number, Rate])[];
 
 const noRate = (): Rate => ({ asked: 0, replied: 0, lost: 0 });
 
-/** By the second. */
 export class Rates {
   readonly #seconds: BoundedMap<number, Rate> = new BoundedMap(SECONDS_MAX);
 

@@ -24,7 +24,6 @@ function facts(glibc: Looked, musl: Looked, isCured: boolean): readonly Fact[] {
   ];
 }
 
-/** The story. */
 export const alpineServfail: Story = {
   name: 'alpine-servfail',
   title: 'Alpine stops at the first SERVFAIL',

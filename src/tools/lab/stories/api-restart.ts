@@ -27,7 +27,6 @@ async function answers(lab: LabCluster, name: string, server = '10.244.1.53'): P
   return count;
 }
 
-/** The story. */
 export const apiRestart: Story = {
   name: 'api-restart',
   title: 'the API server is away',

@@ -55,7 +55,6 @@ function facts(found: readonly string[], second: string): readonly Fact[] {
   ];
 }
 
-/** The story. */
 export const autopathStalePod: Story = {
   name: 'autopath-stale-pod',
   title: 'autopath and a pod that had the address before',

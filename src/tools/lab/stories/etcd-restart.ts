@@ -26,7 +26,6 @@ async function answers(lab: LabCluster): Promise<number> {
   return count;
 }
 
-/** The story. */
 export const etcdRestart: Story = {
   name: 'etcd-restart',
   title: 'names in etcd, and etcd is away',

@@ -19,7 +19,6 @@ function facts(evdns: Looked, glibc: Looked, isCured: boolean): readonly Fact[] 
   ];
 }
 
-/** The story. */
 export const evdnsTruncation: Story = {
   name: 'evdns-truncation',
   title: 'a client that ignores truncation',

@@ -22,7 +22,6 @@ const plain = usualCorefile.replace('    loop\n', '').replace(/ {4}cache[^]*?\n 
 const to = (upstream: string): string =>
   plain.replace(`forward . ${INTERNET}`, `forward . ${upstream}`);
 
-/** The story. */
 export const forwardLoop: Story = {
   name: 'forward-loop',
   title: 'two forwarders in a loop',

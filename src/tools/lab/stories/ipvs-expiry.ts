@@ -27,7 +27,6 @@ function play(settings: IpvsSettings): { readonly lost: number; readonly last: n
   return { lost, last };
 }
 
-/** The story. */
 export const ipvsExpiry: Story = {
   name: 'ipvs-expiry',
   title: 'IPVS remembers a pod that is gone for five minutes',

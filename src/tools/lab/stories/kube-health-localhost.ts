@@ -9,7 +9,6 @@ import { equal, within, type Act, type Story } from '../story.ts';
 const NAME = 'kube-health.localhost';
 const CLIENT = 'glibc';
 
-/** The story. */
 export const kubeHealthLocalhost: Story = {
   name: 'kube-health-localhost',
   title: 'kube-health.localhost: found here, and not there',

@@ -35,7 +35,6 @@ function slow(
 
 const quick = (who: string, looked: Looked): readonly Fact[] => slow(who, looked, [0, 2.4]);
 
-/** The story. */
 export const lostHalf: Story = {
   name: 'lost-half',
   title: 'the lost half of an A/AAAA pair: five seconds',

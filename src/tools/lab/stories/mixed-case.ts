@@ -37,7 +37,6 @@ async function ask(
   return found;
 }
 
-/** The story. */
 export const mixedCase: Story = {
   name: 'mixed-case',
   title: 'questions in mixed case',

@@ -48,7 +48,6 @@ function facts({ before, after, outageSeconds }: SeenKill, isCured: boolean): re
   ];
 }
 
-/** The story. */
 export const nodeCacheKilled: Story = {
   name: 'node-cache-killed',
   title: 'the cache of a node is killed',

@@ -44,7 +44,6 @@ async function amid(
   return { ...result[0], after: await whoAnswers(lab), forwarded: forwarded.length };
 }
 
-/** The story. */
 export const nodeCacheUpgraded: Story = {
   name: 'node-cache-upgraded',
   title: 'the cache of a node is upgraded',

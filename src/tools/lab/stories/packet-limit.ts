@@ -56,7 +56,6 @@ async function packetsFor(stage: Stage, lab: LabCluster, count: number): Promise
   return packets.length / count;
 }
 
-/** The story. */
 export const packetLimit: Story = {
   name: 'packet-limit',
   title: '1 024 packets a second, and no cache',

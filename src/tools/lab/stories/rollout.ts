@@ -43,7 +43,6 @@ async function rollOut(lab: LabCluster): Promise<LoadResult> {
   return result;
 }
 
-/** The story. */
 export const rollout: Story = {
   name: 'rollout',
   title: 'a DNS pod ends before the nodes know',

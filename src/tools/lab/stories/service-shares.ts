@@ -66,7 +66,6 @@ function chancesOf(lab: LabCluster, node: string): string {
     .join(' ');
 }
 
-/** The story. */
 export const serviceShares: Story = {
   name: 'service-shares',
   title: 'curl backend: from a name to one of three pods',

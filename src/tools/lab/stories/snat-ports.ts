@@ -21,7 +21,6 @@ function play(
   return { lost: ports.lost, taken };
 }
 
-/** The story. */
 export const snatPorts: Story = {
   name: 'snat-ports',
   title: 'no source port is left',

@@ -23,7 +23,6 @@ async function loseFirst(lab: LabCluster): Promise<void> {
   lab.change({ slices: withEndpoints(lab.objects.slices, SERVICE, ['10.244.2.53']) });
 }
 
-/** The story. */
 export const staleConntrack: Story = {
   name: 'stale-conntrack',
   title: 'a DNS pod is gone, and old connections still lead there',

@@ -47,7 +47,6 @@ async function during(lab: LabCluster, change: () => Promise<void>): Promise<Loa
   return Promise.all(parts);
 }
 
-/** The story. */
 export const swap: Story = {
   name: 'swap',
   title: 'the cluster’s DNS is swapped for ndots under load, and back',

@@ -13,7 +13,6 @@ const NEW = 60;
 /** The size of the table on Datadog's nodes, and their rate of queries when it was full. */
 const ENTRIES = 131_072;
 
-/** The story. */
 export const tableFull: Story = {
   name: 'table-full',
   title: 'the table of connections is full',

@@ -13,7 +13,6 @@ const rules = [
 ];
 const CLIENT_IP = '10.244.1.4';
 
-/** The story. */
 export const tcpBlocked: Story = {
   name: 'tcp-blocked',
   title: 'a truncated answer, and TCP that goes nowhere',

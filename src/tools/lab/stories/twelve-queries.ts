@@ -56,7 +56,6 @@ function facts(
   ];
 }
 
-/** The story. */
 export const twelveQueries: Story = {
   name: 'twelve-queries',
   title: 'one name, twelve queries',

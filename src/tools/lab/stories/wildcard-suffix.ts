@@ -25,7 +25,6 @@ function facts(one: Looked, other: Looked, isCured: boolean): readonly Fact[] {
   ];
 }
 
-/** The story. */
 export const wildcardSuffix: Story = {
   name: 'wildcard-suffix',
   title: 'a wildcard among the search domains',

@@ -48,7 +48,6 @@ async function recovery(
   return { gone, seconds };
 }
 
-/** The story. */
 export const zoneEmptied: Story = {
   name: 'zone-emptied',
   title: 'an upstream that says for a moment that nothing exists',

@@ -2,7 +2,6 @@
 import { compilePattern, PatternError } from '../../../server/base/pattern.ts';
 import type { Result } from './expression.ts';
 
-/** A condition on a value. */
 export interface ValueJudge {
   /** The condition in words. */
   readonly wanted: string;

@@ -17,7 +17,6 @@ import {
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 
-/** One expectation. */
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;

@@ -12,7 +12,6 @@ import type { StepKind } from './story-reading.ts';
 export interface StoryRun {
   readonly stage: Stage;
   readonly lab: LabCluster;
-  /** By the names of steps. */
   readonly results: Map<string, Results>;
   /** The faults that can be removed, by the names of their steps. */
   readonly undo: Map<string, Map<string, Undo>>;
@@ -29,7 +28,6 @@ export interface StoryStep {
   readonly name: string;
   /** The names of its results. */
   readonly results: readonly string[];
-  /** The steps within it. */
   readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
 }

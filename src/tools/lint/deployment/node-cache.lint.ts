@@ -50,7 +50,6 @@ const bypassed: LintRule = {
   },
 };
 
-/** The blocks of the root zone. */
 function rootsOf(corefiles: readonly LintedCorefile[]): readonly LintedBlock[] {
   return corefiles.flatMap(({ blocks }) => blocks).filter(({ zones }) => zones.includes('.'));
 }

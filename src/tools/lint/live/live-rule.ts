@@ -33,7 +33,6 @@ export interface LiveRule extends LintRule {
   ask(subject: Subject, world: LiveWorld, tell: Tell): Promise<void>;
 }
 
-/** A rule that asks. */
 export function liveRule(
   head: Pick<LintRule, 'code' | 'severity' | 'summary'> & Pick<LiveRule, 'ask'>,
 ): LiveRule {

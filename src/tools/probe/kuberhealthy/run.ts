@@ -6,7 +6,6 @@ import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
 import { Problem } from '../../../server/base/problem.ts';
 
-/** One run of a check. */
 export interface KuberhealthyRun {
   /** `…/externalCheckStatus` (Kuberhealthy 2) or `…/check` (3). */
   readonly url: URL;

@@ -74,7 +74,6 @@ function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
   ];
 }
 
-/** The page. */
 export function clientsBody(view: ClientsView, fit: PageFit): TopBody {
   return {
     ...tableBody(columns(view.atMs), view.rows, (row) => clientItem(row), {

@@ -98,7 +98,6 @@ const columns: readonly ScreenColumn<LookupRow>[] = [
   shrinking('NAME', { rank: 0, sort: 'name', least: 18, cell: ({ name }) => [name, 'strong'] }),
 ];
 
-/** The page. */
 export function lookupsBody(view: LookupsView, fit: PageFit): TopBody {
   return {
     ...tableBody(columns, view.rows, lookupItem, { ...fit, sort: fit.sort ?? 'time' }),

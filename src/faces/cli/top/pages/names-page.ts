@@ -67,7 +67,6 @@ function columns(atMs: number): readonly ScreenColumn<NameRow>[] {
   ];
 }
 
-/** The page. */
 export function namesBody(view: NamesView, fit: PageFit): TopBody {
   return {
     ...tableBody(columns(view.atMs), view.rows, nameItem, { ...fit, sort: fit.sort ?? 'lookups' }),

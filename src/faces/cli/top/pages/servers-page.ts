@@ -67,7 +67,6 @@ function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
   ];
 }
 
-/** The page. */
 export function serversBody(view: ServersView, fit: PageFit): TopBody {
   return {
     ...tableBody(columns(view.atMs), view.rows, serverItem, {

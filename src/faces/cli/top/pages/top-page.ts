@@ -10,7 +10,6 @@ import { fitTable, type ScreenColumn } from '../../screen/table-layout.ts';
 /** A column that a page can be sorted by. */
 export type SortKey = SortKeys[ViewName];
 
-/** Asks the model for a view. */
 export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 
 /** A lookup that can be asked again. */

@@ -83,7 +83,6 @@ export class EndpointIndex {
   }
 }
 
-/** The index of a slice. */
 export function indexOf(slice: IndexedSlice): EndpointIndex {
   return (slice.index ??= new EndpointIndex(slice.endpoints));
 }

@@ -308,7 +308,6 @@ export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }
 
-/** Whether it is a reverse zone. */
 export function isReverseZone(zone: string): boolean {
   return /(^|\.)(in-addr|ip6)\.arpa\.$/.test(zone);
 }

@@ -7,7 +7,6 @@ import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
 
-/** One pod at one address. */
 const FIRST = 1; // it is the pod's first address (`status.podIP`)
 const HOST_NETWORK = 2;
 const TERMINATING = 4;

@@ -120,7 +120,6 @@ const MDNS = 5353;
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
 
-/** Reads frames. */
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
   /** IP packets of each family, but for ICMPv6, which passes where nobody uses IPv6. */

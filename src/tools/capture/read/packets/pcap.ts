@@ -16,7 +16,6 @@ export function isPcap(first: Uint8Array): boolean {
   );
 }
 
-/** Reads pcap. */
 export class PcapReader extends PacketFileReader {
   protected readonly unit = 'packet';
   protected readonly least: number = RECORD;

@@ -29,7 +29,6 @@ export function isPcapng(first: Uint8Array): boolean {
   return first[0] === 0x0a && first[1] === 0x0d && first[2] === 0x0d && first[3] === 0x0a;
 }
 
-/** Reads pcapng. */
 export class PcapngReader extends PacketFileReader {
   protected readonly unit = 'block';
   protected readonly least = 12;
