@@ -156,22 +156,6 @@ function linesOfCode(text: string): number {
   return count;
 }
 
-/** An exported item that a line begins with, and its name. */
-const declaration =
-  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum) (\w+)/;
-
-/** Exported items without a docstring right above. A function with several signatures has it above the first one. */
-function withoutDocstring(text: string): string[] {
-  const lines = text.split('\n');
-  const seen = new Set<string>();
-  return lines.flatMap((line, index) => {
-    const name = declaration.exec(line)?.[1];
-    if (name === undefined || seen.has(name)) return [];
-    seen.add(name);
-    return lines[index - 1]?.endsWith('*/') === true ? [] : [`${index + 1}: ${name}`];
-  });
-}
-
 /**
  * Whether a file begins with what it is about: a docstring that stands for itself, or one of what the file is there for, which is
  * exported and no limit. Imports may come first.
@@ -373,13 +357,6 @@ describe('the house', () => {
         assert.ok(texts.has(target), `${file} names ${path}`);
       }
     }
-  });
-
-  test('every exported item says what it is', () => {
-    const found = described.flatMap(([file, text]) =>
-      withoutDocstring(text).map((item) => `${file}:${item}`),
-    );
-    assert.deepEqual(found, []);
   });
 
   test('no two files export a type or a class of one name', () => {
@@ -603,14 +580,6 @@ describe('the rules of the house see', () => {
     `import type { Socket } from 'node:net';`,
   ])
     test(`none in ${text}`, () => assert.deepEqual(uses(text), []));
-
-  test('exported items without a docstring, overloads once', () => {
-    const text = '/** A. */\nexport const a = 1;\nexport const b = 2;\n';
-    assert.deepEqual(withoutDocstring(text), ['3: b']);
-    const overloads = 'export function f(a: 1): 1;\nexport function f(a: 2): 2;\n';
-    assert.deepEqual(withoutDocstring(overloads), ['1: f']);
-    assert.deepEqual(withoutDocstring(`/** F. */\n${overloads}`), []);
-  });
 
   for (const text of [
     `import { a } from 'a';\nexport const b = a;\n`,
