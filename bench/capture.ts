@@ -13,7 +13,7 @@ import { beside, figure } from './kit/figures.ts';
 import { writeNodeCapture } from '../test/kit/node-captures.ts';
 import { rounds, smoke } from './kit/peers.ts';
 
-const PACKETS = smoke ? 20_000 : 1_000_000;
+const PACKETS = smoke ? 5_000 : 1_000_000;
 const counted = (times: number): string => `${(times * PACKETS).toLocaleString('en-US')} packets`;
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));

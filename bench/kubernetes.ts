@@ -11,10 +11,11 @@ import { typeNumber } from '../src/server/wire/iana.ts';
 import { parseName } from '../src/server/wire/name.ts';
 import { makeQuery, Query } from '../src/server/wire/query.ts';
 import { answererOf, replicatedCluster, manyObjects } from '../test/kit/replicated-cluster.ts';
+import { smoke } from './kit/peers.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
-const services = 10_000;
+const services = smoke ? 1000 : 10_000;
 const endpoints = 10;
 
 function mebibytes(): number {
@@ -97,11 +98,12 @@ const all = Array.from(
 );
 const hot = all.slice(0, 5000);
 const missing = hot.slice(0, 2000).map((name) => `www.example.com.${name}`);
+const strangerCount = smoke ? 6000 : 60_000;
 const strangers = Array.from(
-  { length: 60_000 },
+  { length: strangerCount },
   (_, i) => `stranger-${i}.team-${i % 50}.svc.cluster.local.`,
 );
-const million = 1_000_000;
+const million = smoke ? 10_000 : 1_000_000;
 report('read only (subtract from the others)', readOnly());
 report('A, 5 000 names, remembered', measure(answererOf(cluster), hot, 'A', million));
 report(
@@ -112,15 +114,18 @@ report(
   'NXDOMAIN of a search path, 2 000 names',
   measure(answererOf(cluster), missing, 'A', million),
 );
-report('NXDOMAIN, never the same name twice', measure(answererOf(cluster), strangers, 'A', 60_000));
-report('A, built anew', measure(forgetful(), hot, 'A', 200_000));
+report(
+  'NXDOMAIN, never the same name twice',
+  measure(answererOf(cluster), strangers, 'A', strangerCount),
+);
+report('A, built anew', measure(forgetful(), hot, 'A', million / 5));
 report(
   'SRV, built anew',
   measure(
     forgetful(),
     hot.map((name) => `_http._tcp.${name}`),
     'SRV',
-    100_000,
+    million / 10,
   ),
 );
 report(
@@ -128,7 +133,7 @@ report(
   measure(answererOf(cluster), hot.slice(0, 2000), 'SRV', million),
 );
 const pointers = Array.from({ length: 2000 }, (_, i) => `${i & 255}.${i >> 8}.0.10.in-addr.arpa.`);
-report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', 100_000));
+report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', million / 10));
 report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));
 
 /** An answerer whose memory is always out of date: before each query, all that it asks about has changed. */

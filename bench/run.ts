@@ -34,6 +34,7 @@ for (const file of chosen) {
   console.log(`\n== ${name}`);
   const told = join(folder, name);
   const where = machine();
+  const startMs = performance.now();
   const { status } = spawnSync(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', '--expose-gc', file],
@@ -42,6 +43,7 @@ for (const file of chosen) {
       env: { ...process.env, [FIGURES_FILE]: told, ...(smoke ? { BENCH_SMOKE: '1' } : {}) },
     },
   );
+  console.log(`${name} took ${Math.round((performance.now() - startMs) / 1000)} s`);
   const { figures, peers } = readFigures(existsSync(told) ? readFileSync(told, 'utf8') : '');
   const missed = enforce ? figures.filter(misses) : [];
   for (const figure of missed) console.error(`missed: ${printFigure(figure)}`);
