@@ -300,16 +300,17 @@ export class Image {
   }
 
   /**
-   * Writes what the steps of the last stage changed as a tar archive: a layer upon its base, or the whole of a stage from scratch. File
-   * capabilities are in it; what steps removed of the base is not.
+   * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base it is the whole image;
+   * else it is a layer upon the base. Files of the base that the steps removed stay.
    */
-  exportChanges(file: string): ImageConfig {
+  exportLayer(file: string): { readonly config: ImageConfig; readonly hasBase: boolean } {
     const { root, user, workdir, env, entrypoint, command } = this.#current;
-    const layer = this.#layers.get(root)?.[0] ?? root;
+    const layers = this.#layers.get(root) ?? [root];
     // Devices mark removed files: the base of the layer is another one.
-    const script = `cd "$1" && find . -xdev ! -type c -print0 | tar --create --file "$2" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability`;
-    this.#must(['sh', '-c', script, 'sh', layer, file]);
-    return { user, workdir, env, entrypoint, command };
+    const script = `shift; for layer; do cd "$layer" && find . -xdev ! -type c -print0 | tar --append --file "$0" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability || exit 1; done`;
+    const own = layers.filter((layer) => layer !== '/').toReversed();
+    this.#must(['sh', '-c', script, file, '--', ...own]);
+    return { config: { user, workdir, env, entrypoint, command }, hasBase: layers.includes('/') };
   }
 
   get #current(): Built {

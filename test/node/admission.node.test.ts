@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { helmTemplate, noHelm } from '../kit/helm.ts';
 import { NodeCluster } from './node-cluster.ts';
-import { CLIENT_IMAGE, NDOTS_IMAGES } from './node-images.ts';
+import { CLIENT_IMAGE, TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 import { until } from './progress.ts';
 
@@ -132,7 +132,7 @@ describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, 
             containers: [
               {
                 name: 'dns',
-                image: NDOTS_IMAGES[0],
+                image: TOOLS_IMAGE,
                 imagePullPolicy: 'IfNotPresent',
                 args: ['check', 'run'],
                 env: [{ name: 'HOSTNAME', value: 'kubernetes.default' }],

@@ -24,6 +24,8 @@ import { say } from './progress.ts';
 
 /** The image of ndots, also under a second tag: an upgrade that changes nothing but the name. */
 export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
+/** The image of all verbs. */
+export const TOOLS_IMAGE = 'ndots-tools:0.1.0';
 /** The same of the node cache. */
 export const NODE_CACHE_IMAGES = ['ndots-node-cache:0.1.0', 'ndots-node-cache:0.1.1'] as const;
 /** The image of CoreDNS under the version that it is. */
@@ -91,13 +93,14 @@ export async function nodeImages(programs: NodePrograms, folder: string): Promis
   });
   const sandbox = named('pause');
   images.push({ tags: [sandbox], layers: [base], config: plainConfig(['sleep', 'infinity']) });
-  for (const [tags, dockerfile] of [
-    [NDOTS_IMAGES, 'deploy/Dockerfile'],
-    [NODE_CACHE_IMAGES, 'deploy/node-cache/Dockerfile'],
-  ] as const) {
-    const { file, config } = await dockerfileLayer(dockerfile);
-    images.push({ tags, layers: [base, file], config });
-  }
+  const [tools, server] = await dockerfileLayers('deploy/Dockerfile', ['tools', 'server']);
+  const [nodeCache] = await dockerfileLayers('deploy/node-cache/Dockerfile', ['node-cache']);
+  for (const [tags, { file, config, hasBase }] of [
+    [[TOOLS_IMAGE], tools!],
+    [NDOTS_IMAGES, server!],
+    [NODE_CACHE_IMAGES, nodeCache!],
+  ] as const)
+    images.push({ tags, layers: hasBase ? [base, file] : [file], config });
   const links = join(folder, 'archive');
   mkdirSync(links);
   const file = join(folder, 'images.tar');
@@ -192,13 +195,18 @@ async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
   return found;
 }
 
-/**
- * Plays the steps of a Dockerfile. They are played again when a file that they may copy has
- * changed.
- */
-async function dockerfileLayer(
+interface StageLayer {
+  readonly file: string;
+  readonly config: ImageConfig;
+  /** Whether the layer lies upon the Debian layer. */
+  readonly hasBase: boolean;
+}
+
+/** Plays the steps of a Dockerfile, again when a file that they may copy has changed, and returns a layer for each stage. */
+async function dockerfileLayers(
   dockerfile: string,
-): Promise<{ readonly file: string; readonly config: ImageConfig }> {
+  stages: readonly string[],
+): Promise<StageLayer[]> {
   const hash = createHash('sha256').update(process.version);
   const inputs = globSync(
     ['{src,tools,deploy,docs,examples}/**/*', 'package*.json', 'tsconfig.json', '.npmrc'],
@@ -206,20 +214,25 @@ async function dockerfileLayer(
   );
   for (const name of inputs.toSorted())
     if (statSync(name).isFile()) hash.update(`${name}\0`).update(readFileSync(name));
-  const file = await layer(
-    dockerfile.includes('node-cache') ? 'ndots-node-cache' : 'ndots',
-    `${dockerfile} ${hash.digest('hex')}`,
-    async (to) => {
-      say(`playing the steps of ${dockerfile}: minutes`);
-      const image = await Image.build(dockerfile);
-      try {
-        const config = image.exportChanges(to);
-        writeFileSync(`${to}.json`, JSON.stringify(config));
-      } finally {
-        await image.close();
-      }
-      renameSync(`${to}.json`, `${to.replace(/\.\d+$/, '')}.json`);
-    },
-  );
-  return { file, config: JSON.parse(readFileSync(`${file}.json`, 'utf8')) as ImageConfig };
+  const about = hash.digest('hex');
+  let image: Image | null = null;
+  const built: StageLayer[] = [];
+  try {
+    for (const stage of stages) {
+      const file = await layer(`ndots-${stage}`, `${dockerfile} ${about}`, async (to) => {
+        if (image === null) {
+          say(`playing the steps of ${dockerfile}: minutes`);
+          image = await Image.build(dockerfile);
+        }
+        image.use(stage);
+        writeFileSync(`${to}.json`, JSON.stringify(image.exportLayer(to)));
+        renameSync(`${to}.json`, `${to.replace(/\.\d+$/, '')}.json`);
+      });
+      const described = JSON.parse(readFileSync(`${file}.json`, 'utf8')) as Omit<StageLayer, 'file'>;
+      built.push({ file, ...described });
+    }
+  } finally {
+    await (image as Image | null)?.close();
+  }
+  return built;
 }

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { printed } from '../kit/child.ts';
 import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';
 import { NodeCluster } from './node-cluster.ts';
-import { NDOTS_IMAGES } from './node-images.ts';
+import { NDOTS_IMAGES, TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 import { NODE_SEARCH } from './node-settings.ts';
 import { until } from './progress.ts';
@@ -90,7 +90,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     let traced: Trace | null = null;
     const wire = await onTheWire(client, async () => {
       const { out, err, code } = await node.ndots([
-        ...['exec', 'deploy/client', '-n', 'shop', '--image', NDOTS_IMAGES[0]],
+        ...['exec', 'deploy/client', '-n', 'shop', '--image', TOOLS_IMAGE],
         ...['--', 'trace', EXTERNAL, '-o', 'json'],
       ]);
       assert.equal(code, 0, err);

@@ -10,6 +10,7 @@ import { ApiFailure, type FailureKind } from './failure.ts';
 import { getJson } from './get-json.ts';
 import {
   namespaceOf,
+  type EndpointSlice,
   type ObjectChange,
   type ObjectKind,
   type KubeObject,
@@ -20,6 +21,7 @@ import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import { BoundedStores } from '../store/bounded-stores.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
+import type { SocketAddress } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
@@ -87,6 +89,8 @@ class ApiServerSource implements Source {
   /** When it was last logged that objects are left out. */
   #complainedAt = -Infinity;
   #leftOut = 0;
+  /** The API servers by the last slice that named any: one that ends removes itself from its Service. */
+  #servers: readonly SocketAddress[] = [];
   readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
   readonly #synced = new Set<ObjectKind>();
   readonly #stopping = new AbortController();
@@ -105,6 +109,7 @@ class ApiServerSource implements Source {
       connection,
       clock,
       userAgent: serverUserAgent(parts.version ?? 'unknown'),
+      ...(connection.isService === true ? { others: () => this.#servers } : {}),
       ...(hooks === undefined ? {} : { hooks }),
       ...(limits === undefined ? {} : { limits }),
       ...(share === undefined ? {} : { share }),
@@ -163,8 +168,17 @@ class ApiServerSource implements Source {
 
   #deliver(batch: readonly ObjectChange[]): void {
     this.#changed = true;
-    this.#events!.changes(batch);
+    this.#tell(batch);
     this.#parts.taken?.(this.#bounds.bytes);
+  }
+
+  #tell(batch: readonly ObjectChange[]): void {
+    for (const change of batch)
+      if (change.verb === 'put' && isApiServers(change.object)) {
+        const servers = addressesOf(change.object);
+        if (servers.length > 0) this.#servers = servers;
+      }
+    this.#events!.changes(batch);
   }
 
   #leaveOut(kind: ObjectKind): void {
@@ -258,12 +272,12 @@ class ApiServerSource implements Source {
           if (object.name === keyName(object)) keep();
           group.push(object);
           if (out.length < 500) return;
-          this.#events!.changes(out);
+          this.#tell(out);
           out = [];
         },
       );
       keep();
-      if (out.length > 0) this.#events!.changes(out);
+      if (out.length > 0) this.#tell(out);
       if (found === null) return;
       log.warning(
         `the API server does not answer: serving ${found.objects} objects as they were ${roundedDuration(ageMs)} ago, from ${snapshotFile}`,
@@ -314,6 +328,20 @@ class ApiServerSource implements Source {
       });
     await this.#writing;
   }
+}
+
+function isApiServers(object: KubeObject): object is EndpointSlice {
+  return (
+    object.kind === 'EndpointSlice' &&
+    object.namespace === 'default' &&
+    object.service === 'kubernetes'
+  );
+}
+
+function addressesOf({ endpoints, ports }: EndpointSlice): SocketAddress[] {
+  const port = ports.find(({ name }) => name === 'https')?.port ?? -1;
+  if (port < 0) return [];
+  return endpoints.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
 }
 
 /** The name of the API object that an object of the store came from. */

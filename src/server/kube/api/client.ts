@@ -5,7 +5,7 @@ import type { ApiConnection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
 import { requestGate, type RequestLimits } from './request-gate.ts';
-import { Sockets, type PooledSocket } from './sockets.ts';
+import { Sockets, type PooledSocket, type SocketAddress } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
@@ -73,6 +73,8 @@ export interface RestHooks {
 export interface ClientParts {
   readonly connection: ApiConnection;
   readonly clock: Clock;
+  /** More addresses of the server, for when that of the URL leads nowhere; absent: none. */
+  readonly others?: () => readonly SocketAddress[];
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
@@ -96,10 +98,14 @@ export function apiClient(parts: ClientParts): ApiClient {
   const gate = requestGate(clock, parts.limits ?? { perSecond: 0, burst: 0, inFlight: 0 });
   const { host } = url;
   const base = url.pathname.replace(/\/$/, '');
-  const sockets = new Sockets(
-    url.hostname.replace(/^\[|\]$/g, ''),
-    Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
-  );
+  const sockets = new Sockets({
+    address: {
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    },
+    others: parts.others ?? (() => []),
+    clock,
+  });
 
   const send = async (request: ApiRequest): Promise<void> => {
     const access = await connection.access();

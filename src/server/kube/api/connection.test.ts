@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -101,6 +103,63 @@ describe('in a pod', () => {
     assert.match(rig.lines[0]!, /cannot read .*token: no such file or directory/);
     writeFileSync(join(path, 'token'), 'here');
     await elapse(rig.clock, 60_000, () => rig.source.synced);
+  });
+
+  test('where the service address is refused, the endpoints of the API server are asked', async (t) => {
+    const authority = Authority.make('ndots test CA');
+    const path = serviceAccount(t, authority.cert, 'first');
+    // kube-proxy: the service address leads to the API server until its rules are gone.
+    let target = 0;
+    const proxied = new Set<Socket>();
+    const proxy = createServer((socket) => {
+      const onward = connect(target, '127.0.0.1');
+      for (const [from, to] of [
+        [socket, onward],
+        [onward, socket],
+      ] as const) {
+        proxied.add(from);
+        from.pipe(to);
+        from.on('error', () => to.destroy());
+        from.on('close', () => to.destroy());
+      }
+    });
+    proxy.listen(0, '127.0.0.9');
+    await once(proxy, 'listening');
+    t.after(() => proxy.close());
+    // The certificate names the service address alone, as that of a managed control plane.
+    const tls = authority.issue('kube-apiserver', ['127.0.0.9']);
+    await using rig = await makeRig({
+      server: { tls, tokens: ['first'] },
+      connection: (server) => {
+        target = server.port;
+        return inClusterConnection({
+          environment: {
+            KUBERNETES_SERVICE_HOST: '127.0.0.9',
+            KUBERNETES_SERVICE_PORT: String((proxy.address() as AddressInfo).port),
+          },
+          folder: path,
+        });
+      },
+    });
+    rig.server.put('endpointslices', {
+      metadata: {
+        name: 'kubernetes',
+        namespace: 'default',
+        labels: { 'kubernetes.io/service-name': 'kubernetes' },
+      },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+      ports: [{ name: 'https', port: rig.server.port, protocol: 'TCP' }],
+    });
+    rig.start();
+    await until(() => rig.source.synced && rig.server.watches.size === 4);
+    proxy.close();
+    // An API server that ends takes itself out of the service.
+    rig.server.delete('endpointslices', 'default', 'kubernetes');
+    await until(() => !rig.heard.names('EndpointSlice').includes('kubernetes'));
+    for (const socket of proxied) socket.destroy();
+    await until(() => rig.server.watches.size === 0);
+    await elapse(rig.clock, 10_000, () => rig.server.watches.size === 4);
   });
 
   test('an IPv6 service address makes a proper URL', (t) => {

@@ -22,6 +22,8 @@ import { OidcToken } from './oidc-token.ts';
 export interface ApiConnection {
   /** Base URL; its path, if any, is put before every API path. */
   readonly url: URL;
+  /** True if the URL has the address of the Service `default/kubernetes`. */
+  readonly isService?: boolean;
   /**
    * Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`.
    */
@@ -86,6 +88,7 @@ export function inClusterConnection(
   const keep = keepMaterial();
   return {
     url: new URL(`https://${bracketed(host)}:${port}`),
+    isService: true,
     access: () => ({
       headers: bearer(readCredential(tokenFile)),
       tls: keep({ ca: readCredential(caFile) }),

@@ -1,5 +1,6 @@
 import { builtins } from '../../base/builtins.ts';
 import net from 'node:net';
+import type { Clock } from '../../base/clock.ts';
 import type { TlsMaterial } from './connection.ts';
 
 /** A connection to the API server that reads into a buffer of its own, which is reused. */
@@ -19,16 +20,34 @@ const READ_BYTES = 64 * 1024;
 /** The most idle connections; more than lists run in parallel are of no use. */
 const IDLE_MAX = 4;
 
+/** After this long at another address the first one is tried again, in milliseconds. */
+const RETURN_MS = 10 * 60_000;
+
+/** A TCP address of a server. */
+export interface SocketAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The addresses of a server, and the clock that says when to return to the first one. */
+export interface SocketsParts {
+  readonly address: SocketAddress;
+  /** More addresses of the server, tried in turn after a connection could not be established. */
+  readonly others: () => readonly SocketAddress[];
+  readonly clock: Clock;
+}
+
 /** The connections to one server, kept for the next request after a reply. */
 export class Sockets {
-  readonly #host: string;
-  readonly #port: number;
+  readonly #parts: SocketsParts;
   #tls: TlsMaterial | null = null;
   readonly #idle: PooledSocket[] = [];
+  /** The address in use, counted from the first one; rises with each failure. */
+  #turn = 0;
+  #leftAt = 0;
 
-  constructor(host: string, port: number) {
-    this.#host = host;
-    this.#port = port;
+  constructor(parts: SocketsParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -65,9 +84,12 @@ export class Sockets {
 
   #connect(material: TlsMaterial | null): PooledSocket {
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    const { address, others, clock } = this.#parts;
+    if (clock.now() - this.#leftAt > RETURN_MS) this.#turn = 0;
+    const turn = this.#turn;
+    const addresses = [address, ...others()];
     const options = {
-      host: this.#host,
-      port: this.#port,
+      ...addresses[turn % addresses.length]!,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
       noDelay: true,
@@ -81,17 +103,33 @@ export class Sockets {
       },
     };
     const socket =
-      material === null
-        ? net.connect(options)
-        : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
+      material === null ? net.connect(options) : this.#connectTls({ ...options, ...material });
     const pooled: PooledSocket = { socket, taker: null, used: false };
     // Requests add listeners of their own. An idle connection may end without harm, but an error
     // without any listener would end the process.
     socket.on('error', () => {});
+    let established = false;
+    socket.once('connect', () => (established = true));
     socket.on('close', () => {
+      // Requests that fail together try the same next address.
+      if (!established && turn === this.#turn) {
+        if (turn === 0) this.#leftAt = clock.now();
+        this.#turn++;
+      }
       const at = this.#idle.indexOf(pooled);
       if (at >= 0) this.#idle.splice(at, 1);
     });
     return pooled;
+  }
+
+  /** The certificate names the server's first address, whichever one leads to it. */
+  #connectTls(options: net.TcpNetConnectOpts & TlsMaterial): net.Socket {
+    const tls = builtins.tls();
+    const name = options.servername ?? this.#parts.address.host;
+    return tls.connect({
+      ...options,
+      ALPNProtocols: ['http/1.1'],
+      checkServerIdentity: (_, certificate) => tls.checkServerIdentity(name, certificate),
+    });
   }
 }
