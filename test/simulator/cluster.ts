@@ -1,0 +1,147 @@
+/** A cluster whose objects change behind an API server that fails. */
+import type { Random } from '../../src/server/base/random.ts';
+import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import type { Fault, Verb } from '../kit/apiserver/faults.ts';
+import { ApiServer, namespace } from '../kit/apiserver/server.ts';
+import { sliceObject, serviceObject } from '../kit/cluster-objects.ts';
+import { Truth } from './truth.ts';
+
+const SERVICES = 30;
+const suffix = 'shop.svc.cluster.local.';
+/** A Service that never changes. */
+export const PINNED = { name: `pinned.${suffix}`, address: '10.96.255.1' };
+
+/** Services with and without a cluster IP in the namespace `shop`, and their API server. */
+export class FaultyCluster {
+  /** Name → its addresses, sorted, with commas; null: it does not exist. */
+  readonly truth: Truth = new Truth();
+  readonly names: readonly string[];
+  readonly #clock: VirtualClock;
+  readonly #random: Random;
+  readonly #port: number;
+  #server: ApiServer | null;
+  readonly #store: ApiServer['store'];
+  #version = 0;
+
+  private constructor(clock: VirtualClock, random: Random, server: ApiServer) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#server = server;
+    this.#port = server.port;
+    this.#store = server.store;
+    this.names = Array.from({ length: SERVICES }, (_, index) => nameOf(index));
+    server.put('namespaces', namespace('shop'));
+    server.put('services', serviceObject('shop', 'pinned', PINNED.address, 'http:80'));
+    for (let index = 0; index < SERVICES; index++) this.change(index);
+  }
+
+  static async start(clock: VirtualClock, random: Random): Promise<FaultyCluster> {
+    return new FaultyCluster(clock, random, await ApiServer.start({ clock }));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Creates, changes or deletes a Service; the database takes the change also while the server is away. */
+  change(index: number = this.#random.integer(SERVICES)): void {
+    const plain = `s${index}`;
+    this.#version++;
+    const value = this.#random.integer(5) === 0 ? null : this.#put(index, plain);
+    if (value === null) {
+      this.#store.delete('services', 'shop', plain);
+      this.#store.delete(SLICES, 'shop', `${plain}-abcde`);
+    }
+    this.truth.set(this.#clock.now(), nameOf(index), value);
+  }
+
+  #put(index: number, plain: string): string {
+    const [high, low] = [this.#version >> 8, this.#version & 255];
+    if (!isHeadless(index)) {
+      const address = `10.96.${high}.${low}`;
+      this.#store.put('services', serviceObject('shop', plain, address, 'http:80'));
+      return address;
+    }
+    const count = 1 + this.#random.integer(4);
+    const addresses = Array.from({ length: count }, (_, at) => `10.${at + 1}.${high}.${low}`);
+    // Slices are made by another controller than the Service, and may come first.
+    this.#store.put(SLICES, sliceObject('shop', plain, addresses, 'http:80'));
+    this.#store.put('services', serviceObject('shop', plain, 'None', 'http:80'));
+    return addresses.toSorted().join(',');
+  }
+
+  /** Lets the API server fail in one of its ways. @returns what it is, for the trace */
+  async fail(): Promise<string> {
+    const server = this.#server;
+    if (server === null) return this.#restart();
+    const plural = this.#pick(['services', 'endpointslices', undefined]);
+    switch (this.#random.integer(7)) {
+      case 0:
+        server.dropWatches(plural);
+        return `the API server drops watches of ${plural}`;
+      case 1:
+        server.freezeWatches(plural);
+        return `the API server freezes watches of ${plural}`;
+      case 2:
+        server.failWatches(this.#pick([410, 500, 429]), 'injected');
+        return 'the API server ends watches with an error';
+      case 3:
+        server.compact();
+        return 'etcd is compacted';
+      case 4:
+        await server.stop();
+        this.#server = null;
+        return 'the API server stops';
+      default: {
+        const rule = {
+          fault: this.#fault(),
+          ...(plural === undefined ? {} : { resource: plural }),
+          verb: this.#pick<Verb>(['list', 'watch', 'get']),
+          times: 1 + this.#random.integer(6),
+        };
+        server.faults.add(rule);
+        return `the API server has the fault ${JSON.stringify(rule)}`;
+      }
+    }
+  }
+
+  #fault(): Fault {
+    const afterBytes = this.#random.integer(2000);
+    const status = this.#pick([403, 410, 429, 500, 503]);
+    return this.#pick<Fault>([
+      { kind: 'status', status },
+      { kind: 'drop' },
+      { kind: 'drop', afterBytes },
+      { kind: 'hang' },
+      { kind: 'stall', afterBytes },
+      { kind: 'garbage' },
+    ]);
+  }
+
+  /** Ends all faults. */
+  async heal(): Promise<void> {
+    if (this.#server === null) await this.#restart();
+    this.#server!.faults.clear();
+  }
+
+  async #restart(): Promise<string> {
+    this.#server = await ApiServer.start({
+      clock: this.#clock,
+      store: this.#store,
+      port: this.#port,
+    });
+    return 'the API server starts';
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#random.integer(list.length)]!;
+  }
+}
+
+const SLICES = 'endpointslices.discovery.k8s.io';
+const isHeadless = (index: number): boolean => index % 3 === 0;
+const nameOf = (index: number): string => `s${index}.${suffix}`;

@@ -1,0 +1,316 @@
+/**
+ * A whole server in virtual time, its faults drawn from a seed, and an oracle that knows which answers were true when.
+ *
+ * Each run has storms and calms. In a storm Services and names change, upstreams and the API server fail, the Corefile
+ * is reloaded (good and bad ones), and the machine's clock is set. Clients ask all the time. In a calm nothing fails,
+ * and every answer must become right.
+ */
+import assert from 'node:assert/strict';
+import { seededRandom, type Random } from '../../src/server/base/random.ts';
+import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { FLAG, rcodeName, TYPE } from '../../src/server/wire/iana.ts';
+import type { Message } from '../../src/server/wire/message.ts';
+import { printData, printMessage } from '../../src/server/wire/print.ts';
+import { quiet } from '../kit/apiserver/rig.ts';
+import { scriptedNetwork } from '../kit/upstream.ts';
+import { makeWorld, type World } from '../kit/world.ts';
+import { FaultyCluster, PINNED } from './cluster.ts';
+import { badCorefiles, corefileOf, drawSettings, type Settings } from './corefiles.ts';
+import { Internet, TTL, upstreamFaults, UPSTREAMS } from './internet.ts';
+
+/** The counts of a simulation. */
+export interface SimulationReport {
+  steps: number;
+  queries: number;
+  /** Answers that the oracle compared. */
+  judged: number;
+  faults: number;
+  reloads: number;
+  refusedReloads: number;
+  /** The longest time after a storm, beyond what caches may keep, until every answer was right; virtual milliseconds. */
+  slowestCalmMs: number;
+}
+
+/** No client waits longer for a reply, virtual milliseconds. */
+const REPLY_MS = 15_000;
+/** A fault of an upstream may show for this long after its end, virtual milliseconds. */
+const AFTERMATH_MS = 20_000;
+/** Every answer is right this long after all faults at the latest (a watch that is silently dead), virtual milliseconds. */
+const CALM_MS = 1_300_000;
+/** Alarms that a quiet server may have. More is a leak. */
+const ALARMS_MAX = 200;
+
+interface Waiting {
+  readonly question: string;
+  readonly askedMs: number;
+}
+
+/** Simulates one seed. Rejects with the seed and the last events if an answer is wrong. */
+export async function simulate(
+  seed: number,
+  limits: { readonly storms: number; readonly steps: number },
+): Promise<SimulationReport> {
+  const simulation = await Simulation.begin(seed);
+  try {
+    for (let storm = 0; storm < limits.storms; storm++) {
+      await simulation.storm(limits.steps);
+      await simulation.calm();
+    }
+    return simulation.report;
+  } finally {
+    await simulation.end();
+  }
+}
+
+class Simulation {
+  readonly report: SimulationReport = {
+    steps: 0,
+    queries: 0,
+    judged: 0,
+    faults: 0,
+    reloads: 0,
+    refusedReloads: 0,
+    slowestCalmMs: 0,
+  };
+  readonly #seed: number;
+  readonly #random: Random;
+  readonly #clock: VirtualClock;
+  readonly #cluster: FaultyCluster;
+  readonly #internet: Internet;
+  readonly #settings: Settings;
+  readonly #world: World;
+  readonly #waiting = new Set<Waiting>();
+  readonly #events: string[] = [];
+  #wrong: Error | null = null;
+  /** When every answer about the cluster was last seen to be right. */
+  #knownMs = 0;
+  /** The logged lines that were checked. */
+  #read = 0;
+
+  private constructor(parts: {
+    readonly seed: number;
+    readonly random: Random;
+    readonly clock: VirtualClock;
+    readonly cluster: FaultyCluster;
+    readonly internet: Internet;
+    readonly settings: Settings;
+    readonly world: World;
+  }) {
+    this.#seed = parts.seed;
+    this.#random = parts.random;
+    this.#clock = parts.clock;
+    this.#cluster = parts.cluster;
+    this.#internet = parts.internet;
+    this.#settings = parts.settings;
+    this.#world = parts.world;
+  }
+
+  static async begin(seed: number): Promise<Simulation> {
+    const random = seededRandom(seed * 2654435761 + 7);
+    const clock = new VirtualClock();
+    const cluster = await FaultyCluster.start(clock, random);
+    const internet = new Internet(random);
+    const settings = drawSettings(random);
+    const starting = makeWorld(corefileOf(settings, cluster.url, random), {
+      clock,
+      seed,
+      network: scriptedNetwork(clock, (asked) => internet.answer(asked)),
+    });
+    const world = await starting;
+    const simulation = new Simulation({ seed, random, clock, cluster, internet, settings, world });
+    await simulation.calm();
+    return simulation;
+  }
+
+  async end(): Promise<void> {
+    await this.#world.close();
+    await this.#cluster.stop();
+  }
+
+  async storm(steps: number): Promise<void> {
+    for (let step = 0; step < steps; step++) {
+      this.report.steps++;
+      for (let n = this.#random.integer(4); n > 0; n--) this.#cluster.change();
+      for (let n = this.#random.integer(3); n > 0; n--) this.#internet.change(this.#clock.now());
+      if (this.#random.integer(4) === 0) await this.#fail();
+      if (this.#random.integer(12) === 0) await this.#reload();
+      for (let n = this.#random.integer(20); n > 0; n--) this.#ask();
+      await this.#pass(this.#pick([0, 5, 50, 500, 2000, 10_000, 40_000]));
+    }
+  }
+
+  /** Ends all faults, and asks until every answer is right. */
+  async calm(): Promise<void> {
+    this.#say('calm');
+    const now = (): number => this.#clock.now();
+    for (const upstream of UPSTREAMS) this.#internet.fail(now(), upstream, 'none');
+    await this.#cluster.heal();
+    await this.#pass(AFTERMATH_MS + 1000 * (TTL + this.#settings.staleSeconds));
+    const beganMs = now();
+    let roundMs = beganMs;
+    for (; ; roundMs = now()) {
+      const wrong = await this.#firstWrong();
+      if (wrong === null) break;
+      if (now() - beganMs > CALM_MS) this.#failWith(`stays wrong: ${wrong}`);
+      await this.#pass(5000);
+    }
+    this.#knownMs = roundMs;
+    this.report.slowestCalmMs = Math.max(this.report.slowestCalmMs, roundMs - beganMs);
+    await this.#pass(REPLY_MS);
+    assert.equal(this.#waiting.size, 0);
+    if (this.#clock.pending > ALARMS_MAX) this.#failWith(`${this.#clock.pending} alarms are set`);
+  }
+
+  /** @returns the first name whose answer is not the present truth; null: all are right */
+  async #firstWrong(): Promise<string | null> {
+    // What may be stale is asked twice: the first query refreshes it.
+    const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;
+    for (const { truth, names } of [this.#cluster, this.#internet])
+      for (const name of names) {
+        let got: string | null = null;
+        for (let round = 0; round < rounds; round++) {
+          const reply = this.#world.begin(name);
+          await this.#pass(round + 1 < rounds ? 3000 : 200);
+          got = answerOf((await this.#clock.run(reply))!);
+        }
+        this.report.queries += rounds;
+        this.report.judged++;
+        const right = truth.at(this.#clock.now(), name) ?? 'NXDOMAIN';
+        if (got !== right) return `${name}: ${got}, should be ${right}`;
+      }
+    return null;
+  }
+
+  async #pass(durationMs: number): Promise<void> {
+    // In slices, so that what comes over loopback is read at about its time.
+    const slices = Math.max(1, Math.min(8, Math.ceil(durationMs / 2000)));
+    for (let slice = 0; slice < slices; slice++) {
+      await this.#clock.advance(durationMs / slices);
+      await quiet(1);
+    }
+    if (this.#wrong !== null) throw this.#wrong;
+    for (const { question, askedMs } of this.#waiting)
+      if (this.#clock.now() - askedMs > REPLY_MS)
+        this.#failWith(`${question}: no reply for ${this.#clock.now() - askedMs} ms`);
+    const { log } = this.#world;
+    for (; this.#read < log.length; this.#read++)
+      if (/\[FATAL\]|TypeError|RangeError|AssertionError/.test(log[this.#read]!))
+        this.#failWith(log[this.#read]!);
+  }
+
+  async #fail(): Promise<void> {
+    this.report.faults++;
+    const which = this.#random.integer(6);
+    if (which === 0) {
+      const byMs = (this.#random.integer(7200) - 3600) * 1000;
+      this.#clock.setWall(byMs);
+      this.#say(`the machine's clock is set by ${byMs} ms`);
+    } else if (which <= 2) this.#say(await this.#cluster.fail());
+    else {
+      const upstream = this.#pick(UPSTREAMS);
+      const fault = this.#random.integer(3) === 0 ? 'none' : this.#pick(upstreamFaults);
+      this.#internet.fail(this.#clock.now(), upstream, fault);
+      this.#say(`the upstream ${upstream} has the fault: ${fault}`);
+    }
+  }
+
+  async #reload(): Promise<void> {
+    const bad = this.#random.integer(3) === 0;
+    const text = bad
+      ? this.#pick(badCorefiles)
+      : corefileOf(this.#settings, this.#cluster.url, this.#random);
+    this.#say(`reload of ${bad ? 'a bad' : 'another'} Corefile`);
+    this.#world.setCorefile(text);
+    const reloading = this.#world.server.reload();
+    for (let n = 0; n < 5; n++) this.#ask();
+    const reloaded = await this.#clock.run(reloading);
+    if (bad && reloaded) this.#failWith(`this Corefile was loaded:\n${text}`);
+    if (!bad && !reloaded) this.#failWith(`this Corefile was refused:\n${text}`);
+    this.report.reloads++;
+    if (bad) this.report.refusedReloads++;
+  }
+
+  #ask(): void {
+    const inside = this.#random.integer(2) === 0;
+    const name =
+      this.#random.integer(10) === 0
+        ? PINNED.name
+        : this.#pick(inside ? this.#cluster.names : this.#internet.names);
+    const type = this.#random.integer(4) === 0 ? 'AAAA' : 'A';
+    const waiting = { question: `${name} ${type}`, askedMs: this.#clock.now() };
+    this.#waiting.add(waiting);
+    this.report.queries++;
+    const proto = this.#random.integer(5) === 0 ? 'tcp' : 'udp';
+    this.#world.begin(waiting.question, { proto, id: this.#random.integer(0x10000) }).then(
+      (reply) => {
+        this.#waiting.delete(waiting);
+        this.#judge(name, type, waiting.askedMs, reply);
+      },
+      (error: unknown) => this.#note(`${waiting.question}: ${String(error)}`),
+    );
+  }
+
+  /** Compares a reply with what was true. */
+  #judge(name: string, type: string, askedMs: number, reply: Message | null): void {
+    this.report.judged++;
+    if (reply === null) return this.#note(`${name} ${type}: silence`);
+    const got = answerOf(reply);
+    const staleMs = 1000 * this.#settings.staleSeconds;
+    const oldestMs = name.endsWith('cluster.local.')
+      ? this.#knownMs - staleMs - 1000 * this.#settings.ttlSeconds
+      : askedMs - staleMs - 1000 * TTL - AFTERMATH_MS;
+    const truth = name.endsWith('cluster.local.') ? this.#cluster.truth : this.#internet.truth;
+    const values =
+      name === PINNED.name
+        ? new Set([PINNED.address])
+        : truth.between(oldestMs, this.#clock.now(), name);
+    const longest = Math.max(TTL, this.#settings.ttlSeconds);
+    const tooLong = reply.answer.find(({ ttl }) => ttl > longest);
+    if (tooLong !== undefined)
+      this.#note(`${name} ${type}: a TTL of ${tooLong.ttl}\n${printMessage(reply)}`);
+    const right = new Set(
+      [...values].map((value) => (value === null ? 'NXDOMAIN' : type === 'A' ? value : 'NODATA')),
+    );
+    // A name that is removed keeps existing without data until its entries in the cache have ended.
+    if (values.has(null) && values.size > 1) right.add('NODATA');
+    if (right.has(got)) return;
+    const isOutside = !name.endsWith('cluster.local.');
+    const shaken = this.#internet.faultyUntil > askedMs - AFTERMATH_MS;
+    const isTruncated = (reply.flags & FLAG.TC) !== 0;
+    if (isOutside && shaken && (isTruncated || got === 'SERVFAIL' || got === 'REFUSED')) return;
+    this.#note(
+      `${name} ${type}: ${got}, should be one of ${[...right].join(' ')}\n${printMessage(reply)}`,
+    );
+  }
+
+  #note(text: string): void {
+    this.#wrong ??= new Error(this.#told(text));
+  }
+
+  #failWith(text: string): never {
+    assert.fail(this.#told(text));
+  }
+
+  #told(text: string): string {
+    const recent = [...this.#events.slice(-25), ...this.#world.log.slice(-15)];
+    return `seed ${this.#seed}, at ${this.#clock.now() / 1000} s: ${text}\n${recent.join('\n')}`;
+  }
+
+  #say(event: string): void {
+    this.#events.push(`${(this.#clock.now() / 1000).toFixed(1)} ${event}`);
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#random.integer(list.length)]!;
+  }
+}
+
+/** The addresses of a reply, sorted, with commas; else NODATA or the result code. */
+function answerOf({ rcode, answer }: Message): string {
+  if (rcode !== 0) return rcodeName(rcode);
+  const addresses = answer
+    .filter(({ type }) => type === TYPE.A)
+    .map(({ type, data }) => printData(type, data))
+    .toSorted();
+  return addresses.length === 0 ? 'NODATA' : addresses.join(',');
+}

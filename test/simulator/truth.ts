@@ -1,0 +1,38 @@
+/** What was true when: the values of names over virtual time. */
+
+interface Era {
+  readonly sinceMs: number;
+  readonly value: string | null;
+}
+
+/** Keeps each name's values; null: the name does not exist. */
+export class Truth {
+  readonly #eras = new Map<string, Era[]>();
+
+  /** Changes a name from now on. */
+  set(nowMs: number, name: string, value: string | null): void {
+    const eras = this.#eras.get(name);
+    if (eras === undefined) this.#eras.set(name, [{ sinceMs: nowMs, value }]);
+    else eras.push({ sinceMs: nowMs, value });
+  }
+
+  /** The value at a time; undefined: the name was never set. */
+  at(nowMs: number, name: string): string | null | undefined {
+    return this.#eras.get(name)?.findLast(({ sinceMs }) => sinceMs <= nowMs)?.value;
+  }
+
+  /** All values that a name had between two times, both included. */
+  between(fromMs: number, toMs: number, name: string): ReadonlySet<string | null> {
+    const eras = this.#eras.get(name) ?? [];
+    const first = Math.max(
+      0,
+      eras.findLastIndex(({ sinceMs }) => sinceMs <= fromMs),
+    );
+    return new Set(
+      eras
+        .slice(first)
+        .filter(({ sinceMs }) => sinceMs <= toMs)
+        .map(({ value }) => value),
+    );
+  }
+}
