@@ -47,7 +47,7 @@ export class Internet {
   readonly #faults = new Map<string, UpstreamFault>();
   #version = 0;
   /** When the last fault of any upstream ended; Infinity while one lasts. Virtual milliseconds. */
-  faultyUntil = -Infinity;
+  faultyUntil: number = -Infinity;
 
   constructor(random: Random) {
     this.#random = random;
