@@ -4,7 +4,7 @@
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { parseName } from '../src/server/wire/name.ts';
-import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { stamp } from '../src/server/wire/stamp.ts';
 import { filledCache } from '../test/kit/filled-cache.ts';
 import { figure } from './kit/figures.ts';

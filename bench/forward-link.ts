@@ -15,7 +15,7 @@ import { cache } from '../src/server/plugins/cache/cache.ts';
 import { forward } from '../src/server/plugins/forward/forward.ts';
 import type { Next, Plugin, WorkerContext } from '../src/server/engine/contract/plugin.ts';
 import { parseName } from '../src/server/wire/name.ts';
-import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { failure } from '../src/server/wire/reply.ts';
 import { MessageWriter } from '../src/server/wire/writer.ts';
 import { replyBytes } from '../test/kit/upstream.ts';

@@ -3,7 +3,7 @@
  * start value, because its XOR touches the low byte alone. Each name is asked for once, is a miss, and is stored, as in a flood.
  */
 import { isLater } from '../src/server/base/maybe.ts';
-import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { makeQuery, Query } from '../src/server/transport/query.ts';
 import type { Reply } from '../src/server/wire/reply.ts';
 import { fromUpstream } from '../src/server/wire/upstream.ts';
 import { cacheLink } from '../test/kit/filled-cache.ts';

@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm';
 import type { KubernetesAnswerer } from '../src/server/plugins/kubernetes/worker/answer.ts';
 import { typeNumber } from '../src/server/wire/iana.ts';
 import { parseName } from '../src/server/wire/name.ts';
-import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { answererOf, replicatedCluster, manyObjects } from '../test/kit/replicated-cluster.ts';
 import { smoke } from './kit/peers.ts';
 

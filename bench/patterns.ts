@@ -12,7 +12,7 @@ import { rewrite } from '../src/server/plugins/rewrite/rewrite.ts';
 import { view } from '../src/server/plugins/view/view.ts';
 import type { Plugin, WorkerContext } from '../src/server/engine/contract/plugin.ts';
 import { parseName } from '../src/server/wire/name.ts';
-import { makeQuery, Query } from '../src/server/wire/query.ts';
+import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { failure } from '../src/server/wire/reply.ts';
 import { MessageWriter } from '../src/server/wire/writer.ts';
 import { hasProgram } from '../test/kit/real-resolver.ts';

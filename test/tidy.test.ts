@@ -11,9 +11,9 @@ import { sourceFacts, type SourceFacts } from './kit/source.ts';
 
 const sources = globSync('src/**/*.ts').toSorted();
 const texts = new Map(sources.map((file) => [file, readFileSync(file, 'utf8')]));
-/** `server` of `src/server/wire/query.ts`. */
+/** `server` of `src/server/wire/name.ts`. */
 const wing = (file: string): string => file.split('/')[1]!;
-/** `wire` of `src/server/wire/query.ts`. */
+/** `wire` of `src/server/wire/name.ts`. */
 const room = (file: string): string => file.split('/')[2]!;
 
 /** The table "Who may import whom" of ARCHITECTURE.md: room → rooms it may import; null: all of them. */

@@ -89,7 +89,7 @@ const noTools: Plugin = { name: 'no-tools', load: (id) => standIns.get(nameOf(id
 /** What the image of the server does not hold. */
 const outsideServer = /^(?:tools|addons)\//;
 
-/** `server/wire/query` of `/…/src/server/wire/query.ts`. */
+/** `server/wire/name` of `/…/src/server/wire/name.ts`. */
 function nameOf(id: string): string {
   return relative(resolve('src'), id).replace(/\.ts$/, '');
 }

@@ -11,7 +11,7 @@ import type { ListenerParts } from '../../src/server/transport/listener.ts';
 import { openListeners } from '../../src/server/transport/open.ts';
 import { HEADER } from '../../src/server/wire/iana.ts';
 import { NAME_MAX } from '../../src/server/wire/name.ts';
-import type { Query } from '../../src/server/wire/query.ts';
+import type { Query } from '../../src/server/transport/query.ts';
 import { Reply } from '../../src/server/wire/reply.ts';
 
 const record = [0xc0, HEADER.SIZE, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1];

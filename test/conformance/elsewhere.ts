@@ -2,7 +2,7 @@
 import { directive } from '../../src/server/corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../src/server/engine/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../src/server/wire/iana.ts';
-import type { Query } from '../../src/server/wire/query.ts';
+import type { Query } from '../../src/server/transport/query.ts';
 import { failure, type Reply } from '../../src/server/wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../src/server/wire/writer.ts';
 import { parseName } from '../../src/server/wire/name.ts';

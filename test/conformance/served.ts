@@ -8,7 +8,7 @@ import { EmbeddedServer, type Sender } from '../../src/server/engine/embedded.ts
 import { typeNumber } from '../../src/server/wire/iana.ts';
 import { readMessage, type Message } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
-import { makeQuery } from '../../src/server/wire/query.ts';
+import { makeQuery } from '../../src/server/transport/query.ts';
 
 /** A server in real time, since its source is reached over real sockets; questions are asked without any. */
 export interface Served {

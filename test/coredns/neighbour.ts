@@ -4,7 +4,7 @@ import { definePlugin, type Next, type Plugin } from '../../src/server/engine/co
 import { metadataProviders } from '../../src/server/engine/contract/ports.ts';
 import { FLAG } from '../../src/server/wire/iana.ts';
 import { readMessage, writeMessage, type Question } from '../../src/server/wire/message.ts';
-import type { Query } from '../../src/server/wire/query.ts';
+import type { Query } from '../../src/server/transport/query.ts';
 import { failure, Reply, silence } from '../../src/server/wire/reply.ts';
 import { fromUpstream } from '../../src/server/wire/upstream.ts';
 import type { Written } from './events.ts';

@@ -4,7 +4,7 @@ import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import type { Sender } from '../../src/server/engine/embedded.ts';
 import { FLAG } from '../../src/server/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/server/wire/message.ts';
-import type { Query } from '../../src/server/wire/query.ts';
+import type { Query } from '../../src/server/transport/query.ts';
 import { failure } from '../../src/server/wire/reply.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { compare, expectedOf, optionsOf, plainLog } from './compare.ts';

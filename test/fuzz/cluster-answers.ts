@@ -12,7 +12,7 @@ import { rcodeName, typeNumber } from '../../src/server/wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { printData } from '../../src/server/wire/print.ts';
-import { makeQuery } from '../../src/server/wire/query.ts';
+import { makeQuery } from '../../src/server/transport/query.ts';
 import { failure, type Reply } from '../../src/server/wire/reply.ts';
 import { stamp } from '../../src/server/wire/stamp.ts';
 import type { Store, Stored } from '../kit/apiserver/store.ts';

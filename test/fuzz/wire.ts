@@ -20,7 +20,7 @@ import { FLAG, HEADER, RCODE, TYPE } from '../../src/server/wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
 import { NameError, nameLength, parseName, printName } from '../../src/server/wire/name.ts';
 import { printMessage } from '../../src/server/wire/print.ts';
-import { makeQuery, Query } from '../../src/server/wire/query.ts';
+import { makeQuery, Query } from '../../src/server/transport/query.ts';
 import { ReadError } from '../../src/server/wire/reader.ts';
 import { Records } from '../../src/server/wire/records.ts';
 import { withQuestion } from '../../src/server/wire/requestion.ts';

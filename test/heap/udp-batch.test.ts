@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 
 import { batchedUdp } from '../../src/server/runtime/packet-loop.ts';
 import { batchedUdpListener } from '../../src/server/transport/udp/udp-batch.ts';
-import { makeQuery } from '../../src/server/wire/query.ts';
+import { makeQuery } from '../../src/server/transport/query.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { listenerParts, replyWith } from '../kit/loopback.ts';
 

@@ -7,7 +7,7 @@ import { parseCorefile } from '../../src/server/corefile/parse.ts';
 import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import type { Next, WorkerContext } from '../../src/server/engine/contract/plugin.ts';
 import { parseName } from '../../src/server/wire/name.ts';
-import { makeQuery } from '../../src/server/wire/query.ts';
+import { makeQuery } from '../../src/server/transport/query.ts';
 import { fromUpstream } from '../../src/server/wire/upstream.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 import { replyBytes } from './upstream.ts';

@@ -23,7 +23,7 @@ import type {
 } from '../../src/server/transport/listener.ts';
 import { FLAG, HEADER, TYPE } from '../../src/server/wire/iana.ts';
 import { parseName } from '../../src/server/wire/name.ts';
-import { makeQuery, type Query } from '../../src/server/wire/query.ts';
+import { makeQuery, type Query } from '../../src/server/transport/query.ts';
 import { Reply } from '../../src/server/wire/reply.ts';
 
 /** The bytes of an A query; `edns` adds an OPT record with that UDP size. */

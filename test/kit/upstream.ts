@@ -19,7 +19,7 @@ import { writeMessage, type DnsRecord } from '../../src/server/wire/message.ts';
 import type { EdnsOption } from '../../src/server/wire/edns.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { kindOf } from '../../src/server/wire/record/table.ts';
-import type { Query } from '../../src/server/wire/query.ts';
+import type { Query } from '../../src/server/transport/query.ts';
 import { Words } from '../../src/server/wire/record-words.ts';
 
 /** A query that was sent to an upstream. */

@@ -13,7 +13,7 @@ import { typeNumber } from '../../src/server/wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { printMessage } from '../../src/server/wire/print.ts';
-import type { Proto } from '../../src/server/wire/query.ts';
+import type { Proto } from '../../src/server/wire/query-message.ts';
 
 /** The files and sources beside a Corefile. */
 export interface WorldParts {

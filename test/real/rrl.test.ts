@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseName } from '../../src/server/wire/name.ts';
-import { makeQuery } from '../../src/server/wire/query.ts';
+import { makeQuery } from '../../src/server/transport/query.ts';
 import { hasProgram } from '../kit/real-resolver.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';

@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
-import { makeQuery } from '../wire/query.ts';
+import { makeQuery } from '../transport/query.ts';
 import { HEARTBEAT_SOURCE } from './packet-rules.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 
 import { parseAddress, unmapped } from '../base/ip.ts';
-import type { Proto, Query } from '../wire/query.ts';
+import type { Query } from './query.ts';
+import type { Proto } from '../wire/query-message.ts';
 
 /** The two ends of a proxied connection, as the proxy's header names them. */
 export interface NamedEnds {

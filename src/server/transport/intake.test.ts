@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { makeLog } from '../base/log.ts';
 import { readMessage, type Message } from '../wire/message.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from './query.ts';
 import { failure, overloaded, type Reply, type Rest } from '../wire/reply.ts';
 import { Intake, type IntakeLimits } from './intake.ts';
 import { listenerCounters, type ListenerCounters } from './listener-counters.ts';

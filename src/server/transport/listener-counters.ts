@@ -1,6 +1,6 @@
 /** What listeners count, for their own use and for the metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
-import type { Proto } from '../wire/query.ts';
+import type { Proto } from '../wire/query-message.ts';
 
 /** A counter that can be read here and is also exported as a metric. */
 class ListenerCount {

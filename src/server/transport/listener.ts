@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Maybe } from '../base/maybe.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from './query.ts';
 import type { Reply } from '../wire/reply.ts';
 import type { Scheme } from '../wire/transports.ts';
 import type { ListenerLimits } from './limits/limits.ts';

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
 import { errorCode } from '../base/error-code.ts';
 import { isIP, printHostPort } from '../base/ip.ts';
-import { Query } from '../wire/query.ts';
+import { Query } from './query.ts';
 import { exchangeError, type Operation } from './upstream/exchange-failure.ts';
 import { matchReply } from './upstream/match-reply.ts';
 import { oneATurn } from './one-a-turn.ts';

@@ -1,4 +1,4 @@
-import type { Query } from '../wire/query.ts';
+import type { Query } from './query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**

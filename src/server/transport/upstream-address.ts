@@ -1,5 +1,5 @@
 import type { Counter, Gauge } from '../metrics/registry.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from './query.ts';
 import type { Protocol, Scheme } from '../wire/transports.ts';
 import { UpstreamExchange, type ExchangeError } from './upstream/upstream-exchange.ts';
 

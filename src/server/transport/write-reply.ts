@@ -3,7 +3,8 @@
  * makes.
  */
 import { RCODE } from '../wire/iana.ts';
-import type { Query, Triage } from '../wire/query.ts';
+import type { Query } from './query.ts';
+import type { Triage } from '../wire/query-message.ts';
 import { stampRejection } from '../wire/stamp.ts';
 
 /** Room for a header and the longest question. */

@@ -4,7 +4,7 @@
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
 import { MESSAGE_MAX } from './iana.ts';
-import type { Query } from './query.ts';
+import type { Proto } from './query-message.ts';
 
 /** What Frame Streams call these messages. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
@@ -46,7 +46,7 @@ export const TAP: {
 const FAMILY = { v4: 1, v6: 2 } as const;
 
 /** `SocketProtocol`. */
-const PROTOCOL: Readonly<Record<Query['proto'], number>> = {
+const PROTOCOL: Readonly<Record<Proto, number>> = {
   udp: 1,
   internal: 1,
   tcp: 2,
@@ -146,7 +146,7 @@ export class DnstapWriter {
    * Address family and transport of the socket, then the address of the client (`query`), of the
    * server, or of both.
    */
-  socket(family: 4 | 6, proto: Query['proto'], from: TapPeer | null, to: TapPeer | null): void {
+  socket(family: 4 | 6, proto: Proto, from: TapPeer | null, to: TapPeer | null): void {
     this.#field(FIELD.family, WIRE.varint);
     this.#varint(family === 4 ? FAMILY.v4 : FAMILY.v6);
     this.#field(FIELD.protocol, WIRE.varint);

@@ -6,7 +6,7 @@ import { lower } from '../../../test/fuzz/spelling.ts';
 import { ttlOffsets } from '../../../test/kit/ttl-offsets.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { foldName, parseName, printName } from './name.ts';
-import { makeQuery } from './query.ts';
+import { makeQuery } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { withQuestion } from './requestion.ts';
 import type { Reply } from './reply.ts';

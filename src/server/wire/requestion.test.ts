@@ -4,7 +4,7 @@ import { TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
 import { printMessage, printRecord } from './print.ts';
-import { makeQuery, type Query } from './query.ts';
+import { makeQuery, type Query } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { withQuestion } from './requestion.ts';
 import { failure, type Reply } from './reply.ts';

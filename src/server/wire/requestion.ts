@@ -2,7 +2,7 @@ import { FLAG, HEADER, MESSAGE_MAX, TYPE } from './iana.ts';
 import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
 import { LOWER } from './name.ts';
-import type { Query } from './query.ts';
+import type { QueryMessage } from './query-message.ts';
 import { Records } from './records.ts';
 import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
@@ -30,7 +30,7 @@ const records = new Records();
  */
 export function withQuestion(
   reply: Reply,
-  query: Query,
+  query: QueryMessage,
   owners: Owners = 'follow',
   aliasTtl = -1,
 ): Reply {
@@ -84,7 +84,7 @@ function writeAlias(question: number, ttl: number): void {
 }
 
 /** Makes pointers to a suffix that both questions share lead to the new question. */
-function mapSharedSuffix(bytes: Uint8Array, question: number, query: Query): void {
+function mapSharedSuffix(bytes: Uint8Array, question: number, query: QueryMessage): void {
   const { folded, nameLength } = query;
   let oldLength = 1;
   for (let at = question; bytes[at] !== 0; at += bytes[at]! + 1) oldLength += bytes[at]! + 1;

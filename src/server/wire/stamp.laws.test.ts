@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import * as any from '../../../test/fuzz/arbitraries.ts';
 import { lower } from '../../../test/fuzz/spelling.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
-import { Query } from './query.ts';
+import { Query } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import type { Reply } from './reply.ts';
 import { stamp, STAMP_ROOM } from './stamp.ts';

@@ -2,7 +2,7 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './edns-options.ts';
-import type { Query } from './query.ts';
+import type { QueryMessage } from './query-message.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';
 
@@ -18,7 +18,7 @@ const SEAL_ROOM = 620;
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
 /** Bytes that the output buffer must have free for `stamp`. */
-export function stampRoom(reply: Reply, query: Query): number {
+export function stampRoom(reply: Reply, query: QueryMessage): number {
   return Math.min(reply.end - reply.start, query.limit) + STAMP_ROOM;
 }
 
@@ -35,7 +35,7 @@ const OPT_SIZE = 11;
  * dropped). EDNS options that would leave no room for the question, or exceed the room for OPT, are
  * left out.
  */
-export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
+export function stamp(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
   const seal = query.signature === null ? null : query.signature.seal;
   const limit = seal === null ? query.limit : query.limit - seal.room;
@@ -119,7 +119,7 @@ function copyCut(
  * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that asked
  * for it (RFC 6840 section 5.8).
  */
-function stampHeader(reply: Reply, query: Query, out: Uint8Array, at: number): void {
+function stampHeader(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): void {
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   const high = out[at + 2]! & ~((FLAG.OPCODE | FLAG.RD) >> 8);
@@ -154,7 +154,7 @@ function stampTtls(
 }
 
 /** Length of the options that fit into `room` bytes. */
-function optionsLength(reply: Reply, query: Query, room: number): number {
+function optionsLength(reply: Reply, query: QueryMessage, room: number): number {
   if (reply.rcode === RCODE.BADVERS) return 0;
   const own = reply.options !== null ? reply.options.length : echo(query, null, 0);
   let size = own <= room ? own : 0;
@@ -173,7 +173,7 @@ function optionsLength(reply: Reply, query: Query, room: number): number {
  */
 function writeOpt(
   reply: Reply,
-  query: Query,
+  query: QueryMessage,
   room: number,
   out: Uint8Array,
   at: number,
@@ -208,7 +208,7 @@ function writeOpt(
  */
 function writeOptions(
   reply: Reply,
-  query: Query,
+  query: QueryMessage,
   room: number,
   out: Uint8Array,
   at: number,
@@ -240,7 +240,7 @@ function writeOptions(
 /**
  * Writes the client's options that come back unchanged; with `out` null it only counts their bytes.
  */
-function echo(query: Query, out: Uint8Array | null, at: number): number {
+function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
   for (let from = query.optionsStart; from < optionsEnd;) {
@@ -264,7 +264,7 @@ const utf8 = new TextEncoder();
  * set.
  */
 export function stampRejection(
-  query: Query,
+  query: QueryMessage,
   rcode: number,
   withQuestion: boolean,
   out: Uint8Array,

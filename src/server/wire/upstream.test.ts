@@ -5,7 +5,7 @@ import { parseHex } from './encoding.ts';
 import { FLAG, OPTION, RCODE, TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
-import { makeQuery } from './query.ts';
+import { makeQuery } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { answersQuery, fromUpstream } from './upstream.ts';

@@ -4,7 +4,7 @@ import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
 import { u16At } from './numbers.ts';
 import { areOptions } from './edns-options.ts';
-import type { Query } from './query.ts';
+import type { QueryMessage } from './query-message.ts';
 import { checkName, NamePlaces, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
@@ -42,7 +42,7 @@ export function fromUpstream(
  * Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply
  * has none.
  */
-export function answersQuery(reply: Reply, query: Query): boolean {
+export function answersQuery(reply: Reply, query: QueryMessage): boolean {
   return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
 }
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { parseName } from './name.ts';
-import { makeQuery } from './query.ts';
+import { makeQuery } from '../transport/query.ts';
 import { MessageFull, MessageWriter, SECTION } from './writer.ts';
 
 const owner = parseName('www.example.org');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TYPE } from '../wire/iana.ts';
 import { readMessage, writeMessage } from '../wire/message.ts';
 import { parseName } from '../wire/name.ts';
-import { Query } from '../wire/query.ts';
+import { Query } from '../transport/query.ts';
 import { MessageWriter } from '../wire/writer.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import { ZoneBuilder } from './zone-builder.ts';

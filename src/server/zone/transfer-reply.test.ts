@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { TYPE } from '../wire/iana.ts';
 import { readMessage, type Message } from '../wire/message.ts';
 import { parseName } from '../wire/name.ts';
-import { makeQuery } from '../wire/query.ts';
+import { makeQuery } from '../transport/query.ts';
 import type { Reply } from '../wire/reply.ts';
 import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { transferReply } from './transfer-reply.ts';

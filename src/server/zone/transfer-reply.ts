@@ -2,7 +2,7 @@
 import { readUint32 } from '../base/big-endian.ts';
 import { FLAG, MESSAGE_MAX, RCODE } from '../wire/iana.ts';
 import { nameLength } from '../wire/name.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from '../transport/query.ts';
 import type { Reply } from '../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';

@@ -3,7 +3,7 @@
  * others get the same.
  */
 import { definePort, type PluginPort } from '../engine/contract/plugin.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from '../transport/query.ts';
 import { NODE } from './packed-zone.ts';
 import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';

@@ -2,7 +2,7 @@
 import { readUint32 } from '../base/big-endian.ts';
 import { EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from '../transport/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import { MessageFull, SECTION, type MessageWriter } from '../wire/writer.ts';
 import { Denial } from './denial.ts';

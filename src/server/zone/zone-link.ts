@@ -6,7 +6,7 @@ import { ZoneMatch } from '../engine/contract/zone-match.ts';
 import { CLASS, EDE, MESSAGE_MAX, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
 import { joinAnswers } from '../wire/join.ts';
 import type { WireName } from '../wire/name.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query } from '../transport/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 import type { ZoneData } from './zone-data.ts';

@@ -8,7 +8,7 @@ import { sameName, type ClientReply } from '../resolver/reply.ts';
 import { planLookup, type StartServer } from '../resolver/run-lookup.ts';
 import { typeNumber } from '../../server/wire/iana.ts';
 import { NameError, parseName } from '../../server/wire/name.ts';
-import { makeQuery, Query } from '../../server/wire/query.ts';
+import { makeQuery, Query } from '../../server/transport/query.ts';
 
 /** Names beyond so many are a mistake, or more than one run can ask for. */
 const NAMES_MAX = 1_000_000;

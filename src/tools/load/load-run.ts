@@ -7,7 +7,7 @@ import { Problem } from '../../server/base/problem.ts';
 import { whyFailed } from '../../server/base/why-failed.ts';
 import type { UpstreamAddress } from '../../server/transport/upstream-address.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from '../../server/transport/udp/udp-port.ts';
-import type { Query } from '../../server/wire/query.ts';
+import type { Query } from '../../server/transport/query.ts';
 import { Latencies } from './latencies.ts';
 
 /** What is sent, and where. */

@@ -10,7 +10,7 @@ import { askDatagrams, askStream } from '../../server/transport/one-exchange.ts'
 import { ExchangeError } from '../../server/transport/upstream/upstream-exchange.ts';
 import { FLAG } from '../../server/wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../server/wire/message.ts';
-import { Query } from '../../server/wire/query.ts';
+import { Query } from '../../server/transport/query.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
 

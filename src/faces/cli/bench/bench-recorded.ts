@@ -7,7 +7,7 @@ import { Problem } from '../../../server/base/problem.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import { writeMessage } from '../../../server/wire/message.ts';
 import { NameError } from '../../../server/wire/name.ts';
-import { Query } from '../../../server/wire/query.ts';
+import { Query } from '../../../server/transport/query.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 

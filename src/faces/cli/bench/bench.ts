@@ -9,7 +9,7 @@ import { loadQueries, readNames, type LoadName } from '../../../tools/load/load-
 import { runLoad, type ServerLoad } from '../../../tools/load/load-run.ts';
 import { batchedUdpPort, plainUdpPort } from '../../../server/transport/udp/udp-port.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
-import type { Query } from '../../../server/wire/query.ts';
+import type { Query } from '../../../server/transport/query.ts';
 import { recordedQueries } from './bench-recorded.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { clientNamed } from '../client-choice.ts';

@@ -10,7 +10,7 @@ import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../../../../test/kit/serve-process.ts';
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
 import { parseName } from '../../../server/wire/name.ts';
-import { makeQuery } from '../../../server/wire/query.ts';
+import { makeQuery } from '../../../server/transport/query.ts';
 import { cache } from './cache.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-cache-'));

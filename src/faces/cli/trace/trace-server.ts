@@ -28,7 +28,7 @@ import { EmbeddedServer } from '../../../server/engine/embedded.ts';
 import { within } from '../../../server/engine/control/time-limit.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { printName } from '../../../server/wire/name.ts';
-import type { Query } from '../../../server/wire/query.ts';
+import type { Query } from '../../../server/transport/query.ts';
 import { queryBytes, readReply } from '../../../tools/resolver/query-bytes.ts';
 import { replyBytes } from '../../../tools/resolver/reply-bytes.ts';
 import { parseStartedCorefile } from '../parse-corefile.ts';

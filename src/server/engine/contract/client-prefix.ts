@@ -3,7 +3,7 @@ import { printAddress } from '../../base/ip.ts';
 import { hashBytes } from '../../base/hash.ts';
 import { setting, type PropertySchema } from '../../corefile/properties.ts';
 import { integer } from '../../corefile/word-values.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /**
  * Directive properties that set the prefix lengths.

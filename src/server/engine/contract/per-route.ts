@@ -1,5 +1,5 @@
 /** Objects made once for each route. */
-import type { Route } from '../../wire/query.ts';
+import type { Route } from '../../transport/query.ts';
 
 /**
  * Keeps one object per route (listen address, zone, view), such as metric handles: made at the

@@ -7,7 +7,7 @@ import type { Options, Syntax } from '../../corefile/syntax.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { CountersOf } from '../../transport/listener-counters.ts';
 import type { Network } from '../../transport/upstream-address.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BlockPlan } from './block-plan.ts';

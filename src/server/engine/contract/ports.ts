@@ -1,5 +1,5 @@
 /** The ports by which plugins of one server block use each other. */
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import type { WireName } from '../../wire/name.ts';
 import { definePort, type PluginPort } from './plugin.ts';

@@ -3,7 +3,7 @@ import { copyOf } from '../../base/copy-bytes.ts';
 import { hashPair } from '../../base/hash.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /**

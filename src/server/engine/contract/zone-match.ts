@@ -1,6 +1,6 @@
 /** Tells whether a name lies in a zone. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 interface MatchedZone {
   readonly text: string;

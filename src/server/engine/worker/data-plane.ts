@@ -8,7 +8,7 @@ import type { Registry } from '../../metrics/registry.ts';
 import { listenerCounters, type CountersOf } from '../../transport/listener-counters.ts';
 import type { Listener, ListenerTerms, Serve } from '../../transport/listener.ts';
 import type { Network } from '../../transport/upstream-address.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';

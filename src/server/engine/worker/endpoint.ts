@@ -1,7 +1,7 @@
 /** What happens to a query before any plugin sees it. */
 import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, EDE, RCODE } from '../../wire/iana.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';

@@ -7,7 +7,7 @@ import type { Registry } from '../../metrics/registry.ts';
 import type { Network } from '../../transport/upstream-address.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BoundBlock } from '../contract/configuration.ts';

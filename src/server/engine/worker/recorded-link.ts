@@ -1,5 +1,5 @@
 import { andThen, isLater } from '../../base/maybe.ts';
-import type { LinkRecorder } from '../../wire/query.ts';
+import type { LinkRecorder } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { Next } from '../contract/plugin.ts';
 

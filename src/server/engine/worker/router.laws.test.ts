@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseName, printName, foldName, joinNames, suffixAt } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { ZoneTable, type RoutedBlock } from './router.ts';
 

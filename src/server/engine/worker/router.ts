@@ -2,7 +2,7 @@
 import { hashBytes } from '../../base/hash.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, type WireName } from '../../wire/name.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import type { Next } from '../contract/plugin.ts';
 
 /** One server block for one of its zones on one listen address. */

@@ -6,7 +6,7 @@ import type { Counter, Registry } from '../../metrics/registry.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Nets } from '../../base/nets.ts';
 import { readPolicy, type AclAction, type AclPolicy } from './acl-policy.ts';

@@ -7,7 +7,7 @@ import { definePlugin, type Plugin, type WorkerContext } from '../../engine/cont
 import { searchDomains, searchLists, type ClientSearchPaths } from '../../engine/contract/ports.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Completion } from './completion.ts';
 import { BY_NAME, syntax, type AutopathOptions } from './autopath-options.ts';
 import { PairMemory } from './pair-memory.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { readMessage, writeMessage } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 import { Candidate } from './candidate.ts';
 
 const asked = 'Api.Example.default.svc.cluster.local.';

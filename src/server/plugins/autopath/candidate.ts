@@ -1,7 +1,7 @@
 /** The query for one name of a search path. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 
 const OPT_SIZE = 11;
 

@@ -2,7 +2,7 @@
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import { NoNextPlugin, type Next } from '../../engine/contract/plugin.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import { withQuestion } from '../../wire/requestion.ts';
 import { type Reply, silence } from '../../wire/reply.ts';

@@ -4,7 +4,7 @@ import { parseAddress } from '../../base/ip.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import { MISSING, PairMemory, UNKNOWN } from './pair-memory.ts';
 
 function query(type: number, client = '10.0.0.1', name = 'a.example.'): Query {

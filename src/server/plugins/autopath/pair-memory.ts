@@ -4,7 +4,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { hashBytes } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /**
  * A resolver sends the queries of one lookup at the same moment and repeats them for five seconds

@@ -1,6 +1,6 @@
 /** Where a query's search path comes from: its own name, the pod that asks, or a file. */
 import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { ClientSearchPaths } from '../../engine/contract/ports.ts';
 
 /** Where the labels of a search domain stand. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readTtl, Records } from '../../wire/records.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './cache-options.ts';

@@ -1,6 +1,6 @@
 /** The cache's metrics. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
-import type { Route } from '../../wire/query.ts';
+import type { Route } from '../../transport/query.ts';
 import type { Half } from './entries.ts';
 import type { Store } from './store.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Answer } from '../../../../test/kit/upstream.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 import { makeLoop } from '../loop/loop.ts';
 import { brief, cacheWorld, errorCode, soa } from './fixture.test.ts';
 

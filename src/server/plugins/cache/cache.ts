@@ -10,7 +10,7 @@ import {
   type WorkerContext,
 } from '../../engine/contract/plugin.ts';
 import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { exchangeTaps, personalAnswers, roundTrips } from '../../engine/contract/ports.ts';
 import { Filling } from './cache-admission.ts';

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Reply, type ExtendedError } from '../../wire/reply.ts';
 import { HitCounts, larger } from './hits.ts';
 

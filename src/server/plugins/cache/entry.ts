@@ -1,7 +1,7 @@
 /** What tells entries apart besides name and type, and what of a reply is not stored. */
 import { FLAG, HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /** Spread the four kinds of clients (DO, CD) over the table. */
 const SALTS = [0, 0x1e3779b9, 0x2c1b3c6d, 0x197d22e3];

@@ -4,7 +4,7 @@ import { sleep } from '../../base/clock.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import { cacheLink } from '../../../../test/kit/filled-cache.ts';
 import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';

@@ -4,7 +4,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { sleep } from '../../base/clock.ts';
 import { OPTION, rcodeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';

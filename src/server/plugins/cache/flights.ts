@@ -1,5 +1,5 @@
 /** Questions that are being asked further down, so that the same one is asked once at a time. */
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
 import type { CacheCounters } from './cache-counters.ts';

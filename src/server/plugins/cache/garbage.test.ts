@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, Query } from '../../wire/query.ts';
+import { makeQuery, Query } from '../../transport/query.ts';
 import { stamp } from '../../wire/stamp.ts';
 import { filledCache } from '../../../../test/kit/filled-cache.ts';
 

@@ -1,6 +1,6 @@
 /** Hits of each entry, for `prefetch`. */
 import type { Clock } from '../../base/clock.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /** Recent hits of each entry, by slot. Takes no memory unless hits are counted. */
 export class HitCounts {

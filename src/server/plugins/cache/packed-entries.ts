@@ -1,6 +1,6 @@
 /** The entries of a cache as bytes, for another process that goes on with them. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import type { Half } from './entries.ts';
 import type { Store } from './store.ts';

@@ -1,7 +1,7 @@
 /** Numbers the sources of the replies that a cache keeps. */
 import { printHostPort } from '../../base/ip.ts';
 import type { ExchangeTap } from '../../engine/contract/ports.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /**

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { seededRandom } from '../../base/random.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replyBytes } from '../../../../test/kit/upstream.ts';
 import { DENIAL, SUCCESS, type Half } from './entries.ts';

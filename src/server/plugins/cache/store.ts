@@ -4,7 +4,7 @@
  */
 import { ReplacedMemory } from '../../runtime/replaced-memory.ts';
 import { HEADER } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { ChunkLog, type ReplyChunk } from './chunks.ts';
 import {

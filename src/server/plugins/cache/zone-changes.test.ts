@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Answer } from '../../../../test/kit/upstream.ts';
 import { brief, cacheWorld, type CacheWorld } from './fixture.test.ts';
 

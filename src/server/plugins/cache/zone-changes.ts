@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, LOWER, parseName, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 

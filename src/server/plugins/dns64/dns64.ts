@@ -14,7 +14,7 @@ import {
   type WorkerContext,
 } from '../../engine/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { withQuestion } from '../../wire/requestion.ts';
 import { lengths, Prefix } from './prefix.ts';

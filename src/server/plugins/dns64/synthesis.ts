@@ -2,7 +2,7 @@
 import { netHolds, type Net } from '../../base/ip.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { replySlab } from '../../wire/slab.ts';

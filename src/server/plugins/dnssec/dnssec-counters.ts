@@ -1,7 +1,7 @@
 /** Metrics of online signing. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
-import type { Route } from '../../wire/query.ts';
+import type { Route } from '../../transport/query.ts';
 
 /** The counters of one listen address. */
 export interface DnssecCounters {

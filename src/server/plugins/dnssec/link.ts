@@ -4,7 +4,7 @@ import { andThen, isLater, Later, type Maybe } from '../../base/maybe.ts';
 import type { KeyPair } from '../../dnssec/key-pair.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import { EDE, FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { assemble } from './assembly.ts';

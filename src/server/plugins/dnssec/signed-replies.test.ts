@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { MessageWriter, SECTION } from '../../wire/writer.ts';
 import { SignedReplies } from './signed-replies.ts';

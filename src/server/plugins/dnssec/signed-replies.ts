@@ -2,7 +2,7 @@
 import { hashBytes, hashPair } from '../../base/hash.ts';
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /** A longer reply is signed anew each time, from signatures that are kept. */

@@ -3,7 +3,7 @@ import { nameBehind, nameBeside } from '../../dnssec/canonical.ts';
 import { nsecData } from '../../dnssec/nsec-data.ts';
 import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
 import { suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { claimedTypes, type NameStanding } from './denial-types.ts';

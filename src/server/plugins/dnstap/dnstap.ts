@@ -17,7 +17,7 @@ import {
 } from '../../engine/contract/server-certificate.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { dnstapPrefix } from '../../wire/dnstap.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Incoming, type IncomingTls } from './incoming.ts';
 import { endpoint, type DnstapEndpoint } from './dnstap-options.ts';

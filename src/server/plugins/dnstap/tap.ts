@@ -4,8 +4,8 @@ import type { Clock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
 import type { ExchangeTap, EndedExchange } from '../../engine/contract/ports.ts';
 import { DnstapWriter, TAP, type TapPeer } from '../../wire/dnstap.ts';
-import { compileFormat } from '../../wire/placeholders.ts';
-import type { Query } from '../../wire/query.ts';
+import { compileFormat } from '../../engine/contract/log-format.ts';
+import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { searchLists } from '../../engine/contract/ports.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 

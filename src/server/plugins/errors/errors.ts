@@ -10,7 +10,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../engine/contract/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 type Level = 'error' | 'warning' | 'info' | 'debug';

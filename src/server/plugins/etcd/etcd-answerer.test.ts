@@ -5,7 +5,7 @@ import { EDE, RCODE, rcodeName, typeName, typeNumber } from '../../wire/iana.ts'
 import { readMessage } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
 import { printData } from '../../wire/print.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { EtcdAnswerer, type EtcdAnswererParts } from './etcd-answerer.ts';

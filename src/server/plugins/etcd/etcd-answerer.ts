@@ -7,7 +7,7 @@ import { ReplyCache, type Dependency } from '../../engine/contract/reply-cache.t
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { SkydnsLookup, TooMany, type RecordSource } from './lookup.ts';

@@ -4,7 +4,7 @@ import type { Next } from '../../engine/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../wire/message.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';

@@ -3,7 +3,7 @@ import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../engine/contract/plugin.ts';
 import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { Shares, type Share } from './shares.ts';
 

@@ -13,7 +13,7 @@ import {
 } from '../../transport/upstream-address.ts';
 import { FLAG, rcodeName, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
 import type { HealthOptions } from './option-values.ts';

@@ -12,7 +12,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../engine/contract/plugin.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { printUpstream, readTo, type ForwardUpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
 import { HostAddresses } from './host-addresses.ts';

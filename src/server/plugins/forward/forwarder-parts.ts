@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { ExchangeTap } from '../../engine/contract/ports.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 import type { ForwardPolicy } from './forward-policy.ts';

@@ -4,7 +4,7 @@ import { sendAsOurs } from '../../transport/upstream/write-query.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { DEADLINE_MS, Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';

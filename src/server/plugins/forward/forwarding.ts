@@ -4,7 +4,7 @@ import { passedThrough } from '../../runtime/settle-memory.ts';
 import { UpstreamExchange, ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';

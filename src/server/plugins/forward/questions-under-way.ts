@@ -2,7 +2,7 @@
 import { hashPair } from '../../base/hash.ts';
 import { flagsUpstream } from '../../transport/upstream/write-query.ts';
 import { HEADER } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Forwarding } from './forwarding.ts';
 
 const BUCKETS = 2048;

@@ -9,7 +9,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { metadataProviders } from '../../engine/contract/ports.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption } from '../../wire/edns-options.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Database, DatabaseError, readDatabase } from './database.ts';
 import { noteCity, noteNetwork } from './notes.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../transport/upstream/upstream-exchange.ts';
 import type { Upstream } from '../../transport/upstream-address.ts';
 import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';

@@ -14,7 +14,7 @@ import { upstreamOrder } from '../../engine/contract/upstream-order.ts';
 import { readUpstreamTls } from '../../engine/contract/upstream-tls.ts';
 import { isInZone, ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { foldName, parseName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { overloaded, type Reply } from '../../wire/reply.ts';
 import { GrpcExchange, reachableFirst, type GrpcTarget } from './grpc-exchange.ts';
 import { GrpcMetrics } from './grpc-counters.ts';

@@ -6,7 +6,7 @@ import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { FLAG } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 interface HeaderRule {

@@ -4,7 +4,7 @@ import type { Next } from '../../engine/contract/plugin.ts';
 import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, nameLength } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { HostsBuilder } from './builder.ts';

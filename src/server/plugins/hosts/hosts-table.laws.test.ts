@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAddress } from '../../base/ip.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { foldName, nameLength, parseName, printName, type WireName } from '../../wire/name.ts';
 import { HostsBuilder } from './builder.ts';
 import { readEntry } from './entries.ts';

@@ -1,6 +1,6 @@
 /** The table of hosts that all threads share. */
 import { hashBytes } from '../../base/hash.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /**
  * All hosts as one block of shared memory: the main thread builds it, every worker looks into the

@@ -6,7 +6,7 @@ import { ReplyCache } from '../../engine/contract/reply-cache.ts';
 import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinAnswers } from '../../wire/join.ts';
 import { joinNames, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import {

@@ -7,7 +7,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../engine/contract/plugin.ts';
 import { rcodeName } from '../../wire/iana.ts';
 import { printRecord } from '../../wire/print.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { metadata } from '../metadata/metadata.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { FLAG, RCODE, typeNumber } from '../../wire/iana.ts';
 import { readMessage } from '../../wire/message.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { MessageWriter, type Section } from '../../wire/writer.ts';
 import { answererOf, replicatedCluster } from '../../../../test/kit/replicated-cluster.ts';

@@ -15,7 +15,7 @@ import {
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, ROOT, type WireName } from '../../wire/name.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
 import { ZoneDirectory } from '../../zone/zone-directory.ts';

@@ -3,7 +3,7 @@ import { NameFilter } from './name-filter.ts';
 import { SpaceSaving } from '../../metrics/space-saving.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 

@@ -22,7 +22,7 @@ import { classify, hasExpiredSignature } from '../../wire/classify.ts';
 import { EDE, FLAG, RCODE, rcodeName, TYPE, typeName } from '../../wire/iana.ts';
 import { readMessage, writeRecord } from '../../wire/message.ts';
 import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';

@@ -6,7 +6,7 @@ import { seededRandom } from '../../base/random.ts';
 import { readMessage, type DnsRecord } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
 import { printRecord } from '../../wire/print.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import { ttlOffsets } from '../../../../test/kit/ttl-offsets.ts';
 import { replyBytes } from '../../../../test/kit/upstream.ts';

@@ -7,7 +7,7 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import type { DnsRecord, Message } from '../../wire/message.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import { ttlOffsets } from '../../../../test/kit/ttl-offsets.ts';

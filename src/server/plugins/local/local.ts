@@ -6,7 +6,7 @@ import { onOff, worded } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 

@@ -1,6 +1,6 @@
 /** The class of a reply, as `log` and `metadata` have it. */
 import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { hasExpiredSignature } from '../../wire/classify.ts';
 import { Records } from '../../wire/records.ts';
 import { silence, type Reply } from '../../wire/reply.ts';

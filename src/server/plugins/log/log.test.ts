@@ -9,7 +9,7 @@ import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
-import { printSeconds } from '../../wire/placeholders.ts';
+import { printSeconds } from '../../engine/contract/log-format.ts';
 
 /** Answers by the first label, and knows something to note. */
 const oracle = definePlugin({

@@ -8,10 +8,10 @@ import { absoluteName, isDomainName } from '../../corefile/zones.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { classOf, typeOf } from './classes.ts';
-import { commonFormat, compileFormat, queryFields } from '../../wire/placeholders.ts';
+import { commonFormat, compileFormat, queryFields } from '../../engine/contract/log-format.ts';
 
 const classNames = ['all', 'success', 'denial', 'error'] as const;
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { systemClock } from '../../base/clock.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { TYPE } from '../../wire/iana.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { makeLoop } from './loop.ts';
 import { reach, udpProbe, type Address } from './probe.ts';

@@ -12,7 +12,7 @@ import {
 import { roundTrips } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import { reach, udpProbe, type LoopProbe } from './probe.ts';
 import { LoopWatch, type LoopSighting } from './loop-watch.ts';
 

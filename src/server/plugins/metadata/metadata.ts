@@ -8,7 +8,7 @@ import {
   type MetadataProvider,
 } from '../../engine/contract/ports.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 const syntax = directive({
   name: 'metadata',

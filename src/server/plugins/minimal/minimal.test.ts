@@ -5,7 +5,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../engine/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';

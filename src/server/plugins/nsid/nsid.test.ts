@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption } from '../../wire/edns-options.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../../transport/query.ts';
 
 /** `example.org. A` with these EDNS options. */
 function questionWith(...options: readonly (readonly [number, Uint8Array])[]): Uint8Array {

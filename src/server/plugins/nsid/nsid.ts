@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption, isEchoed } from '../../wire/edns-options.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
 const syntax = directive({

@@ -2,7 +2,7 @@
 import { sizeBuckets, timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Histogram, Registry } from '../../metrics/registry.ts';
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 

@@ -2,7 +2,7 @@
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { HEADER, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
-import { Query, renamed } from '../../wire/query.ts';
+import { Query, renamed } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import type { ReplyRule, RewriteTurn } from './rule.ts';
 

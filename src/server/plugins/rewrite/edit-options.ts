@@ -1,6 +1,6 @@
 /** EDNS options of replies to rewritten queries. */
 import { isEchoed } from '../../wire/edns-options.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { optionsOf } from './changed-query.ts';

@@ -3,7 +3,7 @@ import { andThen, type Maybe } from '../../base/maybe.ts';
 import { endlessAliases, isEndless } from '../../engine/contract/lookup-bounds.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import { withQuestion } from '../../wire/requestion.ts';
 import { failure, Reply, silence } from '../../wire/reply.ts';

@@ -5,7 +5,7 @@ import type { EdnsOption } from '../../wire/edns.ts';
 import { printAddress, parseAddress } from '../../base/ip.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from './rule.ts';
 
 type EdnsAction = 'set' | 'append' | 'replace';

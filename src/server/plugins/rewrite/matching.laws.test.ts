@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseName, printName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { absoluteText, isName, nameMatch, renaming } from './matching.ts';
 import { NameText } from './name-text.ts';
 

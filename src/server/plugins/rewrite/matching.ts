@@ -6,7 +6,7 @@ import {
   type PatternMatch,
 } from '../../base/pattern.ts';
 import { NameError, parseName, suffixAt } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery, type Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
 

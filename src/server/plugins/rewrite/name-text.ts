@@ -1,6 +1,6 @@
 /** The text of a question's name, without making a string of it. */
 import { printLabel } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /** The bytes that have to be escaped in the text of a name. */
 const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>

@@ -8,7 +8,7 @@ import type { Token } from '../../corefile/corefile-tree.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { personalAnswers } from '../../engine/contract/ports.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
 import { ChangedQuery } from './changed-query.ts';
 import { withReplyOptions } from './edit-options.ts';

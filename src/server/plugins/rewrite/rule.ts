@@ -1,6 +1,6 @@
 /** What a rule is, and what it may do to a query and to its reply. */
 import type { EdnsOption } from '../../wire/edns.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 
 /** One line of `rewrite`, understood. */

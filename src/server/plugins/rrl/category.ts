@@ -3,7 +3,7 @@ import { hashBytes } from '../../base/hash.ts';
 import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';

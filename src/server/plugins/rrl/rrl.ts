@@ -18,7 +18,7 @@ import {
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { classify } from '../../wire/classify.ts';
 import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
-import type { Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../transport/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { wildcardNames, type WildcardOf } from '../../zone/wildcard-names.ts';
 import { Accounts } from './accounts.ts';

@@ -11,7 +11,7 @@ import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { Next, Plugin, WorkerContext } from '../../engine/contract/plugin.ts';
 import { recorded } from '../../engine/worker/recorded-link.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, Query } from '../../wire/query.ts';
+import { makeQuery, Query } from '../../transport/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { top } from '../top/top.ts';
 import { slowlog } from './slowlog.ts';

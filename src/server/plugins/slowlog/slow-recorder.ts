@@ -2,8 +2,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { rcodeName } from '../../wire/iana.ts';
-import type { LinkRecorder } from '../../wire/query.ts';
-import { printSeconds } from '../../wire/placeholders.ts';
+import type { LinkRecorder } from '../../transport/query.ts';
+import { printSeconds } from '../../engine/contract/log-format.ts';
 
 /** The most links that are recorded, because a query can loop. A power of two. */
 const LINKS_MAX = 64;

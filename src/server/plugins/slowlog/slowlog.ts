@@ -15,8 +15,8 @@ import {
 } from '../../engine/contract/plugin.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { EDE } from '../../wire/iana.ts';
-import { commonFormat, compileFormat } from '../../wire/placeholders.ts';
-import type { Query } from '../../wire/query.ts';
+import { commonFormat, compileFormat } from '../../engine/contract/log-format.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SlowRecorder } from './slow-recorder.ts';
 

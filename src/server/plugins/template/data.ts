@@ -3,7 +3,7 @@ import { printAddress } from '../../base/ip.ts';
 import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { asString, Struct, type GoValue } from './go-values.ts';
 
 /** What a match says of a query: what templates are carried out on. */

@@ -8,7 +8,7 @@ import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { CLASS, className, FLAG, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/message.ts';
 import { NameError, parseName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import { cname } from '../../wire/record/cname.ts';
 import { Records } from '../../wire/records.ts';

@@ -1,7 +1,7 @@
 /** The metrics of `template`. */
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
-import type { Route } from '../../wire/query.ts';
+import type { Route } from '../../transport/query.ts';
 import type { RecordFailure, RecordTemplate } from './record-template.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 

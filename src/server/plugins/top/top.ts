@@ -17,7 +17,7 @@ import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/p
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { NAME_MAX, printName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
 /** Series of each family and worker; everything behind them is bounded by it. */

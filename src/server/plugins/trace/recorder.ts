@@ -1,7 +1,7 @@
 /** What becomes of one query, while it is answered. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
-import type { LinkRecorder } from '../../wire/query.ts';
+import type { LinkRecorder } from '../../transport/query.ts';
 import type { Span } from './span.ts';
 
 /** The most spans of one trace, because a query can loop. */

@@ -6,7 +6,7 @@ import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { rcodeName, typeName } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Exporter } from './exporter.ts';
 import { syntax, type TraceOptions } from './trace-options.ts';

@@ -9,7 +9,7 @@ import { ip } from '../../corefile/word-values.ts';
 import { definePlugin, type Next, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';

@@ -13,7 +13,7 @@ import { definePlugin, type Next, type Plugin } from '../../engine/contract/plug
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { EDE, OPCODE, RCODE, typeName, typeNumber } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import type { QuerySignature, TsigKey } from '../../wire/tsig.ts';
 import { makeKey, readKeyFile } from '../../zone/tsig-key.ts';

@@ -1,5 +1,5 @@
 /** The values of expressions, and their types. */
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 
 /** What an expression works with. */
 export type ExpressionValue =

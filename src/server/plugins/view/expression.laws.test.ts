@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../../transport/query.ts';
 import { parseName } from '../../wire/name.ts';
 import { compileExpression } from './expression.ts';
 import { ExpressionValueError } from './expression-values.ts';

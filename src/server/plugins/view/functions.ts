@@ -1,7 +1,7 @@
 /** What expressions can ask of a query, and the functions that they may call. */
 import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import {
   asArray,
   asBool,

@@ -7,7 +7,7 @@ import type { Token } from '../../corefile/corefile-tree.ts';
 import { word } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { metadataCollector, metadataProviders } from '../../engine/contract/ports.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import { compileExpression } from './expression.ts';
 import type { CompiledPart } from './expression-values.ts';
 import { ExpressionError } from './expression-words.ts';

@@ -16,7 +16,7 @@ import {
 import { clientNamespaces, type ClientNamespaces } from '../../engine/contract/ports.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import { renamed, type Query } from '../../wire/query.ts';
+import { renamed, type Query } from '../../transport/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { withQuestion } from '../../wire/requestion.ts';
 import { SECTION } from '../../wire/writer.ts';

@@ -13,7 +13,7 @@ import {
 import { systemClock } from '../../base/clock.ts';
 import { MessageBuilder } from '../../base/protobuf.ts';
 import { secureRandom } from '../../base/random.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../query.ts';
 import type { ListenerTls, Serve } from '../listener.ts';
 import {
   ask as askUpstream,

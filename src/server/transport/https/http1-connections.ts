@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 import { builtins } from '../../base/builtins.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { MEDIA_TYPE, type DnsOverHttps } from '../http2/dns-over-https.ts';
 import { ConnectionEnds } from '../connection-ends.ts';
 import { GatheredMessage } from '../stream/gathered-message.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../../../test/kit/loopback.ts';
 import { parseNet, printAddress } from '../../base/ip.ts';
 import { batchedUdp } from '../../runtime/packet-loop.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { httpsListener } from '../https/https.ts';
 import type { Listener, MakeListener } from '../listener.ts';
 import type { ListenerLimits } from '../limits/limits.ts';

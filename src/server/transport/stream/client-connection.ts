@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../../runtime/release-bytes.ts';
 import { passedThrough } from '../../runtime/settle-memory.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { ConnectionEnds } from '../connection-ends.ts';
 import { haltReading } from './halted-reading.ts';
 import { OutletPending, type Outlet } from '../outlet.ts';

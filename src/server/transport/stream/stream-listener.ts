@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { collectDropped } from '../../runtime/settle-memory.ts';
-import type { Proto } from '../../wire/query.ts';
+import type { Proto } from '../../wire/query-message.ts';
 import { transports } from '../../wire/transports.ts';
 import { bindProblem } from '../bind-problem.ts';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';

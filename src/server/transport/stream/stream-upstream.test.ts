@@ -18,7 +18,7 @@ import {
 } from '../../../../test/kit/upstream.ts';
 import { systemClock } from '../../base/clock.ts';
 import { secureRandom } from '../../base/random.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../query.ts';
 import { httpsListener } from '../https/https.ts';
 import type { Serve } from '../listener.ts';
 import type { StreamListener } from './stream-listener.ts';

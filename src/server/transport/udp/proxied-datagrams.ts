@@ -1,6 +1,6 @@
 /** Datagrams with PROXY protocol headers. */
 import type { Clock } from '../../base/clock.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import type { ListenerCounters } from '../listener-counters.ts';
 import { ProxyHeader } from '../proxy/proxy-header.ts';
 import { proxyAction, type ProxyPlan } from '../proxy/proxy-policy.ts';

@@ -6,7 +6,7 @@ import { BATCH, CONTROL_SLOT, type ReceiveBatch } from '../../runtime/receive-ba
 import type { SendBatch } from '../../runtime/send-batch.ts';
 import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../../runtime/socket-address.ts';
 import { inheritSocket, UdpSocket } from '../../runtime/udp-socket.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { bindProblem } from '../bind-problem.ts';
 import { SOCKET_BUFFER } from '../limits/limits.ts';
 import type { Listener, ListenerParts } from '../listener.ts';

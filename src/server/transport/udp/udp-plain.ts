@@ -3,7 +3,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../../base/ip.ts';
 import { DATAGRAM_MAX } from '../../runtime/packet-loop.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { bindProblem } from '../bind-problem.ts';
 import type { Listener, ListenerParts } from '../listener.ts';
 import type { Outlet } from '../outlet.ts';

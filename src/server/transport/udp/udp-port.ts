@@ -2,7 +2,7 @@ import { printHostPort } from '../../base/ip.ts';
 import { createSocket } from 'node:dgram';
 
 import { ConnectedSocket } from '../../runtime/connected-socket.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
 import type { UpstreamParts } from '../upstream-address.ts';
 

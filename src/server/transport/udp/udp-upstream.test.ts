@@ -12,7 +12,7 @@ import {
 import { systemClock } from '../../base/clock.ts';
 import { secureRandom } from '../../base/random.ts';
 import { batchedUdp } from '../../runtime/packet-loop.ts';
-import { Query } from '../../wire/query.ts';
+import { Query } from '../query.ts';
 import { ExchangeError } from '../upstream/upstream-exchange.ts';
 import {
   ask as askUpstream,

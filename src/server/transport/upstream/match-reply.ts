@@ -1,5 +1,5 @@
 import { FLAG, HEADER, RCODE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 
 /**
  * How a received message relates to a query:

@@ -1,4 +1,4 @@
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import { Timed } from '../timer-wheel.ts';
 

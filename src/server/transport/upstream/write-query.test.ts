@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
+import { makeQuery } from '../query.ts';
 import { writeQuery } from './write-query.ts';
 
 describe('a query on its way upstream', () => {

@@ -1,7 +1,7 @@
 /** A query as an upstream gets it. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { FLAG, HEADER, OPCODE, TYPE } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../query.ts';
 
 /**
  * The UDP size in queries that are sent in a form of ours: a reply of this size passes nearly every

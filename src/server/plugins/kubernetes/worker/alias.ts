@@ -6,7 +6,7 @@ import { isLater, type Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
 import { mover } from '../../../wire/mover.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../../wire/name.ts';
-import type { Query } from '../../../wire/query.ts';
+import type { Query } from '../../../transport/query.ts';
 import { Records } from '../../../wire/records.ts';
 import { Reply } from '../../../wire/reply.ts';
 import { replySlab } from '../../../wire/slab.ts';

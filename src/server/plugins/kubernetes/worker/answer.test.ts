@@ -15,7 +15,7 @@ import {
 import { readMessage, type Message } from '../../../wire/message.ts';
 import { parseName } from '../../../wire/name.ts';
 import { printData } from '../../../wire/print.ts';
-import { makeQuery } from '../../../wire/query.ts';
+import { makeQuery } from '../../../transport/query.ts';
 import { failure, Reply } from '../../../wire/reply.ts';
 import {
   answererOf,

@@ -4,7 +4,7 @@ import type { Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../../engine/contract/zone-match.ts';
 import { suffixAt, type WireName } from '../../../wire/name.ts';
-import type { Query } from '../../../wire/query.ts';
+import type { Query } from '../../../transport/query.ts';
 import { failure, type Reply } from '../../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../../wire/writer.ts';
 import { answerAlias, endpointAlias, externalTarget } from './alias.ts';

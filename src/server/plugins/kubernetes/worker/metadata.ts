@@ -1,6 +1,6 @@
 /** The metadata about a query that this plugin provides. */
 import type { MetadataProvider } from '../../../engine/contract/ports.ts';
-import type { Query } from '../../../wire/query.ts';
+import type { Query } from '../../../transport/query.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterZone } from './lookup.ts';
 import { labelText, ParsedName } from './name.ts';

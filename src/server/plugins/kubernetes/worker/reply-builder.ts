@@ -1,7 +1,7 @@
 /** Writing this plugin's replies. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../../wire/name.ts';
-import type { Query } from '../../../wire/query.ts';
+import type { Query } from '../../../transport/query.ts';
 import type { Reply } from '../../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../../wire/writer.ts';
 

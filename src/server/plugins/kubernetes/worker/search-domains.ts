@@ -1,6 +1,6 @@
 /** Where a client's search path can be read off, for `autopath`. */
 import type { ClientSearchPaths } from '../../../engine/contract/ports.ts';
-import type { Query } from '../../../wire/query.ts';
+import type { Query } from '../../../transport/query.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterZone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';

@@ -15,7 +15,7 @@ import { TYPE, typeName } from '../../../wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../../wire/message.ts';
 import { parseName } from '../../../wire/name.ts';
 import { printRecord } from '../../../wire/print.ts';
-import { makeQuery } from '../../../wire/query.ts';
+import { makeQuery } from '../../../transport/query.ts';
 import { failure, Reply } from '../../../wire/reply.ts';
 import { MessageWriter } from '../../../wire/writer.ts';
 import { wholeZone } from '../../../zone/transfer-reply.ts';

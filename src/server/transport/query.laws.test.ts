@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import * as any from '../../../test/fuzz/arbitraries.ts';
-import { TYPE } from './iana.ts';
-import { readMessage, writeMessage } from './message.ts';
-import { printName } from './name.ts';
+import { TYPE } from '../wire/iana.ts';
+import { readMessage, writeMessage } from '../wire/message.ts';
+import { printName } from '../wire/name.ts';
 import { Query } from './query.ts';
-import { ReadError } from './reader.ts';
-import { Records } from './records.ts';
+import { ReadError } from '../wire/reader.ts';
+import { Records } from '../wire/records.ts';
 
 describe('laws of queries', () => {
   test('Query.read serves all messages with one question that can be read as a whole, and none of which a record is cut off', () => {

@@ -1,3 +1,4 @@
+/** The message of a query: a view over the bytes it came in. */
 import { copyBytes, copyOf } from '../base/copy-bytes.ts';
 import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
@@ -12,39 +13,11 @@ import { QuerySignature } from './tsig.ts';
 /** The transport a query came by; `internal` if ndots made it itself. */
 export type Proto = Protocol | 'internal';
 
-/** Records how one query passes through the links of the chain (for tracing). */
-export interface LinkRecorder {
-  /**
-   * The query enters a link; links entered before it leaves this one are nested in it.
-   * @returns the handle for `left` and `done`
-   */
-  entered(link: string): number;
-  /** The link has returned, with its reply or with a promise of one. */
-  left(span: number): void;
-  /** The link's reply is there. */
-  done(span: number): void;
-}
-
 /**
  * What to do with a message, decided before any plugin sees it (in CoreDNS: the header filter of
  * its DNS library).
  */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
-
-/**
- * Which listener, server block and zone a query belongs to: the label values of most metrics. One
- * object per combination.
- */
-export interface Route {
-  /** A small number, counted from 0 without gaps: an index for tables. */
-  readonly index: number;
-  /** Listen address with scheme, e.g. `dns://:53`. */
-  readonly server: string;
-  /** The server block's zone that matched, e.g. `cluster.local.`. */
-  readonly zone: string;
-  /** Name of the view, or empty. */
-  readonly view: string;
-}
 
 /**
  * The longest reply over UDP unless `bufsize` says otherwise: with headers it fits into the least
@@ -53,19 +26,9 @@ export interface Route {
  */
 export const UDP_MOST = 1232;
 
-/**
- * Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a
- * reply.
- */
-export const renamed: object = {};
-
-/**
- * One query: a view over the bytes it came in. A listener reuses one object for many queries, so
- * code that still needs the query after the chain has returned (because a promise is pending) must
- * work on the copy that `keep()` returns.
- */
-export class Query {
-  /** The buffer that holds the message; it belongs to the listener until `keep()` copies it. */
+/** Header, question and EDNS of a query. One object can read many messages, one after the other. */
+export class QueryMessage {
+  /** The buffer that holds the message; it belongs to whoever called `read`. */
   bytes: Uint8Array = empty;
   /** The message is `bytes[start, end)`. */
   start = 0;
@@ -73,20 +36,9 @@ export class Query {
   id = 0;
   /** The second header word (QR, opcode, flags) as received. */
   flags = 0;
-  /** Flags that are set in addition when the query is sent upstream. */
-  upstreamFlags = 0;
-  /**
-   * The EDNS options with which this query is sent upstream, in wire form, in place of its own; it
-   * is then sent without further records and with a UDP size of ours. Null: it is sent as it came.
-   */
-  upstreamOptions: Uint8Array | null = null;
   /** Question type and class. */
   type = 0;
   class = 0;
-  /**
-   * The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query.
-   */
-  rejection = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
   /** A 30-bit hash of the lower-case name: small enough that V8 never boxes it. */
@@ -111,56 +63,12 @@ export class Query {
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
-  family: 4 | 6 = 4;
-  /** The client's address in network order: `peer[peerAt, peerAt + 4 or 16)`. */
-  peer: Uint8Array = loopback;
-  peerAt = 0;
-  peerPort = 0;
-  /** The address and port the query was sent to, as text; set by the listener. */
-  local = '';
-  localPort = 0;
-  /** When the query arrived: milliseconds of the monotonic clock. */
-  arrived = 0;
-  route: Route = noRoute;
-  /**
-   * The route of the client's query, if this query was made on the way to that one's reply (`depth`
-   * > 0).
-   */
-  via: Route = noRoute;
-  /** What `metadata` collected, by label; null without the plugin. */
-  notes: Map<string, string> | null = null;
-  /**
-   * Records each link of the chain that this query enters; null for nearly all queries, which are
-   * not traced.
-   */
-  recorder: LinkRecorder | null = null;
-  /**
-   * Whether one more query may wait for its reply; if not, a link that would have to wait returns
-   * `overloaded`.
-   */
-  mayWait = true;
-  /**
-   * Set if a plugin in front will inspect the whole reply before the client gets it, so that
-   * lookups that only contribute parts of it need no inspection of their own. Null: no plugin does.
-   * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
-   */
-  screen: object | null = null;
-  /** How many internal lookups led to this query (CNAME targets); bounds loops. */
-  depth = 0;
-  /**
-   * Counts all internal lookups made for one client query, which bounds those that branch. Null:
-   * there were none yet.
-   */
-  lookups: { count: number } | null = null;
-
   #name: string | null = null;
   /**
    * The name in lower case; null for a kept copy, where it stands in `bytes` from `#foldedAt` on.
    */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
-  #owned = false;
-  #kept: Query | null = null;
 
   /**
    * Reads a message. Only the header, the first question and an OPT record are looked at.
@@ -178,11 +86,6 @@ export class Query {
     this.start = start;
     this.end = end;
     this.#name = null;
-    this.#owned = false;
-    this.#kept = null;
-    this.upstreamFlags = 0;
-    this.upstreamOptions = null;
-    this.rejection = 0;
     this.nameLength = 0;
     this.edns = false;
     this.ednsVersion = 0;
@@ -195,13 +98,6 @@ export class Query {
     this.type = 0;
     this.class = 0;
     this.signature = null;
-    this.via = noRoute;
-    this.notes = null;
-    this.recorder = null;
-    this.mayWait = true;
-    this.screen = null;
-    this.depth = 0;
-    this.lookups = null;
     if (end - start < HEADER.SIZE) return 'ignore';
     this.id = (bytes[start]! << 8) | bytes[start + 1]!;
     const flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
@@ -402,49 +298,14 @@ export class Query {
     return this.udpLimit > 512 ? this.udpLimit : 512;
   }
 
-  /** Whether this query stays valid after the chain has returned. */
-  get owned(): boolean {
-    return this.#owned;
-  }
-
   /**
-   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as
-   * long as the query is unchanged.
+   * Copies message and lower-case name of `from`, one after the other, into the slab of kept
+   * queries, with `room` bytes behind them for the caller.
+   * @returns the position of that room
    */
-  keep(): Query {
-    if (this.#owned) return this;
-    const kept = this.#kept;
-    return kept !== null && this.#isAsKept(kept) ? kept : (this.#kept = this.copy());
-  }
-
-  /** A new copy that owns its bytes and is shared with nobody. */
-  copy(): Query {
-    const copy = new Query();
-    copy.#copyFrom(this);
-    return copy;
-  }
-
-  /** Whether the fields that plugins may change are still as they were when `kept` was made. */
-  #isAsKept(kept: Query): boolean {
-    return (
-      kept.flags === this.flags &&
-      kept.upstreamFlags === this.upstreamFlags &&
-      kept.udpLimit === this.udpLimit &&
-      kept.udpMost === this.udpMost &&
-      kept.notes === this.notes &&
-      kept.mayWait === this.mayWait &&
-      kept.screen === this.screen &&
-      kept.recorder === this.recorder
-    );
-  }
-
-  /**
-   * Copies message, lower-case name and client address, one after the other, into the slab of kept
-   * queries.
-   */
-  #copyFrom(from: Query): void {
+  protected copyMessage(from: QueryMessage, room: number): number {
     const size = from.end - from.start;
-    const start = querySlab.take(size + from.nameLength + PEER_SIZE);
+    const start = querySlab.take(size + from.nameLength + room);
     const { bytes } = querySlab;
     copyBytes(from.bytes, from.start, bytes, start, size);
     copyBytes(from.folded, 0, bytes, start + size, from.nameLength);
@@ -467,62 +328,30 @@ export class Query {
     this.dnssecOk = from.dnssecOk;
     this.optionsStart = from.optionsStart + shift;
     this.optionsEnd = from.optionsEnd + shift;
-    this.#copyPeer(from, start + size + from.nameLength);
-    this.#owned = true;
-  }
-
-  /** Copies the client's address to `at` of the slab that holds this query's message. */
-  #copyPeer(from: Query, at: number): void {
-    copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
-    this.askFor(from);
-    this.peer = this.bytes;
-    this.peerAt = at;
+    return start + size + from.nameLength;
   }
 
   /**
-   * Takes over the client of `from` and everything known about it, for a query that is made to be
-   * asked in its place. The address is not copied, and the client's EDNS sizes are not taken over.
+   * Becomes a message in the slab of kept queries: another question, with the id, flags and EDNS of
+   * `from`. `room` bytes behind it are for the caller.
+   * @returns the position of that room
    */
-  askFor(from: Query): void {
-    this.upstreamFlags = from.upstreamFlags;
-    this.upstreamOptions = from.upstreamOptions;
-    this.signature = from.signature;
-    this.udpMost = from.udpMost;
-    this.proto = from.proto;
-    this.family = from.family;
-    this.peer = from.peer;
-    this.peerAt = from.peerAt;
-    this.peerPort = from.peerPort;
-    this.local = from.local;
-    this.localPort = from.localPort;
-    this.arrived = from.arrived;
-    this.route = from.route;
-    this.via = from.via;
-    this.notes = from.notes;
-    this.recorder = from.recorder;
-    this.mayWait = from.mayWait;
-    this.screen = from.screen;
-    this.depth = from.depth;
-    this.lookups = from.lookups;
-  }
-
-  /**
-   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME
-   * targets. Flags and EDNS (size, DO, options) are carried along.
-   */
-  asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
-    // Both this query and its follow-up count in the same object, also if this one asks several
-    // follow-ups.
-    this.lookups ??= { count: 0 };
-    const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
-    const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
-    const start = querySlab.take(size + name.length + PEER_SIZE);
+  protected writeQuestion(
+    from: QueryMessage,
+    name: WireName,
+    type: number,
+    qclass: number,
+    room: number,
+  ): number {
+    const options = from.edns ? from.optionsEnd - from.optionsStart : 0;
+    const size = HEADER.SIZE + name.length + 4 + (from.edns ? 11 + options : 0);
+    const start = querySlab.take(size + name.length + room);
     const { bytes } = querySlab;
     bytes.fill(0, start, start + size);
-    bytes[start] = this.id >> 8;
-    bytes[start + 1] = this.id & 0xff;
-    bytes[start + 2] = this.flags >> 8;
-    bytes[start + 3] = this.flags & 0xff;
+    bytes[start] = from.id >> 8;
+    bytes[start + 1] = from.id & 0xff;
+    bytes[start + 2] = from.flags >> 8;
+    bytes[start + 3] = from.flags & 0xff;
     bytes[start + 5] = 1;
     copyBytes(name, 0, bytes, start + HEADER.SIZE, name.length);
     let at = start + HEADER.SIZE + name.length;
@@ -530,53 +359,27 @@ export class Query {
     bytes[at++] = type & 0xff;
     bytes[at++] = qclass >> 8;
     bytes[at++] = qclass & 0xff;
-    if (this.edns) {
+    if (from.edns) {
       bytes[start + HEADER.ARCOUNT + 1] = 1;
       bytes[at + 2] = TYPE.OPT;
-      bytes[at + 3] = this.udpSize >> 8;
-      bytes[at + 4] = this.udpSize & 0xff;
-      bytes[at + 7] = this.dnssecOk ? 0x80 : 0;
+      bytes[at + 3] = from.udpSize >> 8;
+      bytes[at + 4] = from.udpSize & 0xff;
+      bytes[at + 7] = from.dnssecOk ? 0x80 : 0;
       bytes[at + 9] = options >> 8;
       bytes[at + 10] = options & 0xff;
-      copyBytes(this.bytes, this.optionsStart, bytes, at + 11, options);
+      copyBytes(from.bytes, from.optionsStart, bytes, at + 11, options);
     }
-    const query = new Query();
-    query.#folded = bytes.subarray(start + size, start + size + name.length);
-    const triage = query.#readMessage(bytes, start, start + size);
+    this.#folded = bytes.subarray(start + size, start + size + name.length);
+    const triage = this.#readMessage(bytes, start, start + size);
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
-    query.#owned = true;
-    query.udpLimit = this.udpLimit;
-    query.#copyPeer(this, start + size + name.length);
-    return query;
+    this.udpLimit = from.udpLimit;
+    return start + size + name.length;
   }
 }
 
-const PEER_SIZE = 16;
 /**
  * The longest name, plus one length byte that is written before the name turns out to be too long.
  */
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);
-const loopback = Uint8Array.of(127, 0, 0, 1);
-const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
-
-/** A query made here rather than received: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
-export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
-  const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
-  bytes[0] = id >> 8;
-  bytes[1] = id & 0xff;
-  bytes[2] = FLAG.RD >> 8;
-  bytes[5] = 1;
-  bytes.set(name, HEADER.SIZE);
-  const at = HEADER.SIZE + name.length;
-  bytes[at] = type >> 8;
-  bytes[at + 1] = type & 0xff;
-  bytes[at + 2] = qclass >> 8;
-  bytes[at + 3] = qclass & 0xff;
-  const query = new Query();
-  const triage = query.read(bytes, 0, bytes.length);
-  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
-  query.proto = 'internal';
-  return query.keep();
-}

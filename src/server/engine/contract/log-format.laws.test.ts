@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { printSeconds } from './placeholders.ts';
+import { printSeconds } from './log-format.ts';
 
 test('a duration is printed with all its nanoseconds and no zeros behind them', () => {
   fc.assert(

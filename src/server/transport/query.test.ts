@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
-import { parseHex } from './encoding.ts';
-import { FLAG, HEADER, TYPE } from './iana.ts';
-import { writeMessage, type Message } from './message.ts';
-import { optionsIn } from './edns.ts';
-import { findOption } from './edns-options.ts';
-import { makeQuery, Query, type Triage } from './query.ts';
-import { parseName } from './name.ts';
-import { recordKinds } from './record/table.ts';
+import { parseHex } from '../wire/encoding.ts';
+import { FLAG, HEADER, TYPE } from '../wire/iana.ts';
+import { writeMessage, type Message } from '../wire/message.ts';
+import { optionsIn } from '../wire/edns.ts';
+import { findOption } from '../wire/edns-options.ts';
+import { makeQuery, Query } from './query.ts';
+import type { Triage } from '../wire/query-message.ts';
+import { parseName } from '../wire/name.ts';
+import { recordKinds } from '../wire/record/table.ts';
 
 const message: Message = {
   id: 0x1234,

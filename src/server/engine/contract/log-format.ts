@@ -1,9 +1,9 @@
 /** The placeholders of log formats and of dnstap's extra field. */
-import { printAddress, bracketed } from '../base/ip.ts';
-import { oneLine } from '../base/visible.ts';
-import { CLASS, className, FLAG, rcodeName, typeName } from './iana.ts';
-import type { Query } from './query.ts';
-import { silence, type Reply } from './reply.ts';
+import { printAddress, bracketed } from '../../base/ip.ts';
+import { oneLine } from '../../base/visible.ts';
+import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
+import type { Query } from '../../transport/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
 
 /** Prints one line about a query, its reply as logged, and how long the reply took. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;

@@ -1,0 +1,219 @@
+/** A query while the server works on it: its message, its client, and what plugins found out. */
+import { copyBytes } from '../base/copy-bytes.ts';
+import { FLAG, HEADER } from '../wire/iana.ts';
+import type { WireName } from '../wire/name.ts';
+import { QueryMessage, type Triage } from '../wire/query-message.ts';
+
+/** Records how one query passes through the links of the chain (for tracing). */
+export interface LinkRecorder {
+  /**
+   * The query enters a link; links entered before it leaves this one are nested in it.
+   * @returns the handle for `left` and `done`
+   */
+  entered(link: string): number;
+  /** The link has returned, with its reply or with a promise of one. */
+  left(span: number): void;
+  /** The link's reply is there. */
+  done(span: number): void;
+}
+
+/**
+ * Which listener, server block and zone a query belongs to: the label values of most metrics. One
+ * object per combination.
+ */
+export interface Route {
+  /** A small number, counted from 0 without gaps: an index for tables. */
+  readonly index: number;
+  /** Listen address with scheme, e.g. `dns://:53`. */
+  readonly server: string;
+  /** The server block's zone that matched, e.g. `cluster.local.`. */
+  readonly zone: string;
+  /** Name of the view, or empty. */
+  readonly view: string;
+}
+
+/**
+ * Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a
+ * reply.
+ */
+export const renamed: object = {};
+
+/**
+ * One query. A listener reuses one object for many queries, so code that still needs the query
+ * after the chain has returned (because a promise is pending) must work on the copy that `keep()`
+ * returns.
+ */
+export class Query extends QueryMessage {
+  /** Flags that are set in addition when the query is sent upstream. */
+  upstreamFlags = 0;
+  /**
+   * The EDNS options with which this query is sent upstream, in wire form, in place of its own; it
+   * is then sent without further records and with a UDP size of ours. Null: it is sent as it came.
+   */
+  upstreamOptions: Uint8Array | null = null;
+  /**
+   * The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query.
+   */
+  rejection = 0;
+
+  family: 4 | 6 = 4;
+  /** The client's address in network order: `peer[peerAt, peerAt + 4 or 16)`. */
+  peer: Uint8Array = loopback;
+  peerAt = 0;
+  peerPort = 0;
+  /** The address and port the query was sent to, as text; set by the listener. */
+  local = '';
+  localPort = 0;
+  /** When the query arrived: milliseconds of the monotonic clock. */
+  arrived = 0;
+  route: Route = noRoute;
+  /** The route of the client's query, if this query was made to answer that one (`depth` > 0). */
+  via: Route = noRoute;
+  /** What `metadata` collected, by label; null without the plugin. */
+  notes: Map<string, string> | null = null;
+  /** Null for nearly all queries, which are not traced. */
+  recorder: LinkRecorder | null = null;
+  /** False: a link that would have to wait returns `overloaded`. */
+  mayWait = true;
+  /**
+   * Set if a plugin in front will inspect the whole reply before the client gets it, so that
+   * lookups that only contribute parts of it need no inspection of their own. Null: no plugin does.
+   * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
+   */
+  screen: object | null = null;
+  /** How many internal lookups led to this query (CNAME targets); bounds loops. */
+  depth = 0;
+  /** Counts all internal lookups made for one client query. Null: there were none yet. */
+  lookups: { count: number } | null = null;
+
+  #owned = false;
+  #kept: Query | null = null;
+
+  /** Reads a message, and forgets everything about the query before. */
+  override read(bytes: Uint8Array, start: number, end: number): Triage {
+    this.#owned = false;
+    this.#kept = null;
+    this.upstreamFlags = 0;
+    this.upstreamOptions = null;
+    this.rejection = 0;
+    this.via = noRoute;
+    this.notes = null;
+    this.recorder = null;
+    this.mayWait = true;
+    this.screen = null;
+    this.depth = 0;
+    this.lookups = null;
+    return super.read(bytes, start, end);
+  }
+
+  /** Whether this query stays valid after the chain has returned. */
+  get owned(): boolean {
+    return this.#owned;
+  }
+
+  /**
+   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as
+   * long as the query is unchanged.
+   */
+  keep(): Query {
+    if (this.#owned) return this;
+    const kept = this.#kept;
+    return kept !== null && this.#isAsKept(kept) ? kept : (this.#kept = this.copy());
+  }
+
+  /** A new copy that owns its bytes and is shared with nobody. */
+  copy(): Query {
+    const copy = new Query();
+    copy.#copyPeer(this, copy.copyMessage(this, PEER_SIZE));
+    copy.#owned = true;
+    return copy;
+  }
+
+  /** Whether the fields that plugins may change are still as they were when `kept` was made. */
+  #isAsKept(kept: Query): boolean {
+    return (
+      kept.flags === this.flags &&
+      kept.upstreamFlags === this.upstreamFlags &&
+      kept.udpLimit === this.udpLimit &&
+      kept.udpMost === this.udpMost &&
+      kept.notes === this.notes &&
+      kept.mayWait === this.mayWait &&
+      kept.screen === this.screen &&
+      kept.recorder === this.recorder
+    );
+  }
+
+  /** Copies the client's address to `at` of the slab that holds this query's message. */
+  #copyPeer(from: Query, at: number): void {
+    copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
+    this.askFor(from);
+    this.peer = this.bytes;
+    this.peerAt = at;
+  }
+
+  /**
+   * Takes over the client of `from` and everything known about it, for a query that is made to be
+   * asked in its place. The address is not copied, and the client's EDNS sizes are not taken over.
+   */
+  askFor(from: Query): void {
+    this.upstreamFlags = from.upstreamFlags;
+    this.upstreamOptions = from.upstreamOptions;
+    this.signature = from.signature;
+    this.udpMost = from.udpMost;
+    this.proto = from.proto;
+    this.family = from.family;
+    this.peer = from.peer;
+    this.peerAt = from.peerAt;
+    this.peerPort = from.peerPort;
+    this.local = from.local;
+    this.localPort = from.localPort;
+    this.arrived = from.arrived;
+    this.route = from.route;
+    this.via = from.via;
+    this.notes = from.notes;
+    this.recorder = from.recorder;
+    this.mayWait = from.mayWait;
+    this.screen = from.screen;
+    this.depth = from.depth;
+    this.lookups = from.lookups;
+  }
+
+  /**
+   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME
+   * targets. Flags and EDNS (size, DO, options) are carried along.
+   */
+  asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
+    // Both this query and its follow-up count in the same object, also if this one asks several
+    // follow-ups.
+    this.lookups ??= { count: 0 };
+    const query = new Query();
+    query.#copyPeer(this, query.writeQuestion(this, name, type, qclass, PEER_SIZE));
+    query.#owned = true;
+    return query;
+  }
+}
+
+const PEER_SIZE = 16;
+
+const loopback = Uint8Array.of(127, 0, 0, 1);
+const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
+
+/** A query made here rather than received: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
+export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
+  const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
+  bytes[0] = id >> 8;
+  bytes[1] = id & 0xff;
+  bytes[2] = FLAG.RD >> 8;
+  bytes[5] = 1;
+  bytes.set(name, HEADER.SIZE);
+  const at = HEADER.SIZE + name.length;
+  bytes[at] = type >> 8;
+  bytes[at + 1] = type & 0xff;
+  bytes[at + 2] = qclass >> 8;
+  bytes[at + 3] = qclass & 0xff;
+  const query = new Query();
+  const triage = query.read(bytes, 0, bytes.length);
+  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  query.proto = 'internal';
+  return query.keep();
+}
