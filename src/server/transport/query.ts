@@ -118,37 +118,15 @@ export class Query extends QueryMessage {
   keep(): Query {
     if (this.#owned) return this;
     const kept = this.#kept;
-    return kept !== null && this.#isAsKept(kept) ? kept : (this.#kept = this.copy());
+    return kept !== null && isUnchanged(this, kept) ? kept : (this.#kept = this.copy());
   }
 
   /** A new copy that owns its bytes and is shared with nobody. */
   copy(): Query {
     const copy = new Query();
-    copy.#copyPeer(this, copy.copyMessage(this, PEER_SIZE));
+    copyPeer(copy, this, copy.copyMessage(this, PEER_SIZE));
     copy.#owned = true;
     return copy;
-  }
-
-  /** Whether the fields that plugins may change are still as they were when `kept` was made. */
-  #isAsKept(kept: Query): boolean {
-    return (
-      kept.flags === this.flags &&
-      kept.upstreamFlags === this.upstreamFlags &&
-      kept.udpLimit === this.udpLimit &&
-      kept.udpMost === this.udpMost &&
-      kept.notes === this.notes &&
-      kept.mayWait === this.mayWait &&
-      kept.screen === this.screen &&
-      kept.recorder === this.recorder
-    );
-  }
-
-  /** Copies the client's address to `at` of the slab that holds this query's message. */
-  #copyPeer(from: Query, at: number): void {
-    copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
-    this.askFor(from);
-    this.peer = this.bytes;
-    this.peerAt = at;
   }
 
   /**
@@ -187,13 +165,37 @@ export class Query extends QueryMessage {
     // follow-ups.
     this.lookups ??= { count: 0 };
     const query = new Query();
-    query.#copyPeer(this, query.writeQuestion(this, name, type, qclass, PEER_SIZE));
+    copyPeer(query, this, query.writeQuestion(this, name, type, qclass, PEER_SIZE));
     query.#owned = true;
     return query;
   }
 }
 
 const PEER_SIZE = 16;
+
+// Functions and not private methods: those would give each query one more field.
+
+/** Whether the fields that plugins may change are as they were when `kept` was made. */
+function isUnchanged(query: Query, kept: Query): boolean {
+  return (
+    kept.flags === query.flags &&
+    kept.upstreamFlags === query.upstreamFlags &&
+    kept.udpLimit === query.udpLimit &&
+    kept.udpMost === query.udpMost &&
+    kept.notes === query.notes &&
+    kept.mayWait === query.mayWait &&
+    kept.screen === query.screen &&
+    kept.recorder === query.recorder
+  );
+}
+
+/** Gives `query` the client of `from`, with the address copied to `at` of the query's own bytes. */
+function copyPeer(query: Query, from: Query, at: number): void {
+  copyBytes(from.peer, from.peerAt, query.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
+  query.askFor(from);
+  query.peer = query.bytes;
+  query.peerAt = at;
+}
 
 const loopback = Uint8Array.of(127, 0, 0, 1);
 const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
