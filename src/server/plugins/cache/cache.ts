@@ -18,7 +18,7 @@ import { controlCache } from './control.ts';
 import { Inspection } from './inspection.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 import { packEntries, unpackEntries } from './packed-entries.ts';
-import { Flight, Flights } from './flights.ts';
+import { InFlightQuery, InFlightQueries } from './in-flight-queries.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './cache-options.ts';
 import { DENIAL, SUCCESS } from './entries.ts';
 import { Store } from './store.ts';
@@ -58,7 +58,7 @@ class Cache {
   readonly #store: Store;
   readonly #filling: Filling;
   readonly #metrics: CacheMetrics;
-  readonly #flights = new Flights();
+  readonly #inFlight = new InFlightQueries();
   readonly #sources = new Sources();
   readonly #inspection: Inspection;
   readonly #changes: ZoneChanges | null;
@@ -180,8 +180,8 @@ class Cache {
   /** Hands the query on, or lets it wait for the reply to the same question of another query. */
   #ask(query: Query, counters: CacheCounters): Maybe<Reply> {
     if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
-    const flight = this.#flights.find(query);
-    return flight === null ? this.#lead(query, counters) : this.#join(flight, query, counters);
+    const pending = this.#inFlight.find(query);
+    return pending === null ? this.#lead(query, counters) : this.#join(pending, query, counters);
   }
 
   /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
@@ -199,16 +199,16 @@ class Cache {
     return false;
   }
 
-  #join(flight: Flight, query: Query, counters: CacheCounters): Maybe<Reply> {
-    const flights = this.#flights;
+  #join(pending: InFlightQuery, query: Query, counters: CacheCounters): Maybe<Reply> {
+    const inFlight = this.#inFlight;
     if (!query.mayWait) return overloaded;
-    if (flights.waiting >= this.#options.coalesce) {
+    if (inFlight.waiting >= this.#options.coalesce) {
       counters.shed.add(1);
       return tooManyWait();
     }
-    flights.waiting++;
+    inFlight.waiting++;
     counters.coalesced.add(1);
-    return flight.join();
+    return pending.join();
   }
 
   #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
@@ -222,28 +222,28 @@ class Cache {
   }
 
   #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: CacheCounters): Maybe<Reply> {
-    const flight = new Flight(query, counters);
-    this.#flights.add(flight);
-    return orElse(andThen(reply, this.#arrived, flight) as typeof reply, this.#crashed, flight);
+    const pending = new InFlightQuery(query, counters);
+    this.#inFlight.add(pending);
+    return orElse(andThen(reply, this.#arrived, pending) as typeof reply, this.#crashed, pending);
   }
 
-  readonly #arrived = (found: Reply, flight: Flight): Maybe<Reply> => {
-    flight.landed = true;
-    flight.source = this.#sources.of(flight.query, found);
-    const other = found.rcode === RCODE.NXDOMAIN ? this.#flights.sibling(flight) : null;
-    return other === null ? this.#land(found, flight) : this.#landPair(found, flight, other);
+  readonly #arrived = (found: Reply, pending: InFlightQuery): Maybe<Reply> => {
+    pending.answered = true;
+    pending.source = this.#sources.of(pending.query, found);
+    const other = found.rcode === RCODE.NXDOMAIN ? this.#inFlight.sibling(pending) : null;
+    return other === null ? this.#settle(found, pending) : this.#settlePair(found, pending, other);
   };
 
-  readonly #land = (found: Reply, flight: Flight): Reply => {
-    this.#flights.remove(flight);
-    const reply = this.#fill(flight.query, found, flight.counters, flight.source);
-    flight.over(reply);
+  readonly #settle = (found: Reply, pending: InFlightQuery): Reply => {
+    this.#inFlight.remove(pending);
+    const reply = this.#fill(pending.query, found, pending.counters, pending.source);
+    pending.over(reply);
     return reply;
   };
 
-  readonly #crashed = (error: unknown, flight: Flight): never => {
-    this.#flights.remove(flight);
-    flight.failed(error);
+  readonly #crashed = (error: unknown, pending: InFlightQuery): never => {
+    this.#inFlight.remove(pending);
+    pending.failed(error);
     throw error;
   };
 
@@ -251,14 +251,14 @@ class Cache {
    * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way,
    * both are judged together: should the other one find the name, then this type only has no data.
    */
-  #landPair(found: Reply, flight: Flight, other: Flight): Later<Reply> {
+  #settlePair(found: Reply, pending: InFlightQuery, other: InFlightQuery): Later<Reply> {
     const later = new Later<Reply>();
     let over = false;
     const land = (): void => {
       if (over) return;
       over = true;
       timer.cancel();
-      later.resolve(this.#land(found, flight));
+      later.resolve(this.#settle(found, pending));
     };
     const timer = this.#context.clock.after(PAIR_WAIT_MS, land);
     other.afterwards(land);

@@ -1,7 +1,7 @@
 /** The order in which upstreams are tried. */
 import type { Random } from '../../base/random.ts';
 import { upstreamOrder, type UpstreamOrder } from '../../engine/contract/upstream-order.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import type { ForwardUpstream } from './forward-upstream.ts';
 
 /** Which upstream a query is sent to first, as `policy` names it. */
 export type ForwardPolicy = UpstreamOrder | 'latency';
@@ -19,14 +19,14 @@ const EXPLORE = 20;
 export function makePolicy(
   policy: ForwardPolicy,
   random: Random,
-): (targets: readonly ForwardTarget[]) => readonly ForwardTarget[] {
+): (upstreams: readonly ForwardUpstream[]) => readonly ForwardUpstream[] {
   if (policy !== 'latency') return upstreamOrder(policy, random);
-  const shuffled = upstreamOrder<ForwardTarget>('random', random);
-  return (targets) => {
-    if (targets.length < 2) return targets;
+  const shuffled = upstreamOrder<ForwardUpstream>('random', random);
+  return (upstreams) => {
+    if (upstreams.length < 2) return upstreams;
     // Upstreams whose latency is unknown are tried first.
     return random.integer(EXPLORE) === 0
-      ? shuffled(targets)
-      : targets.toSorted((a, b) => a.latencyMs - b.latencyMs);
+      ? shuffled(upstreams)
+      : upstreams.toSorted((a, b) => a.latencyMs - b.latencyMs);
   };
 }

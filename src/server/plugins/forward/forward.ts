@@ -14,7 +14,7 @@ import {
 } from '../../engine/contract/plugin.ts';
 import type { Query } from '../../transport/query.ts';
 import { printUpstream, readTo, type ForwardUpstreamSpec } from './address.ts';
-import { Forwarder } from './forwarder.ts';
+import { UpstreamSet } from './upstream-set.ts';
 import { HostAddresses } from './host-addresses.ts';
 import { exchangeTaps, roundTrips, type ExchangeTap } from '../../engine/contract/ports.ts';
 import { ownUpstreams } from './own-upstreams.ts';
@@ -27,7 +27,7 @@ import {
 } from './find-upstreams.ts';
 import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
-import { ForwardTarget } from './forward-target.ts';
+import { ForwardUpstream } from './forward-upstream.ts';
 
 /** How often files with nameservers are looked at, and host names that are due. */
 const POLL_MS = 1000;
@@ -188,7 +188,7 @@ function textOf(path: string, world: PlacesWorld): string | null {
 
 function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
   const metrics = new ForwardMetrics(context.metrics);
-  const forwarders: Forwarder[] = [];
+  const sets: UpstreamSet[] = [];
   const taps: ExchangeTap[] = [];
   context.onStart(() => taps.push(...context.find(exchangeTaps)));
   let seekers: readonly ((query: Query) => boolean)[] = [];
@@ -199,39 +199,30 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   };
   let after: Next = next;
   for (const line of lines.toReversed()) {
-    const forwarder = makeForwarder(
-      line,
-      context,
-      metrics,
-      taps,
-      isRoundTrip,
-      after,
-      after !== next,
-    );
-    forwarders.unshift(forwarder);
-    after = forwarder.link;
+    const set = makeUpstreamSet(line, context, metrics, taps, isRoundTrip, after, after !== next);
+    sets.unshift(set);
+    after = set.link;
   }
-  const makers = lines.map((line) => targetMaker(line, context, metrics));
+  const makers = lines.map((line) => upstreamMaker(line, context, metrics));
   context.onMessage((message) => {
     const { lists, workers } = message as PublishedUpstreams;
-    forwarders.forEach((forwarder, index) => {
-      replaceTargets(forwarder, lists[index] ?? [], makers[index]!, context);
+    sets.forEach((set, index) => {
+      replaceUpstreams(set, lists[index] ?? [], makers[index]!, context);
       const { maxPps } = lines[index]!;
-      if (maxPps !== null)
-        for (const { budget } of forwarder.targets) budget!.limit = maxPps / workers;
+      if (maxPps !== null) for (const { budget } of set.upstreams) budget!.limit = maxPps / workers;
     });
   });
   context.onStart(() => context.post('here'));
   context.onStop(() =>
     retireUpstreams(
       context.clock,
-      forwarders.flatMap(({ targets }) => targets),
+      sets.flatMap(({ upstreams }) => upstreams),
     ),
   );
   return after;
 }
 
-function makeForwarder(
+function makeUpstreamSet(
   line: ForwardSaid,
   context: WorkerContext,
   metrics: ForwardMetrics,
@@ -239,7 +230,7 @@ function makeForwarder(
   isRoundTrip: (query: Query) => boolean,
   next: Next,
   chained: boolean,
-): Forwarder {
+): UpstreamSet {
   const {
     from,
     except,
@@ -252,7 +243,7 @@ function makeForwarder(
     nextOnNodata,
   } = line;
   const { clock, random, writer } = context;
-  return new Forwarder({
+  return new UpstreamSet({
     from,
     except: except ?? [],
     forceTcp: isForcedTcp(line),
@@ -291,18 +282,18 @@ function waitingMax({ maxConcurrent }: ForwardSaid): number {
   return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
 }
 
-function targetMaker(
+function upstreamMaker(
   line: ForwardSaid,
   context: WorkerContext,
   metrics: ForwardMetrics,
-): (upstream: ForwardUpstreamSpec) => ForwardTarget {
+): (spec: ForwardUpstreamSpec) => ForwardUpstream {
   const tls = readUpstreamTls('forward', line, context);
   const { network, clock } = context;
   const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
   const { dohMethod, health, maxPps } = line;
-  return (upstream) =>
-    new ForwardTarget({
-      upstream,
+  return (spec) =>
+    new ForwardUpstream({
+      spec,
       network,
       clock,
       metrics,
@@ -327,17 +318,17 @@ function targetMaker(
  * Takes a new list: upstreams that were there before keep their connections and what is known of
  * their health.
  */
-function replaceTargets(
-  forwarder: Forwarder,
+function replaceUpstreams(
+  set: UpstreamSet,
   list: readonly ForwardUpstreamSpec[],
-  make: (upstream: ForwardUpstreamSpec) => ForwardTarget,
+  make: (spec: ForwardUpstreamSpec) => ForwardUpstream,
   context: WorkerContext,
 ): void {
   const key = ({ scheme, host, port, serverName }: ForwardUpstreamSpec): string =>
     `${scheme} ${host} ${port} ${serverName}`;
-  const before = new Map(forwarder.targets.map((target) => [key(target.upstream), target]));
-  forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
-  const kept = new Set(forwarder.targets);
-  const gone = [...before.values()].filter((target) => !kept.has(target));
+  const before = new Map(set.upstreams.map((upstream) => [key(upstream.spec), upstream]));
+  set.upstreams = list.map((spec) => before.get(key(spec)) ?? make(spec));
+  const kept = new Set(set.upstreams);
+  const gone = [...before.values()].filter((upstream) => !kept.has(upstream));
   if (gone.length > 0) retireUpstreams(context.clock, gone);
 }

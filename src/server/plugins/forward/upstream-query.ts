@@ -1,4 +1,4 @@
-/** One query of `forward`, from its first try to its reply. */
+/** One query of `forward`, from its first attempt to its reply. */
 import { isLater, Later, type Maybe } from '../../base/maybe.ts';
 import { passedThrough } from '../../runtime/settle-memory.ts';
 import { UpstreamExchange, ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
@@ -8,13 +8,13 @@ import type { Query } from '../../transport/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
-import { gaveUp, overspent, type FailedAttempt } from './outcome.ts';
-import type { ForwarderParts } from './forwarder-parts.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import { gaveUp, overspent, type FailedAttempt } from './forward-failures.ts';
+import type { UpstreamSetParts } from './upstream-set-parts.ts';
+import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** A query is tried for so long; glibc's patience ends then, too. */
+/** Milliseconds from the first attempt to SERVFAIL; glibc gives up after the same time. */
 export const DEADLINE_MS = 5000;
-/** A query waits at most so long for the packet budget of an upstream. */
+/** The longest wait for the packet budget of an upstream. */
 const BUDGET_WAIT_MS = 1000;
 /**
  * A pause after a whole round of upstreams that all failed at once, so that unlimited tries do not
@@ -22,63 +22,63 @@ const BUDGET_WAIT_MS = 1000;
  */
 const ROUND_PAUSE_MS = 50;
 
-/** What a forwarding belongs to, and goes back to when it is over. */
-export interface ForwardingHost {
-  readonly parts: ForwarderParts;
-  over(forwarding: Forwarding): void;
-  /** Answers those that waited for this reply. */
+/** The upstream set that a query belongs to. It reuses the object afterwards. */
+export interface UpstreamQueryOwner {
+  readonly parts: UpstreamSetParts;
+  over(upstreamQuery: UpstreamQuery): void;
+  /** Answers the queries that waited for this reply. */
   share(reply: Maybe<Reply>, joined: readonly Later<Reply>[], queued: readonly QueuedQuery[]): void;
 }
 
-/** A query that may not be sent before another one of its question has its reply. */
+/** A query that waits until another one with its question has a reply. */
 export interface QueuedQuery {
   readonly query: Query;
   readonly reply: Later<Reply>;
-  /** Until when it is tried, the clock's ms; the time in the queue counts. */
+  /** Clock time in ms; the time in the queue counts. */
   readonly deadline: number;
 }
 
 /**
- * One query on its way from upstream to upstream until there is a reply (reference: 6.2). It is
- * used again for another query when it is over: forwarding leaves hardly any garbage but the reply.
+ * Sends one query to one upstream after the other until there is a reply. The object is reused, so
+ * forwarding leaves hardly any garbage but the reply.
  */
-export class Forwarding extends UpstreamExchange {
-  /** The next one in the same place of the host's table. */
-  nextSame: Forwarding | null = null;
-  readonly #host: ForwardingHost;
-  /** Queries that get the reply to this one, and those that follow it. */
+export class UpstreamQuery extends UpstreamExchange {
+  /** The next one in the same bucket of `InFlightQuestions`. */
+  nextSame: UpstreamQuery | null = null;
+  readonly #owner: UpstreamQueryOwner;
+  /** Queries that get the same reply, and queries that are sent afterwards. */
   #joined: Later<Reply>[] = none;
   #queued: QueuedQuery[] = none;
   /** The upstreams in the order in which this query tries them. */
-  #order: readonly ForwardTarget[] = [];
+  #order: readonly ForwardUpstream[] = [];
   #index = 0;
-  /** Upstreams of this round that were passed over because they are down. */
+  /** Upstreams of this round that were skipped because they are down. */
   #down = 0;
   #attempts = 0;
   #failed: FailedAttempt[] = none;
-  /** Upstreams whose result code made it ask another one. */
+  /** Upstreams whose result code caused a failover. */
   #passedOver = 0;
   #deadline = 0;
   #roundBegan = 0;
-  #target!: ForwardTarget;
+  #upstream!: ForwardUpstream;
   #stream = false;
-  /** What there is if the whole reply cannot be had over TCP; undefined: nothing has been cut. */
+  /** The truncated reply, used if TCP fails; undefined: no reply was truncated. */
   #cut: Reply | ReadError | undefined;
   #reply: Later<Reply> | null = null;
 
-  constructor(host: ForwardingHost) {
+  constructor(owner: UpstreamQueryOwner) {
     super();
-    this.#host = host;
+    this.#owner = owner;
   }
 
-  /** Begins with a query that owns its bytes. @returns the reply, which may have come at once */
+  /** Sends a query that owns its bytes. @returns the reply, which may come at once */
   begin(
     query: Query,
-    order: readonly ForwardTarget[],
+    order: readonly ForwardUpstream[],
     now: number,
     deadline: number,
   ): Maybe<Reply> {
-    const { maxAttempts } = this.#host.parts;
+    const { maxAttempts } = this.#owner.parts;
     this.query = query;
     this.#order = order;
     this.#index = 0;
@@ -93,7 +93,7 @@ export class Forwarding extends UpstreamExchange {
     return reply;
   }
 
-  /** The reply for one more query that asks the same in every respect. */
+  /** The reply for one more query that is identical upstream. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
     if (this.#joined === none) this.#joined = [];
@@ -101,7 +101,7 @@ export class Forwarding extends UpstreamExchange {
     return later;
   }
 
-  /** The reply to a query that is sent when this one is over. */
+  /** The reply to a query that is sent after this one. */
   queue(query: Query, deadline: number): Later<Reply> {
     const reply = new Later<Reply>();
     if (this.#queued === none) this.#queued = [];
@@ -118,8 +118,8 @@ export class Forwarding extends UpstreamExchange {
     now: number,
   ): void {
     try {
-      if (this.#host.parts.taps.length > 0) this.#tap(bytes, start, end);
-      this.#target.took(this, bytes, start, reused, now);
+      if (this.#owner.parts.taps.length > 0) this.#tap(bytes, start, end);
+      this.#upstream.took(this, bytes, start, reused, now);
       passedThrough(end - start);
       const reply = this.#judge(fromUpstream(bytes, start, end, 'forward'), truncated, now);
       if (reply !== null) this.#finish(reply);
@@ -130,8 +130,8 @@ export class Forwarding extends UpstreamExchange {
 
   override failed(error: ExchangeError, now: number): void {
     try {
-      if (this.#host.parts.taps.length > 0) this.#tap(null, 0, 0);
-      this.#target.missed(this);
+      if (this.#owner.parts.taps.length > 0) this.#tap(null, 0, 0);
+      this.#upstream.missed(this);
       const cut = this.#cut;
       const reply = cut === undefined ? this.#missed(error, now) : this.#whatThereIs(cut, now);
       if (reply !== null) this.#finish(reply);
@@ -143,16 +143,16 @@ export class Forwarding extends UpstreamExchange {
   /** Reports a finished exchange to all listeners. */
   #tap(bytes: Uint8Array | null, start: number, end: number): void {
     const { query, proto, startedAt: sentAt } = this;
-    const { host, port } = this.#target.upstream;
+    const { host, port } = this.#upstream.spec;
     const exchange = { query, host, port, proto, sentAt, reply: bytes, start, end };
-    for (const tap of this.#host.parts.taps) tap.exchanged(exchange);
+    for (const tap of this.#owner.parts.taps) tap.exchanged(exchange);
   }
 
   /** @returns the outcome; null: the exchange continues */
   #judge(reply: Reply | ReadError, truncated: boolean, now: number): Maybe<Reply> | null {
     const cut = this.#cut;
     if (cut !== undefined && reply instanceof ReadError) return this.#whatThereIs(cut, now);
-    if (!this.#stream && this.#target.plain && cut === undefined) {
+    if (!this.#stream && this.#upstream.plain && cut === undefined) {
       if (truncated || reply instanceof ReadError || reply.truncated)
         return this.#fetchWhole(reply, now);
     }
@@ -160,8 +160,8 @@ export class Forwarding extends UpstreamExchange {
   }
 
   #took(reply: Reply, now: number): Maybe<Reply> | null {
-    const { failover, chained } = this.#host.parts;
-    this.query.notes?.set('forward/upstream', this.#target.to);
+    const { failover, chained } = this.#owner.parts;
+    this.query.notes?.set('forward/upstream', this.#upstream.to);
     if (failover.length > 0 && failover.includes(reply.rcode)) {
       if (this.#passedOver + 1 < this.#order.length) {
         this.#passedOver++;
@@ -172,24 +172,23 @@ export class Forwarding extends UpstreamExchange {
     return chained ? this.#pass(reply) : reply;
   }
 
-  /** A try that failed. */
   #missed(error: Error, now: number): Reply | null {
-    const { maxFails } = this.#host.parts;
-    const { to } = this.#target;
+    const { maxFails } = this.#owner.parts;
+    const { to } = this.#upstream;
     if (this.#failed === none) this.#failed = [];
     this.#failed.push({ to, error });
     if (maxFails > 0 && error instanceof ExchangeError && error.failure !== 'local')
-      this.#target.probe();
+      this.#upstream.probe();
     if (this.#down < this.#order.length) return this.#proceed(now);
     return gaveUp(this.#failed, this.#order);
   }
 
   /**
-   * Asks the next upstream in order.
-   * @returns the result if there is none left or the time is up; null: it was asked
+   * Sends the query to the next upstream in order.
+   * @returns the result if no upstream or no time is left; null: it was sent
    */
   #proceed(now: number): Reply | null {
-    const { maxFails, maxAttempts, failfast, metrics, random } = this.#host.parts;
+    const { maxFails, maxAttempts, failfast, metrics, random } = this.#owner.parts;
     const order = this.#order;
     const unlimited = maxAttempts === 0;
     while (order.length > 0 && now < this.#deadline) {
@@ -201,41 +200,41 @@ export class Forwarding extends UpstreamExchange {
         this.#roundBegan = now;
         if (this.#failed.length >= order.length && now - began < 1) return this.#pause();
       }
-      let target = order[this.#index++]!;
-      if (target.isDown(maxFails)) {
+      let upstream = order[this.#index++]!;
+      if (upstream.isDown(maxFails)) {
         if (++this.#down < order.length) continue;
         metrics.broken.add(1);
         if (failfast) break;
-        // All are down: perhaps it is the probes that do not get through.
-        target = order[random.integer(order.length)]!;
+        // All are down. Perhaps only the probes are lost.
+        upstream = order[random.integer(order.length)]!;
       }
-      return this.#ask(target.budget === null ? target : this.#within(target, now), now);
+      return this.#ask(upstream.budget === null ? upstream : this.#within(upstream, now), now);
     }
     return gaveUp(this.#failed, order);
   }
 
   /**
-   * Asks this upstream, now or when its packet budget allows.
-   * @returns the end, if that would be too late
+   * Sends the query to this upstream, now or when its packet budget allows.
+   * @returns the failure, if that would be too late
    */
-  #ask(target: ForwardTarget, now: number): Reply | null {
-    const { forceTcp, preferUdp, clock } = this.#host.parts;
-    this.#target = target;
+  #ask(upstream: ForwardUpstream, now: number): Reply | null {
+    const { forceTcp, preferUdp, clock } = this.#owner.parts;
+    this.#upstream = upstream;
     this.#stream = forceTcp || (!preferUdp && isStream(this.query));
-    const { budget } = target;
+    const { budget } = upstream;
     if (budget === null) {
       this.#send(now);
       return null;
     }
     const wait = budget.wait(now);
     if (wait > BUDGET_WAIT_MS || now + wait >= this.#deadline) {
-      target.countOverspent();
-      return overspent(target);
+      upstream.countOverspent();
+      return overspent(upstream);
     }
     budget.spend(1, now);
     if (wait === 0) this.#send(now);
     else {
-      target.countDelayed();
+      upstream.countDelayed();
       clock.after(wait, () => this.#send(clock.now()));
     }
     return null;
@@ -243,23 +242,23 @@ export class Forwarding extends UpstreamExchange {
 
   #send(now: number): void {
     const left = this.#deadline - now;
-    const { readTimeoutMs } = this.#host.parts;
-    this.#target.start(this, this.#stream, left < readTimeoutMs ? left : readTimeoutMs, now);
+    const { readTimeoutMs } = this.#owner.parts;
+    this.#upstream.start(this, this.#stream, left < readTimeoutMs ? left : readTimeoutMs, now);
   }
 
-  /** The upstream itself, or one in its place whose packet budget is not used up. */
-  #within(target: ForwardTarget, now: number): ForwardTarget {
-    if (target.budget!.wait(now) === 0) return target;
-    let soonest = target;
+  /** The upstream itself, or another one whose packet budget is not used up. */
+  #within(upstream: ForwardUpstream, now: number): ForwardUpstream {
+    if (upstream.budget!.wait(now) === 0) return upstream;
+    let soonest = upstream;
     for (const other of this.#order) {
-      if (other.isDown(this.#host.parts.maxFails) || other.budget === null) continue;
+      if (other.isDown(this.#owner.parts.maxFails) || other.budget === null) continue;
       if (other.budget.wait(now) < soonest.budget!.wait(now)) soonest = other;
     }
     return soonest;
   }
 
   #pause(): null {
-    const { clock } = this.#host.parts;
+    const { clock } = this.#owner.parts;
     clock.after(ROUND_PAUSE_MS, () => {
       const now = clock.now();
       this.#roundBegan = now;
@@ -269,35 +268,29 @@ export class Forwarding extends UpstreamExchange {
     return null;
   }
 
-  /**
-   * The reply was cut, or did not fit its datagram: asks for the whole over TCP here, rather than
-   * have each client do it.
-   */
+  /** Repeats the query over TCP, so that the clients do not have to. */
   #fetchWhole(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
-    const { readTimeoutMs } = this.#host.parts;
+    const { readTimeoutMs } = this.#owner.parts;
     const left = this.#deadline - now;
-    this.#target.countTcpRetry();
+    this.#upstream.countTcpRetry();
     if (left <= 0) return this.#whatThereIs(cut, now);
     this.#cut = cut;
-    this.#target.budget?.spend(1, now);
-    this.#target.start(this, true, Math.min(readTimeoutMs, left), now);
+    this.#upstream.budget?.spend(1, now);
+    this.#upstream.start(this, true, Math.min(readTimeoutMs, left), now);
     return null;
   }
 
-  /**
-   * The upstream does not do TCP: the client gets what there is, or an empty reply with TC, and may
-   * try on its own.
-   */
+  /** TCP failed: the client gets the truncated reply, or an empty one with TC, and may retry. */
   #whatThereIs(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     if (!(cut instanceof ReadError) && cut.truncated) return this.#took(cut, now);
-    const { writer } = this.#host.parts;
+    const { writer } = this.#owner.parts;
     writer.reply(this.query, FLAG.TC | FLAG.RA);
     return writer.finish(RCODE.NOERROR, 'forward');
   }
 
-  /** The reply, or the next forward's if this one is for passing on. */
+  /** The reply, or the next forward's reply if `next` lists this result code. */
   #pass(reply: Reply): Maybe<Reply> {
-    const { nextOn, nextOnNodata, next } = this.#host.parts;
+    const { nextOn, nextOnNodata, next } = this.#owner.parts;
     if (nextOn.includes(reply.rcode)) return next(this.query);
     if (!nextOnNodata || reply.rcode !== RCODE.NOERROR || reply.truncated) return reply;
     const kind = classify(reply, this.query.type);
@@ -310,13 +303,13 @@ export class Forwarding extends UpstreamExchange {
     const queued = this.#queued;
     this.#end();
     if (joined === none && queued === none) return later.resolve(reply);
-    // One that is yet to come has several users now.
+    // A pending reply has several users now.
     const shared = isLater(reply) ? reply.then((found) => found) : reply;
     later.resolve(shared);
-    this.#host.share(shared, joined, queued);
+    this.#owner.share(shared, joined, queued);
   }
 
-  /** Handles a bug: the waiting query gets the error. */
+  /** After a bug the waiting query gets the error. */
   #break(error: unknown): void {
     const later = this.#reply;
     const joined = this.#joined;
@@ -324,7 +317,7 @@ export class Forwarding extends UpstreamExchange {
     this.#end();
     later?.reject(error);
     if (joined !== none || queued !== none)
-      this.#host.share(Promise.reject(error as Error), joined, queued);
+      this.#owner.share(Promise.reject(error as Error), joined, queued);
   }
 
   #end(): void {
@@ -333,11 +326,11 @@ export class Forwarding extends UpstreamExchange {
     this.#queued = none;
     this.#failed = none;
     this.#cut = undefined;
-    this.#host.over(this);
+    this.#owner.over(this);
   }
 }
 
-/** The lists of a query that has none, which is the usual case. Never written to. */
+/** The empty list that most queries share. Never written to. */
 const none: never[] = [];
 
 function isStream({ proto }: Query): boolean {

@@ -1,4 +1,4 @@
-/** Questions that are being asked further down, so that the same one is asked once at a time. */
+/** In-flight queries, so that the next plugin gets each question once at a time. */
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
@@ -6,22 +6,21 @@ import type { CacheCounters } from './cache-counters.ts';
 import { hashPair } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 
-/** A question that is being resolved, and all queries that wait for its reply. */
-export class Flight {
+/** A query that the next plugin is answering, and the queries that wait for the same reply. */
+export class InFlightQuery {
   readonly query: Query;
   readonly counters: CacheCounters;
-  /** Its place in the table. */
   readonly bucket: number;
   /** Other queries with the same question. */
   #joined: Later<Reply>[] = none;
-  /** Called when the flight has ended, with or without a reply. */
+  /** Called at the end, with or without a reply. */
   #afterwards: (() => void)[] = none;
-  /** Whether the reply has come, though perhaps not been looked at. */
-  landed = false;
+  /** Whether the reply has come; it may not be stored yet. */
+  answered = false;
   /** The source of the reply, as a number of `Sources`. */
   source = 0;
-  /** Another one in the same place of the table; the table's own. */
-  next: Flight | null = null;
+  /** The next one in the same bucket. */
+  next: InFlightQuery | null = null;
 
   constructor(query: Query, counters: CacheCounters) {
     this.query = query;
@@ -33,7 +32,7 @@ export class Flight {
     return this.#joined.length;
   }
 
-  /** The reply for one more query that waited. */
+  /** The reply for one more query that waits. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
     if (this.#joined === none) this.#joined = [];
@@ -57,65 +56,63 @@ export class Flight {
   }
 }
 
-/** What most flights have joined and to do afterwards: nothing. It is never written to. */
+/** The empty list that most share. Never written to. */
 const none: never[] = [];
 
-/** As many as there may be questions under way before looking for one takes longer. */
+/** With more queries in flight than this, `find` slows down. */
 const BUCKETS = 4096;
 
-/** The questions that are under way, so that the same question is asked only once at a time. */
-export class Flights {
-  /** How many queries wait for a question that another one has asked. */
+export class InFlightQueries {
+  /** Queries that wait for the reply to another one. */
   waiting = 0;
-  /** The first of those whose hashes end alike. */
-  readonly #buckets: (Flight | null)[] = Array<Flight | null>(BUCKETS).fill(null);
+  readonly #buckets: (InFlightQuery | null)[] = Array<InFlightQuery | null>(BUCKETS).fill(null);
 
-  /** The flight that asks just what this query asks, or null. */
-  find(query: Query): Flight | null {
+  /** The in-flight query with the same question, or null. */
+  find(query: Query): InFlightQuery | null {
     return this.#find(query, query.type);
   }
 
   /**
-   * Another type of the same name that is under way, its reply not there yet; null: none. Only
-   * types that resolvers ask for side by side.
+   * An in-flight query for another type of the same name, not answered yet, or null. Only types
+   * that resolvers query in parallel.
    */
-  sibling({ query }: Flight): Flight | null {
+  sibling({ query }: InFlightQuery): InFlightQuery | null {
     for (const type of PAIRED) {
       if (type === query.type) continue;
-      const flight = this.#find(query, type);
-      if (flight !== null && !flight.landed) return flight;
+      const pending = this.#find(query, type);
+      if (pending !== null && !pending.answered) return pending;
     }
     return null;
   }
 
-  add(flight: Flight): void {
-    flight.next = this.#buckets[flight.bucket]!;
-    this.#buckets[flight.bucket] = flight;
+  add(pending: InFlightQuery): void {
+    pending.next = this.#buckets[pending.bucket]!;
+    this.#buckets[pending.bucket] = pending;
   }
 
-  remove(flight: Flight): void {
-    const first = this.#buckets[flight.bucket] ?? null;
-    if (first === flight) this.#buckets[flight.bucket] = flight.next;
+  remove(pending: InFlightQuery): void {
+    const first = this.#buckets[pending.bucket] ?? null;
+    if (first === pending) this.#buckets[pending.bucket] = pending.next;
     else {
       for (let before = first; before !== null; before = before.next) {
-        if (before.next === flight) before.next = flight.next;
+        if (before.next === pending) before.next = pending.next;
       }
     }
-    flight.next = null;
-    this.waiting -= flight.waiters;
+    pending.next = null;
+    this.waiting -= pending.waiters;
   }
 
-  #find(query: Query, type: number): Flight | null {
-    let flight = this.#buckets[bucketOf(query, type)] ?? null;
-    for (; flight !== null; flight = flight.next)
-      if (flight.query.type === type && alike(flight.query, query)) return flight;
+  #find(query: Query, type: number): InFlightQuery | null {
+    let pending = this.#buckets[bucketOf(query, type)] ?? null;
+    for (; pending !== null; pending = pending.next)
+      if (pending.query.type === type && alike(pending.query, query)) return pending;
     return null;
   }
 }
 
 const PAIRED: readonly number[] = [TYPE.A, TYPE.AAAA, TYPE.HTTPS];
 
-/** Of name and type: all types of one name, asked at once, must not be in one chain. */
+/** The type counts: all types of one name, queried at once, must not be in one chain. */
 function bucketOf(query: Query, type: number): number {
   return hashPair(query.hash, type) & (BUCKETS - 1);
 }

@@ -1,24 +1,21 @@
-/** Which questions are under way to upstreams. */
+/** The questions in flight to upstreams. */
 import { hashPair } from '../../base/hash.ts';
 import { flagsUpstream } from '../../transport/upstream/write-query.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
-import type { Forwarding } from './forwarding.ts';
+import type { UpstreamQuery } from './upstream-query.ts';
 
 const BUCKETS = 2048;
 
-/**
- * The queries of one forward line that are under way, by question. The fields tell about the query
- * that `twin` was called for last; nothing is allocated.
- */
-export class QuestionsUnderWay {
-  /** How many of its question are under way, and one of them. */
+/** The in-flight queries of one forward line, by question. Allocates nothing per query. */
+export class InFlightQuestions {
+  /** Results of the last `twin`: how many have its question, and one of them. */
   count = 0;
-  first: Forwarding | null = null;
-  readonly #buckets: (Forwarding | null)[] = Array<Forwarding | null>(BUCKETS).fill(null);
+  first: UpstreamQuery | null = null;
+  readonly #buckets: (UpstreamQuery | null)[] = Array<UpstreamQuery | null>(BUCKETS).fill(null);
 
-  /** The one whose query the upstream cannot tell from this one, but for its spelling; or null. */
-  twin(query: Query): Forwarding | null {
+  /** The in-flight query that differs from this one only in the case of its name, or null. */
+  twin(query: Query): UpstreamQuery | null {
     this.count = 0;
     this.first = null;
     let one = this.#buckets[bucketOf(query)] ?? null;
@@ -31,22 +28,22 @@ export class QuestionsUnderWay {
     return null;
   }
 
-  add(forwarding: Forwarding): void {
-    const bucket = bucketOf(forwarding.query);
-    forwarding.nextSame = this.#buckets[bucket] ?? null;
-    this.#buckets[bucket] = forwarding;
+  add(upstreamQuery: UpstreamQuery): void {
+    const bucket = bucketOf(upstreamQuery.query);
+    upstreamQuery.nextSame = this.#buckets[bucket] ?? null;
+    this.#buckets[bucket] = upstreamQuery;
   }
 
-  /** Takes it out, if it is there. */
-  remove(forwarding: Forwarding): void {
-    const bucket = bucketOf(forwarding.query);
+  /** Does nothing if it is not there. */
+  remove(upstreamQuery: UpstreamQuery): void {
+    const bucket = bucketOf(upstreamQuery.query);
     const first = this.#buckets[bucket] ?? null;
-    if (first === forwarding) this.#buckets[bucket] = forwarding.nextSame;
+    if (first === upstreamQuery) this.#buckets[bucket] = upstreamQuery.nextSame;
     else {
       for (let before = first; before !== null; before = before.nextSame)
-        if (before.nextSame === forwarding) before.nextSame = forwarding.nextSame;
+        if (before.nextSame === upstreamQuery) before.nextSame = upstreamQuery.nextSame;
     }
-    forwarding.nextSame = null;
+    upstreamQuery.nextSame = null;
   }
 }
 
@@ -55,8 +52,8 @@ function bucketOf({ hash, type }: Query): number {
 }
 
 /**
- * Name, type and class, the options that rules of the operator have written, and the kind of
- * transport: where TCP to an upstream is blocked, queries over UDP must not wait for it.
+ * Compares name, type, class, the options that `rewrite` set, and the kind of transport: where TCP
+ * to an upstream is blocked, queries over UDP must not wait for it.
  */
 function isSameQuestion(a: Query, b: Query): boolean {
   return (
@@ -67,7 +64,7 @@ function isSameQuestion(a: Query, b: Query): boolean {
   );
 }
 
-/** Of one question: the upstream gets the same message. */
+/** For two queries with one question: the upstream gets the same message. */
 function isSentAlike(a: Query, b: Query): boolean {
   return (
     a.upstreamOptions !== null &&
@@ -78,7 +75,7 @@ function isSentAlike(a: Query, b: Query): boolean {
   );
 }
 
-/** Those of a query that is sent as it came are not looked at. */
+/** Options of a query that is sent unchanged (null) do not count. */
 function areSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
   if (a === null || b === null) return true;
   if (a.length !== b.length) return false;

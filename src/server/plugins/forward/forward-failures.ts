@@ -1,34 +1,29 @@
+/** The replies to queries that no upstream answered. */
 import { ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** One try that failed, for the error that the client and the log get. */
 export interface FailedAttempt {
   readonly to: string;
   readonly error: Error;
 }
 
-/** REFUSED: too many queries are under way. */
+/** REFUSED: too many queries are in flight. */
 export function refused(text: string): Reply {
   return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
-/**
- * SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone.
- */
-export function overspent({ to, budget }: ForwardTarget): Reply {
+/** SERVFAIL: the client would be gone before the packet budget allows another packet. */
+export function overspent({ to, budget }: ForwardUpstream): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
   return failure(RCODE.SERVFAIL, 'forward', new Error(text), [
     { code: EDE.OTHER, text: 'packet budget of the upstream used up' },
   ]);
 }
 
-/**
- * SERVFAIL with the last error for the log, and for the client what happened: addresses of
- * upstreams are not the clients' business.
- */
-export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardTarget[]): Reply {
+/** SERVFAIL with the last error for the log. The client's text has no addresses of upstreams. */
+export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardUpstream[]): Reply {
   return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
     failed.length === 0 ? unhealthy(order) : explain(failed),
   ]);
@@ -36,7 +31,7 @@ export function gaveUp(failed: readonly FailedAttempt[], order: readonly Forward
 
 const noHealthy = new Error('no healthy proxies');
 
-function unhealthy(order: readonly ForwardTarget[]): ExtendedError {
+function unhealthy(order: readonly ForwardUpstream[]): ExtendedError {
   return {
     code: EDE.NO_REACHABLE_AUTHORITY,
     text: order.length === 0 ? 'no upstream is known' : 'all upstreams are down',
@@ -44,11 +39,11 @@ function unhealthy(order: readonly ForwardTarget[]): ExtendedError {
 }
 
 function explain(failed: readonly FailedAttempt[]): ExtendedError {
-  const byTarget = new Map<string, string>();
-  for (const { to, error } of failed) byTarget.set(to, wordsFor(error));
+  const byUpstream = new Map<string, string>();
+  for (const { to, error } of failed) byUpstream.set(to, wordsFor(error));
   const counts = new Map<string, number>();
-  for (const what of byTarget.values()) counts.set(what, (counts.get(what) ?? 0) + 1);
-  const all = byTarget.size;
+  for (const what of byUpstream.values()) counts.set(what, (counts.get(what) ?? 0) + 1);
+  const all = byUpstream.size;
   const texts = Array.from(counts, ([what, count]) =>
     all === 1 ? `the upstream ${what}` : `${count} of ${all} upstreams ${what}`,
   );

@@ -7,19 +7,19 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 import type { ForwardPolicy } from './forward-policy.ts';
 
-/** What one forward line says, and what it works with. */
-export interface ForwarderParts {
-  /** Absolute name: queries below it are taken. */
+/** The options of one forward line, and what it works with. */
+export interface UpstreamSetParts {
+  /** Absolute name: the zone of the queries. */
   readonly from: string;
   readonly except: readonly string[];
   readonly forceTcp: boolean;
   readonly preferUdp: boolean;
   readonly maxFails: number;
-  /** Failed tries per query; null: twice the number of upstreams, 0: no limit. */
+  /** Failed attempts per query; null: twice the number of upstreams, 0: no limit. */
   readonly maxAttempts: number | null;
   readonly readTimeoutMs: number;
   readonly policy: ForwardPolicy;
-  /** Queries under way at a time. */
+  /** Queries in flight at a time. */
   readonly maxConcurrent: number;
   readonly nextOn: readonly number[];
   readonly nextOnNodata: boolean;
@@ -29,7 +29,7 @@ export interface ForwarderParts {
   readonly random: Random;
   readonly metrics: ForwardMetrics;
   readonly writer: MessageWriter;
-  /** The next forward of the block, or what comes after all of them. */
+  /** The next forward of the block, or the plugin after all of them. */
   readonly next: Next;
   /** Gets each finished exchange. */
   readonly taps: readonly ExchangeTap[];

@@ -25,12 +25,9 @@ const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
-/**
- * What an upstream is made of: where it is, how it is spoken with, and the limits of the line
- * (times in milliseconds).
- */
-export interface TargetParts {
-  readonly upstream: ForwardUpstreamSpec;
+/** The address of an upstream, its transport, and the limits of the line (times in ms). */
+export interface ForwardUpstreamParts {
+  readonly spec: ForwardUpstreamSpec;
   readonly network: Network;
   readonly clock: Clock;
   readonly metrics: ForwardMetrics;
@@ -52,26 +49,26 @@ export interface TargetParts {
   readonly maxPps: number | null;
 }
 
-/** How an upstream is spoken with, and what is counted of that. */
-interface Way {
+/** One transport to an upstream, and its counters. */
+interface Channel {
   readonly proto: Protocol;
   readonly transport: Upstream;
   connections: { readonly hits: Counter; readonly misses: Counter } | null;
 }
 
 /** One upstream of a forward line: its transports, its health, its speed. */
-export class ForwardTarget {
+export class ForwardUpstream {
   /** `IP:port`, as metrics and messages name it. */
   readonly to: string;
   readonly budget: Budget | null;
-  /** Probes that failed since the last one that was answered. */
+  /** Probes that failed since the last success. */
   fails = 0;
-  /** Running average of the response time, ms; 0: nothing known yet. */
+  /** Running average of the response time, ms; 0: not known yet. */
   latencyMs = 0;
-  readonly #parts: TargetParts;
-  readonly #open = new Map<Protocol, Way>();
-  /** The one that was used last: mostly all use the same one. */
-  #recent: Way | null = null;
+  readonly #parts: ForwardUpstreamParts;
+  readonly #open = new Map<Protocol, Channel>();
+  /** The last one used: most queries use the same one. */
+  #recent: Channel | null = null;
   /** By result code, the four bits of the header. */
   readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
   readonly #counters: UpstreamCounters;
@@ -81,10 +78,10 @@ export class ForwardTarget {
   #probing = false;
   #closed = false;
 
-  constructor(parts: TargetParts) {
-    const { upstream, metrics, maxPps, clock } = parts;
+  constructor(parts: ForwardUpstreamParts) {
+    const { spec, metrics, maxPps, clock } = parts;
     this.#parts = parts;
-    this.to = printUpstream(upstream);
+    this.to = printUpstream(spec);
     this.#tcpRetries = metrics.tcpRetries(this.to);
     this.#counters = metrics.upstream(this.to);
     metrics.healthFailures(this.to);
@@ -97,23 +94,20 @@ export class ForwardTarget {
     this.#spending?.headroom.set(maxPps ?? 0);
   }
 
-  get upstream(): ForwardUpstreamSpec {
-    return this.#parts.upstream;
+  get spec(): ForwardUpstreamSpec {
+    return this.#parts.spec;
   }
 
   isDown(maxFails: number): boolean {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /**
-   * Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken
-   * out of the budget.
-   */
+  /** Sends over a stream (TCP, or the upstream's own) or UDP. The caller has spent the budget. */
   start(exchange: UpstreamExchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
     exchange.startedAt = now;
     exchange.proto = proto;
-    this.#way(proto).transport.start(exchange, timeoutMs, now);
+    this.#channel(proto).transport.start(exchange, timeoutMs, now);
   }
 
   /** Counts a reply to the exchange; its message begins at `start`. */
@@ -129,8 +123,8 @@ export class ForwardTarget {
     const tookMs = now - exchange.startedAt;
     this.#learn(tookMs);
     if (proto !== 'udp' && !reused) this.budget?.spend(TCP_PACKETS, now);
-    const way = this.#way(proto);
-    const connections = (way.connections ??= metrics.connections(this.to, protoLabels[proto]));
+    const channel = this.#channel(proto);
+    const connections = (channel.connections ??= metrics.connections(this.to, protoLabels[proto]));
     (reused ? connections.hits : connections.misses).add(1);
     const rcode = bytes[start + 3]! & FLAG.RCODE;
     let duration = this.#durations[rcode];
@@ -141,7 +135,7 @@ export class ForwardTarget {
     duration.observe(tookMs / 1000);
   }
 
-  /** The exchange failed: for the running average it took all the time that it had. */
+  /** A failed exchange counts as its whole time-out in the running average. */
   missed({ timeoutMs }: UpstreamExchange): void {
     this.#learn(timeoutMs);
   }
@@ -158,9 +152,9 @@ export class ForwardTarget {
     this.#spending?.rejects.add(1);
   }
 
-  /** Whether datagrams are spoken at all. */
+  /** Whether this upstream takes UDP. */
   get plain(): boolean {
-    return this.#parts.upstream.scheme === 'dns';
+    return this.#parts.spec.scheme === 'dns';
   }
 
   #learn(tookMs: number): void {
@@ -169,30 +163,30 @@ export class ForwardTarget {
   }
 
   #proto(stream: boolean): Protocol {
-    const { scheme } = this.#parts.upstream;
+    const { scheme } = this.#parts.spec;
     if (scheme !== 'dns') return scheme;
     return stream ? 'tcp' : 'udp';
   }
 
-  #way(proto: Protocol): Way {
+  #channel(proto: Protocol): Channel {
     if (this.#recent?.proto === proto) return this.#recent;
-    let way = this.#open.get(proto);
-    if (way === undefined) {
-      way = { proto, transport: this.#transport(proto), connections: null };
-      this.#open.set(proto, way);
+    let channel = this.#open.get(proto);
+    if (channel === undefined) {
+      channel = { proto, transport: this.#transport(proto), connections: null };
+      this.#open.set(proto, channel);
     }
-    return (this.#recent = way);
+    return (this.#recent = channel);
   }
 
   #transport(proto: Protocol): Upstream {
-    const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
+    const { spec, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
       this.#parts;
     const { sourcePorts, maxConnections, inFlightMax, burst } = this.#parts;
     return network.upstream({
       address: {
-        host: upstream.host,
-        port: upstream.port,
-        serverName: upstream.serverName || serverName,
+        host: spec.host,
+        port: spec.port,
+        serverName: spec.serverName || serverName,
       },
       proto,
       tls: proto === 'tls' || proto === 'https' ? tls : null,
@@ -209,7 +203,7 @@ export class ForwardTarget {
     });
   }
 
-  /** Probes the upstream until it answers, whatever the answer. One loop at a time. */
+  /** Probes the upstream until it answers, with any result code. One loop at a time. */
   probe(): void {
     if (this.#probing || this.#closed) return;
     this.#probing = true;
@@ -223,7 +217,7 @@ export class ForwardTarget {
     for (;;) {
       this.budget?.spend(1, clock.now());
       try {
-        const { transport } = this.#way(this.#proto(forceTcp));
+        const { transport } = this.#channel(this.#proto(forceTcp));
         await ask(transport, query, PROBE_TIMEOUT_MS, clock.now());
         this.fails = 0;
         break;

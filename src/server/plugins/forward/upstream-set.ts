@@ -1,4 +1,4 @@
-/** One line of `forward`, in a worker. */
+/** One line of `forward` in a worker: its upstreams and the queries in flight to them. */
 import { isLater, type Later, type Maybe } from '../../base/maybe.ts';
 import { sendAsOurs } from '../../transport/upstream/write-query.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
@@ -7,37 +7,39 @@ import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
-import { DEADLINE_MS, Forwarding, type ForwardingHost, type QueuedQuery } from './forwarding.ts';
-import { refused } from './outcome.ts';
-import type { ForwarderParts } from './forwarder-parts.ts';
+import {
+  DEADLINE_MS,
+  UpstreamQuery,
+  type UpstreamQueryOwner,
+  type QueuedQuery,
+} from './upstream-query.ts';
+import { refused } from './forward-failures.ts';
+import type { UpstreamSetParts } from './upstream-set-parts.ts';
 import { makePolicy } from './forward-policy.ts';
-import { QuestionsUnderWay } from './questions-under-way.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import { InFlightQuestions } from './in-flight-questions.ts';
+import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Forwardings that are kept for later queries. */
+/** Objects that are kept for later queries. */
 const IDLE_MAX = 1024;
 /**
- * The most queries of one question (name, type, class) that are under way at once, however they
- * differ: with n of them, a forged reply needs a guess n times less lucky (RFC 5452 section 5).
+ * The most queries in flight for one question (name, type, class): n of them make a forged reply n
+ * times more likely to match (RFC 5452, section 5).
  */
 const SAME_MAX = 4;
 
-/**
- * One forward line at work: which queries it takes, how many at a time, and which upstream is asked
- * first.
- */
-export class Forwarder implements ForwardingHost {
-  targets: readonly ForwardTarget[] = [];
-  readonly parts: ForwarderParts;
+/** Selects the queries of its zone, limits their number, and chooses the first upstream. */
+export class UpstreamSet implements UpstreamQueryOwner {
+  upstreams: readonly ForwardUpstream[] = [];
+  readonly parts: UpstreamSetParts;
   readonly #from: WireName;
   readonly #except: readonly WireName[];
-  readonly #order: (targets: readonly ForwardTarget[]) => readonly ForwardTarget[];
+  readonly #order: (upstreams: readonly ForwardUpstream[]) => readonly ForwardUpstream[];
   readonly #crowded: Reply;
-  readonly #idle: Forwarding[] = [];
-  readonly #questions = new QuestionsUnderWay();
+  readonly #idle: UpstreamQuery[] = [];
+  readonly #questions = new InFlightQuestions();
   #underWay = 0;
 
-  constructor(parts: ForwarderParts) {
+  constructor(parts: UpstreamSetParts) {
     this.parts = parts;
     this.#from = foldName(parseName(parts.from));
     this.#except = parts.except.map((name) => foldName(parseName(name)));
@@ -47,7 +49,7 @@ export class Forwarder implements ForwardingHost {
 
   readonly link: Next = (query: Query): Maybe<Reply> => {
     if (!this.#matches(query)) return this.parts.next(query);
-    // Too many wait in front of the whole server.
+    // Too many queries wait in the whole server.
     if (!query.mayWait) return overloaded;
     const { maxConcurrent, metrics } = this.parts;
     if (this.#underWay >= maxConcurrent) {
@@ -62,10 +64,10 @@ export class Forwarder implements ForwardingHost {
     return this.#ask(kept, now, now + DEADLINE_MS);
   };
 
-  over(forwarding: Forwarding): void {
+  over(upstreamQuery: UpstreamQuery): void {
     this.#left(1);
-    this.#questions.remove(forwarding);
-    if (this.#idle.length < IDLE_MAX) this.#idle.push(forwarding);
+    this.#questions.remove(upstreamQuery);
+    if (this.#idle.length < IDLE_MAX) this.#idle.push(upstreamQuery);
   }
 
   share(
@@ -79,7 +81,7 @@ export class Forwarder implements ForwardingHost {
     const unanswered = !isLater(reply) && reply.cause !== null ? reply : waitedTooLong;
     const now = this.parts.clock.now();
     for (const { query, reply: later, deadline } of queued) {
-      // The upstream may answer one form of a question and not another (EDNS that a firewall drops).
+      // The upstream may answer one form of a question and not another: firewalls drop EDNS.
       if (now < deadline) later.resolve(this.#ask(query, now, deadline));
       else {
         this.#left(1);
@@ -88,7 +90,7 @@ export class Forwarder implements ForwardingHost {
     }
   }
 
-  /** Sends the query, unless the same question is under way in the same form or too often. */
+  /** Sends the query, unless the same question is in flight in the same form or too often. */
   #ask(query: Query, now: number, deadline: number): Maybe<Reply> {
     const questions = this.#questions;
     const { metrics } = this.parts;
@@ -107,10 +109,10 @@ export class Forwarder implements ForwardingHost {
         return tooManySame;
       }
     }
-    const forwarding = this.#idle.pop() ?? new Forwarding(this);
-    forwarding.query = query;
-    if (!passes) questions.add(forwarding);
-    return forwarding.begin(query, this.#order(this.targets), now, deadline);
+    const upstreamQuery = this.#idle.pop() ?? new UpstreamQuery(this);
+    upstreamQuery.query = query;
+    if (!passes) questions.add(upstreamQuery);
+    return upstreamQuery.begin(query, this.#order(this.upstreams), now, deadline);
   }
 
   #left(queries: number): void {
