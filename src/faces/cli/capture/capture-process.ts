@@ -6,7 +6,7 @@ import { LibcMissing, SystemError } from '../../../server/runtime/libc.ts';
 import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
 import { addressesIn, findsItself, socketsIn } from '../../../server/runtime/network-space.ts';
 import type { FoundSocket } from '../../../server/runtime/socket-lookup.ts';
-import { runInShortSlices } from '../../../server/runtime/short-slices.ts';
+import { runInShortSlices } from '../../../server/runtime/scheduling.ts';
 import { SocketPrograms } from '../../../server/runtime/socket-programs.ts';
 import { TranslationLookup } from '../../../server/runtime/translation-lookup.ts';
 import { wallClock } from '../../../server/runtime/wall-clock.ts';

@@ -21,8 +21,12 @@ import type { ParseOutput } from '../../../server/corefile/parse.ts';
 import type { Syntax } from '../../../server/corefile/syntax.ts';
 import { unblockUserSignal } from '../../../server/runtime/blocked-signals.ts';
 import { descriptorLimit } from '../../../server/runtime/descriptor-limit.ts';
-import { allowedProcessors, keepOff, type Processors } from '../../../server/runtime/affinity.ts';
-import { takeLongTurns } from '../../../server/runtime/long-turns.ts';
+import {
+  allowedProcessors,
+  keepOff,
+  takeLongTurns,
+  type Processors,
+} from '../../../server/runtime/scheduling.ts';
 import { endProcess } from '../../../server/runtime/end-process.ts';
 import { endProcessNow, makeTermination } from '../../../server/runtime/termination.ts';
 import { Collection } from '../../../server/metrics/collection.ts';

@@ -15,7 +15,7 @@ import { MemoryWatch } from '../../runtime/memory-watch.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
-import { runOn, type Processors } from '../../runtime/affinity.ts';
+import { runOn, type Processors } from '../../runtime/scheduling.ts';
 import { batchedUdp, stopPackets } from '../../runtime/packet-loop.ts';
 import { trimMemory } from '../../runtime/memory.ts';
 import { unmapUnusedCode } from '../../runtime/program-pages.ts';

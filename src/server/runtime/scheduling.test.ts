@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { after, describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { allowedProcessors, keepOff, runOn, type Processors } from './affinity.ts';
 import { batchedUdp } from './packet-loop.ts';
+import { allowedProcessors, keepOff, runOn, takeLongTurns, type Processors } from './scheduling.ts';
 
 const found = batchedUdp();
 const all = found.available ? allowedProcessors() : null;
@@ -65,4 +66,61 @@ describe('CPU affinity', { skip }, () => {
     keepOff(all!, processors.length, '');
     for (const [name, list] of threads()) assert.deepEqual(list, processors, name);
   });
+});
+
+/** Threads of this process and the lengths of their turns, nanoseconds. */
+const turns = (): Map<string, number> =>
+  new Map(
+    readdirSync('/proc/self/task').map((thread) => [
+      thread,
+      Number(
+        /^se\.slice +: +(\d+)$/m.exec(
+          readFileSync(`/proc/self/task/${thread}/sched`, 'latin1'),
+        )?.[1],
+      ),
+    ]),
+  );
+
+const isShown = existsSync('/proc/self/sched') && !Number.isNaN(turns().get(`${process.pid}`));
+const skipTurns = !found.available
+  ? found.reason
+  : isShown
+    ? false
+    : 'this kernel does not show the length of turns (Linux 6.12, CONFIG_SCHED_DEBUG)';
+
+test(
+  'a thread with long turns keeps them to itself: threads it starts have the ordinary ones',
+  { skip: skipTurns },
+  async () => {
+    const before = turns();
+    const ordinary = before.get(`${process.pid}`)!;
+    takeLongTurns();
+    const worker = new Worker('setInterval(() => {}, 1000)', { eval: true });
+    await new Promise((resolve) => worker.once('online', resolve));
+    const after = turns();
+    await worker.terminate();
+    assert.ok(after.get(`${process.pid}`)! > 2 * ordinary);
+    const others = [...after].filter(([thread]) => thread !== `${process.pid}`);
+    assert.ok(others.length > before.size - 1, 'the worker is a thread more');
+    for (const [thread, turn] of others) assert.equal(turn, ordinary, `thread ${thread}`);
+  },
+);
+
+test('the thread has the nice value, or keeps its own where that is not permitted', async (t) => {
+  // A separate thread: this one continues with other tests.
+  const code = `
+    const { parentPort } = require('node:worker_threads');
+    import(${JSON.stringify(new URL('./scheduling.ts', import.meta.url).href)}).then(({ runInShortSlices }) => {
+      const done = runInShortSlices(-5);
+      const stat = require('node:fs').readFileSync('/proc/thread-self/stat', 'latin1');
+      parentPort.postMessage({ done, nice: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]) });
+    });`;
+  if (process.platform !== 'linux') return t.skip('needs Linux');
+  const worker = new Worker(code, { eval: true });
+  const { done, nice } = await new Promise<{ done: boolean; nice: number }>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+  await worker.terminate();
+  assert.equal(nice, done ? -5 : getPriority());
 });
