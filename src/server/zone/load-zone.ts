@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { hashKey, type HashKey } from '../base/hash.ts';
 import { memoryLimit } from '../runtime/memory-limit.ts';
 import { Problem, type ProblemParts } from '../base/problem.ts';
-import { settleMemory } from '../runtime/settle-memory.ts';
+import { collectLater } from '../runtime/memory-policy.ts';
 import { trimMemory } from '../runtime/memory.ts';
 import type { WireName } from '../wire/name.ts';
 import type { FileStamp } from './file-stamp.ts';
@@ -150,7 +150,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   });
   await worker.terminate();
   trimMemory();
-  settleMemory(clock, trimMemory, POOLED_MS);
+  collectLater(clock, POOLED_MS);
   if ('message' in result && result.code === 'EFBIG')
     return {
       packed: null,

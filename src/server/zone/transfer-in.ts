@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
-import { passedThrough } from '../runtime/settle-memory.ts';
+import { passedThrough } from '../runtime/memory-policy.ts';
 import { inSlices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../transport/one-exchange.ts';
 import { SignedExchange, type TsigSigningKey } from '../transport/tsig-keys.ts';

@@ -1,6 +1,6 @@
 /** Zones on their way from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
-import { ReplacedMemory } from '../runtime/replaced-memory.ts';
+import { droppedShared } from '../runtime/memory-policy.ts';
 import { inSlices } from '../base/slices.ts';
 import type { KeptAcrossReloads } from '../engine/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../engine/contract/data-set.ts';
@@ -32,12 +32,10 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly digests: Map<string, string> = new Map();
   /** By zone: where its file was at the last look, if it was looked for. */
   readonly paths: Map<string, string> = new Map();
-  readonly #replaced: ReplacedMemory;
   readonly #clock: Clock;
 
   constructor(open: OpenDataSet, clock: Clock) {
     this.#clock = clock;
-    this.#replaced = new ReplacedMemory(clock);
     this.#set = open<ZoneChange>({
       snapshot: () => [...this.#zones.values()],
       size: () => CHANGE_BYTES,
@@ -69,7 +67,7 @@ export class ZonePublisher implements KeptAcrossReloads {
   ): void {
     const before = this.#zones.get(zone);
     const history = packed === null ? [] : historyOf(before, packed, differences);
-    this.#replaced.add(bytesOf(before?.packed ?? null));
+    droppedShared(bytesOf(before?.packed ?? null));
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
@@ -109,7 +107,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#confirmed.delete(zone);
     this.digests.delete(zone);
     this.paths.delete(zone);
-    this.#replaced.add(bytesOf(entry.packed));
+    droppedShared(bytesOf(entry.packed));
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 

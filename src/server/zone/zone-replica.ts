@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import { ReplacedMemory } from '../runtime/replaced-memory.ts';
+import { droppedShared } from '../runtime/memory-policy.ts';
 import type { Replica } from '../engine/contract/data-set.ts';
 import type { WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
@@ -35,11 +34,6 @@ export class ZoneReplica implements Replica<ZoneChange> {
   /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
-  readonly #replaced: ReplacedMemory;
-
-  constructor(clock: Clock) {
-    this.#replaced = new ReplacedMemory(clock);
-  }
 
   begin(): void {
     this.#unnamed = new Map();
@@ -50,7 +44,7 @@ export class ZoneReplica implements Replica<ZoneChange> {
     for (const { origin, packed, history, expired, gone } of changes) {
       this.#unnamed?.delete(keyOf(origin));
       const old = this.#dataOf(origin);
-      if (old !== packed) this.#replaced.add(bytesOf(old));
+      if (old !== packed) droppedShared(bytesOf(old));
       if (gone) {
         this.zones.delete(origin);
         continue;
@@ -69,7 +63,7 @@ export class ZoneReplica implements Replica<ZoneChange> {
 
   complete(): void {
     for (const origin of this.#unnamed?.values() ?? []) {
-      this.#replaced.add(bytesOf(this.#dataOf(origin)));
+      droppedShared(bytesOf(this.#dataOf(origin)));
       this.zones.delete(origin);
     }
     this.#unnamed = null;

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
 import { useHashKey } from '../base/hash.ts';
-import { collectMemory } from '../runtime/settle-memory.ts';
+import { collectMemory } from '../runtime/memory-policy.ts';
 import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import { readZoneFile, ZoneTooLarge } from './zone-file.ts';

@@ -9,7 +9,7 @@ import { printHostPort } from '../../../server/base/ip.ts';
 import { makeLog } from '../../../server/base/log.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
-import { GROWTH, keepMemorySettled, settleMemory } from '../../../server/runtime/settle-memory.ts';
+import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
 import { Lease } from '../../../server/kube/api/lease.ts';
 import { CheckCluster } from '../../../addons/kuberhealthy/check-cluster.ts';
 import { CheckEvents } from '../../../addons/kuberhealthy/check-events.ts';
@@ -122,7 +122,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
+  new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();

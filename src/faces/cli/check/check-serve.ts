@@ -6,7 +6,7 @@ import { printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
-import { GROWTH, keepMemorySettled, settleMemory } from '../../../server/runtime/settle-memory.ts';
+import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
 import { CheckSchedule } from '../../../tools/probe/watch.ts';
 import { watchDocument, WatchServer } from '../../../tools/probe/watch-server.ts';
 import { type CheckOptions } from './check-options.ts';
@@ -29,7 +29,7 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
+  new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   await run(ended);
   await server.close();
   return EXIT.ok;

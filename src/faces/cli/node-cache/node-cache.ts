@@ -5,7 +5,6 @@ import { isIP, printHostPort } from '../../../server/base/ip.ts';
 import { every, sleep, systemClock, type Timer } from '../../../server/base/clock.ts';
 import { Problem, Problems } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
-import { GROWTH, keepMemorySettled } from '../../../server/runtime/settle-memory.ts';
 import type { ParseOutput } from '../../../server/corefile/parse.ts';
 import { chooseRules } from '../../../server/nodelocal/choose-rules.ts';
 import { tuneClusterBlocks, type ClusterDns } from '../../../server/nodelocal/cluster-blocks.ts';
@@ -123,7 +122,6 @@ async function around(
       repeat(FILES_MS, () => {
         if (writer.update()) host.reload();
       });
-      keepMemorySettled(systemClock, GROWTH.some);
       if (before !== null) {
         await before.release();
         metrics.handedOver('in');

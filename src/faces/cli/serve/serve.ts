@@ -15,7 +15,7 @@ import { isBinary } from '../../../server/base/binary-text.ts';
 import { Problem, Problems, problemsIn } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import { memoryLimit } from '../../../server/runtime/memory-limit.ts';
-import { GROWTH, keepMemorySettled, settleMemory } from '../../../server/runtime/settle-memory.ts';
+import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
 import { lineOutput, type LineOutput } from '../../../server/base/line-output.ts';
 import type { ParseOutput } from '../../../server/corefile/parse.ts';
 import type { Syntax } from '../../../server/corefile/syntax.ts';
@@ -176,9 +176,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (greeting !== null) log.raw(greeting);
-    settleMemory(systemClock);
-    // The node cache sees to it by itself.
-    if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
+    new MemoryPolicy({ clock: systemClock, thrifty: hooks !== null }).begin();
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until
   // the end.

@@ -4,7 +4,7 @@ import { bugText } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
-import { collectDropped } from '../../runtime/settle-memory.ts';
+import { collectGrown } from '../../runtime/memory-policy.ts';
 import {
   allowForTermination,
   endProcessWithin,
@@ -257,7 +257,7 @@ export class Server {
       log.error('The configuration before is still in use.');
       return false;
     } finally {
-      collectDropped();
+      collectGrown();
     }
     this.#showVersion(before);
     log.info('Reloading complete');

@@ -3,21 +3,12 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { useHashKey, type HashKey } from '../../base/hash.ts';
 import { bugText, jsonLines, makeLog } from '../../base/log.ts';
-import {
-  collectDropped,
-  collectWhileShort,
-  droppedMax,
-  GROWTH,
-  keepMemorySettled,
-  settleMemory,
-} from '../../runtime/settle-memory.ts';
-import { MemoryWatch } from '../../runtime/memory-watch.ts';
+import { collectGrown, MemoryPolicy } from '../../runtime/memory-policy.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { runOn, type Processors } from '../../runtime/scheduling.ts';
 import { batchedUdp, stopPackets } from '../../runtime/packet-loop.ts';
-import { trimMemory } from '../../runtime/memory.ts';
 import { unmapUnusedCode } from '../../runtime/program-pages.ts';
 import { useNotes, type HeldByThread } from '../../runtime/held-by-thread.ts';
 import { useGate, type TerminationGate } from '../../runtime/termination-gate.ts';
@@ -67,7 +58,7 @@ export interface WorkerStart {
 
 const start = (await told(workerData as MessagePort)) ?? process.exit(0);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
-const { gate, thrifty, memory = Infinity, ticketSecret, processors } = start;
+const { gate, thrifty = false, memory = Infinity, ticketSecret, processors } = start;
 useGate(gate);
 useHashKey(start.hashKey);
 useNotes(held);
@@ -86,7 +77,7 @@ const log = makeLog(
 const { loadPlugins } = (await import(pluginsModule)) as {
   loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
 };
-const memoryWatch = new MemoryWatch(systemClock, memory);
+const memoryPolicy = new MemoryPolicy({ clock: systemClock, limit: memory, thrifty });
 const metrics = new SharedRegistry((registration) => send({ kind: 'register', registration }));
 const plane: DataPlane = new DataPlane({
   plugins: loadPlugins,
@@ -94,15 +85,12 @@ const plane: DataPlane = new DataPlane({
   send,
   onServing() {
     giveBackOrphans();
-    settleMemory(systemClock, () => {
-      trimMemory();
+    memoryPolicy.begin(() => {
       // One thread does it for the whole process, whose code is mapped only once.
       if (id === 0) unmapUnusedCode();
     });
-    if (memory !== Infinity) collectWhileShort(systemClock, () => memoryWatch.short, trimMemory);
-    keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
-  onDropped: () => collectDropped(thrifty === true ? undefined : droppedMax(memory)),
+  onDropped: () => collectGrown(memoryPolicy.droppedMax),
   onClosed: stopPackets,
   crash(error) {
     setImmediate(() => {
@@ -131,7 +119,7 @@ const plane: DataPlane = new DataPlane({
       transport,
       ticketSecret,
       files,
-      isShort: () => memoryWatch.short,
+      isShort: () => memoryPolicy.short,
     }),
   terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });

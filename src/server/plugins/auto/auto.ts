@@ -97,7 +97,7 @@ export const auto: Plugin = definePlugin({
     if (naming === null) return next;
     const replica = context.replica(
       keyOf(naming, context.path(naming.directory)),
-      () => new ZoneReplica(context.clock),
+      () => new ZoneReplica(),
     );
     context.offer(transferSources, zoneTransfers(replica));
     context.offer(wildcardNames, wildcardsOf(replica.zones));

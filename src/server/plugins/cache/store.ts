@@ -2,7 +2,7 @@
  * The entries of a cache: finding, storing and forgetting them. What is known about one:
  * `entries.ts`.
  */
-import { ReplacedMemory } from '../../runtime/replaced-memory.ts';
+import { droppedShared } from '../../runtime/memory-policy.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -19,11 +19,6 @@ import {
 import { clean, hashOf, variantOf } from './entry.ts';
 import { OffsetTable } from './offsets.ts';
 
-/**
- * After this many bytes of removed entries a collection is requested: the runtime does not count
- * this memory, and would keep it for a long time.
- */
-const DROPPED_MAX = 16 * 1024 * 1024;
 const SHARDS = 256;
 const SHARD_MIN = 4;
 /** Bytes of a small message: where all are smaller, some buckets have two. */
@@ -70,7 +65,6 @@ export class Store extends Entries {
   readonly #perShard: number;
   readonly #buckets: Int32Array;
   readonly #shardCounts = new Int32Array(SHARDS * 2);
-  readonly #gone: ReplacedMemory;
 
   constructor(parts: CacheStoreParts) {
     super(parts);
@@ -85,8 +79,7 @@ export class Store extends Entries {
     while (perShard < wanted) perShard *= 2;
     this.#perShard = perShard;
     this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
-    this.#gone = new ReplacedMemory(parts.clock, undefined, DROPPED_MAX);
-    this.log = new ChunkLog(parts.bytes, (bytes) => this.#gone.add(bytes));
+    this.log = new ChunkLog(parts.bytes, droppedShared);
   }
 
   /**
@@ -94,7 +87,7 @@ export class Store extends Entries {
    * follow one another.
    */
   close(): void {
-    this.#gone.add(this.log.allocated);
+    droppedShared(this.log.allocated);
   }
 
   /** Whether a query can have an entry at all. */

@@ -109,7 +109,7 @@ export const file: Plugin = definePlugin({
 
   setup(options, context, next) {
     const sources = sourcesOf(options, (name) => context.path(name));
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
     context.offer(transferSources, zoneTransfers(replica));
     context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);

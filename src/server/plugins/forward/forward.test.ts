@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { problemsIn } from '../../base/problem.ts';
-import { collectMemory } from '../../runtime/settle-memory.ts';
+import { collectMemory } from '../../runtime/memory-policy.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG, OPTION, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { readMessage, writeMessage, type Message, type Question } from '../../wire/message.ts';

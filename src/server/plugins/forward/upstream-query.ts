@@ -1,6 +1,6 @@
 /** One query of `forward`, from its first attempt to its reply. */
 import { isLater, Later, type Maybe } from '../../base/maybe.ts';
-import { passedThrough } from '../../runtime/settle-memory.ts';
+import { passedThrough } from '../../runtime/memory-policy.ts';
 import { UpstreamExchange, ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';

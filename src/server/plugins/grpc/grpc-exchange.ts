@@ -1,7 +1,7 @@
 /** One query of `grpc`, from its first try to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
-import { passedThrough } from '../../runtime/settle-memory.ts';
+import { passedThrough } from '../../runtime/memory-policy.ts';
 import { GrpcFailure, STATUS } from '../../transport/grpc/grpc-failure.ts';
 import {
   UpstreamExchange,

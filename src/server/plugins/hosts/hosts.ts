@@ -1,7 +1,7 @@
 /** `hosts`: the directive, and how it is put together in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
-import { ReplacedMemory } from '../../runtime/replaced-memory.ts';
+import { droppedShared } from '../../runtime/memory-policy.ts';
 import { optional, zones } from '../../corefile/positions.ts';
 
 import { chained, fallthrough, flag, lax, lines, setting } from '../../corefile/properties.ts';
@@ -141,7 +141,6 @@ export const hosts: Plugin = definePlugin({
     context.onJoin(() => [table]);
     context.onStart(() => {
       if (options.reloadMs === 0) return;
-      const replaced = new ReplacedMemory(context.clock);
       let reading = false;
       const look = async (): Promise<void> => {
         if (reading) return;
@@ -149,7 +148,7 @@ export const hosts: Plugin = definePlugin({
         try {
           const changed = await build(false);
           if (changed === null) return;
-          replaced.add(table === null ? 0 : bytesOf(table));
+          droppedShared(table === null ? 0 : bytesOf(table));
           table = changed;
           context.publish(table);
         } finally {
@@ -166,11 +165,10 @@ export const hosts: Plugin = definePlugin({
     const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
     const parts = { here, through, next, unsupported: options.fallthroughUnsupported };
     const answer = answerer(context.writer, options.ttlSeconds, parts);
-    const replaced = new ReplacedMemory(context.clock);
     let bytes = 0;
     context.onMessage((message) => {
       const table = message as HostsTable;
-      replaced.add(bytes);
+      droppedShared(bytes);
       bytes = bytesOf(table);
       answer.use(new HostsLookup(table));
     });

@@ -198,7 +198,7 @@ export const secondary: Plugin = definePlugin({
   setup(all, context, next) {
     const options = withPrimaries(all);
     const sources = sourcesOf(options);
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
     context.offer(transferSources, zoneTransfers(replica));
     context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);

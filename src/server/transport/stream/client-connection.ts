@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../../runtime/release-bytes.ts';
-import { passedThrough } from '../../runtime/settle-memory.ts';
+import { passedThrough } from '../../runtime/memory-policy.ts';
 import type { Query } from '../query.ts';
 import { ConnectionEnds } from '../connection-ends.ts';
 import { haltReading } from './halted-reading.ts';

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { collectDropped } from '../../runtime/settle-memory.ts';
+import { collectGrown } from '../../runtime/memory-policy.ts';
 import type { Proto } from '../../wire/query-message.ts';
 import { transports } from '../../wire/transports.ts';
 import { bindProblem } from '../bind-problem.ts';
@@ -214,7 +214,7 @@ export class StreamListener implements Listener, StreamHost {
 
   /** What a connection leaves behind has to go before memory is less short. */
   #evictedForMemory(): void {
-    if (++this.#evictions % COLLECT_EVERY === 0) collectDropped();
+    if (++this.#evictions % COLLECT_EVERY === 0) collectGrown();
   }
 
   #accept = (socket: Socket): void => {
