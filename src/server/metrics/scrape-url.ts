@@ -1,5 +1,7 @@
 /** Scrapes another process over HTTP, as Prometheus does. */
+import { systemClock } from '../base/clock.ts';
 import { printSpan } from '../base/elapsed.ts';
+import { sendHttp } from '../base/http-request.ts';
 import { Scrape } from './read-exposition.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
@@ -21,29 +23,28 @@ export interface ScrapeRequest {
  */
 export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
   const { url, waitMs, signal, wanted = () => true } = request;
-  const over = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
   const scrape = new Scrape(wanted);
+  const decoder = new TextDecoder();
+  const failed = (status: number): void => {
+    if (status < 200 || status > 299) throw new Error(`HTTP status ${status}`);
+  };
   try {
-    const reply = await fetch(url, { signal: over, redirect: 'error' });
-    if (!reply.ok) throw new Error(`HTTP status ${reply.status}`);
-    const decoder = new TextDecoder();
-    let bytes = 0;
-    for await (const chunk of reply.body ?? []) {
-      bytes += (chunk as Uint8Array).length;
-      if (bytes > SCRAPE_BYTES_MAX) throw new Error(`more than ${SCRAPE_BYTES_MAX >> 20} MiB`);
-      scrape.push(decoder.decode(chunk as Uint8Array, { stream: true }));
-    }
+    const { status } = await sendHttp({
+      url,
+      options: { signal },
+      clock: systemClock,
+      waitMs,
+      late: `nothing in ${printSpan(waitMs)}`,
+      bytesMax: SCRAPE_BYTES_MAX,
+      tooLong: `more than ${SCRAPE_BYTES_MAX >> 20} MiB`,
+      take(piece, answered) {
+        failed(answered);
+        scrape.push(decoder.decode(piece, { stream: true }));
+      },
+    });
+    failed(status);
   } catch (error) {
-    const { name, message, cause } = error as Error;
-    const text =
-      name === 'TimeoutError'
-        ? `nothing in ${printSpan(waitMs)}`
-        : cause instanceof Error
-          ? cause.message === 'bad port'
-            ? 'no HTTP client asks this port, which belongs to another protocol'
-            : whyFailed(cause)
-          : message;
-    throw new Error(text, { cause: error });
+    throw new Error(whyFailed(error), { cause: error });
   }
   return scrape.end();
 }

@@ -1,8 +1,8 @@
 /**
  * Servers that are given commands: at their addresses, or through the API server of their cluster.
  */
-import type { RequestOptions } from 'node:https';
-import { builtins } from '../../../server/base/builtins.ts';
+import { systemClock } from '../../../server/base/clock.ts';
+import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { child, children, text } from '../../../server/base/json-object.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -66,7 +66,7 @@ function directServer(
   { tls, timeoutMs }: CacheVerbOptions,
 ): AdminServer {
   const name = printHostPort(host, port);
-  const files: RequestOptions =
+  const files =
     tls === null
       ? {}
       : {
@@ -74,46 +74,26 @@ function directServer(
           ...(tls.cert !== null && { cert: readText(tls.cert, 'certificate', FILE_MAX.small) }),
           ...(tls.key !== null && { key: readText(tls.key, 'key', FILE_MAX.small) }),
         };
-  const { request } = tls === null ? builtins.http() : builtins.https();
   return {
     name,
-    run: (command, words) =>
-      new Promise((resolve, reject) => {
-        const path = `${PATH}?${new URLSearchParams({ command, ...words }).toString()}`;
-        const asked = request(
-          {
-            host,
-            port,
-            path,
-            method: 'POST',
-            headers: { 'ndots-admin': token },
-            agent: false,
-            ...files,
-          },
-          (response) => {
-            const pieces: Buffer[] = [];
-            let size = 0;
-            response.on('data', (piece: Buffer) => {
-              size += piece.length;
-              if (size > ANSWER_MAX) asked.destroy(new Error('it sends too much'));
-              else pieces.push(piece);
-            });
-            response.on('error', (error) => reject(unreachable(name, error)));
-            response.on('end', () => {
-              const body = Buffer.concat(pieces).toString('utf8');
-              try {
-                resolve(answerOf(name, response.statusCode ?? 0, body));
-              } catch (error) {
-                reject(error as Error);
-              }
-            });
-          },
-        );
-        const timer = setTimeout(() => asked.destroy(new Error('it does not answer')), timeoutMs);
-        asked.on('error', (error) => reject(unreachable(name, error)));
-        asked.on('close', () => clearTimeout(timer));
-        asked.end();
-      }),
+    async run(command, words) {
+      const url = new URL(
+        `${tls === null ? 'http' : 'https'}://${printHostPort(host, port)}${PATH}`,
+      );
+      url.search = new URLSearchParams({ command, ...words }).toString();
+      const reply = await sendHttp({
+        url,
+        options: { method: 'POST', headers: { 'ndots-admin': token }, ...files },
+        clock: systemClock,
+        waitMs: timeoutMs,
+        late: 'it does not answer',
+        bytesMax: ANSWER_MAX,
+        tooLong: 'it sends too much',
+      }).catch((error: unknown) => {
+        throw unreachable(name, error as Error);
+      });
+      return answerOf(name, reply.status, reply.body.toString('utf8'));
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** Tokens of a kubeconfig's `oidc` auth provider, refreshed when they expire. */
 import { whyFailed } from '../../base/why-failed.ts';
-import { builtins } from '../../base/builtins.ts';
+import { sendHttp } from '../../base/http-request.ts';
 import type { Clock } from '../../base/clock.ts';
 import { asObject, text, type JsonObject } from '../../base/json-object.ts';
 import { ApiFailure } from './failure.ts';
@@ -86,52 +86,37 @@ export class OidcToken {
    * Sends a GET, or a POST with the form.
    * @returns the JSON object of the answer, whatever its status
    */
-  #ask(url: string, form: string | null): Promise<JsonObject> {
-    const ca = this.#readCa();
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error): void => {
-        reject(failure(`the identity provider at ${url} cannot be asked: ${whyFailed(error)}`));
-      };
+  async #ask(url: string, form: string | null): Promise<JsonObject> {
+    try {
       const parsed = URL.parse(url);
-      if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-        return fail(new Error('this is no URL'));
-      }
-      const { request: send } = parsed.protocol === 'https:' ? builtins.https() : builtins.http();
-      const request = send(
-        parsed,
-        {
+      if (parsed === null || !/^https?:$/.test(parsed.protocol))
+        throw new Error('this is not a URL');
+      const ca = this.#readCa();
+      const { status, body } = await sendHttp({
+        url: parsed,
+        options: {
           method: form === null ? 'GET' : 'POST',
           headers: {
             accept: 'application/json',
-            ...(form === null ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+            ...(form !== null && { 'content-type': 'application/x-www-form-urlencoded' }),
           },
-          ...(ca === undefined ? {} : { ca }),
-          agent: false as const,
+          ...(ca !== undefined && { ca }),
         },
-        (reply) => {
-          const pieces: Buffer[] = [];
-          let size = 0;
-          reply.on('data', (piece: Buffer) => {
-            size += piece.length;
-            if (size <= BYTES_MAX) pieces.push(piece);
-          });
-          reply.on('error', fail);
-          reply.on('end', () => {
-            try {
-              resolve(asObject(JSON.parse(Buffer.concat(pieces).toString('utf8'))));
-            } catch {
-              fail(new Error(`it answered ${reply.statusCode} without JSON`));
-            }
-          });
-        },
-      );
-      const timer = this.#clock.after(WAIT_MAX_MS, () => {
-        request.destroy(new Error(`no answer within ${WAIT_MAX_MS / 1000}s`));
+        ...(form !== null && { body: form }),
+        clock: this.#clock,
+        waitMs: WAIT_MAX_MS,
+        late: `no answer within ${WAIT_MAX_MS / 1000}s`,
+        bytesMax: BYTES_MAX,
+        tooLong: 'the answer is too long',
       });
-      request.on('close', () => timer.cancel());
-      request.on('error', fail);
-      request.end(form ?? undefined);
-    });
+      try {
+        return asObject(JSON.parse(body.toString('utf8')));
+      } catch {
+        throw new Error(`it answered ${status} without JSON`);
+      }
+    } catch (error) {
+      throw failure(`the identity provider at ${url} cannot be asked: ${whyFailed(error)}`);
+    }
   }
 }
 

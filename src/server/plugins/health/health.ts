@@ -1,5 +1,4 @@
 /** `health`: liveness over HTTP, and lameduck at the end. */
-import { builtins } from '../../base/builtins.ts';
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -9,6 +8,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/word-values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { answerText } from '../../base/http-answer.ts';
+import { sendHttp } from '../../base/http-request.ts';
 import type { HttpHandler } from '../../engine/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -21,6 +21,8 @@ const address = worded(hostPort('ADDRESS'), (text, reason) =>
 );
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
+/** Bytes; our own answer is `OK`. */
+const ANSWER_MAX = 1024;
 /** A request to itself that takes longer is worth a warning. */
 const SLOW_MS = 1000;
 
@@ -117,21 +119,14 @@ function loopbackOf(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
-/** Resolves once an answer has begun, whatever its status. */
-function askSelf(url: string, clock: Clock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const asked = builtins.http().request(url, { agent: false }, (response) => {
-      timer.cancel();
-      response.resume();
-      resolve();
-    });
-    const timer = clock.after(CHECK_TIMEOUT_MS, () => {
-      asked.destroy(new Error(`no answer within ${printDuration(CHECK_TIMEOUT_MS)}`));
-    });
-    asked.on('error', (error) => {
-      timer.cancel();
-      reject(error);
-    });
-    asked.end();
+/** Resolves when there is an answer, whatever its status. */
+async function askSelf(url: string, clock: Clock): Promise<void> {
+  await sendHttp({
+    url: new URL(url),
+    clock,
+    waitMs: CHECK_TIMEOUT_MS,
+    late: `no answer within ${printDuration(CHECK_TIMEOUT_MS)}`,
+    bytesMax: ANSWER_MAX,
+    tooLong: 'the answer is not ours',
   });
 }

@@ -2,7 +2,7 @@
 import type { ClientRequest } from 'node:http';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { builtins } from '../../base/builtins.ts';
+import { sendHttp } from '../../base/http-request.ts';
 import type { Log } from '../../base/log.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Span } from './span.ts';
@@ -111,39 +111,30 @@ export class Exporter {
     }
   }
 
-  #post(bytes: Buffer): Promise<number> {
+  async #post(bytes: Buffer): Promise<number> {
     const { url, contentType, clock } = this.#parts;
-    const { request } = url.protocol === 'https:' ? builtins.https() : builtins.http();
-    return new Promise((resolve, reject) => {
-      const asked = request(
-        url,
-        {
-          method: 'POST',
-          headers: { 'content-type': contentType, 'content-length': bytes.length },
-        },
-        (answer) => {
-          let size = 0;
-          answer.on('data', (chunk: Buffer) => {
-            size += chunk.length;
-            if (size > ANSWER_MAX) answer.destroy();
-          });
-          answer.on('close', () => {
-            late.cancel();
-            resolve(answer.statusCode ?? 0);
-          });
-        },
-      );
-      const late = clock.after(ANSWER_MS, () => asked.destroy(new Error('no answer in 5 s')));
-      this.#asked = asked;
-      asked.on('error', (error) => {
-        late.cancel();
-        reject(error);
-      });
-      asked.on('socket', (socket) => {
-        if (this.#closes) socket.ref();
-        else socket.unref();
-      });
-      asked.end(bytes);
+    const { status } = await sendHttp({
+      url,
+      options: {
+        method: 'POST',
+        headers: { 'content-type': contentType, 'content-length': bytes.length },
+        // Batches share a connection.
+        agent: undefined,
+      },
+      body: bytes,
+      clock,
+      waitMs: ANSWER_MS,
+      late: 'no answer in 5 s',
+      bytesMax: ANSWER_MAX,
+      tooLong: `more than ${ANSWER_MAX} bytes`,
+      made: (request) => {
+        this.#asked = request;
+        request.on('socket', (socket) => {
+          if (this.#closes) socket.ref();
+          else socket.unref();
+        });
+      },
     });
+    return status;
   }
 }

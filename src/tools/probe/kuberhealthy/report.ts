@@ -1,7 +1,7 @@
 /** Reports checks to Kuberhealthy, versions 2 and 3: one POST, and the meaning of its refusals. */
 import { clipped } from '../../../server/base/shortened.ts';
 import type { Problem } from '../../../server/base/problem.ts';
-import { request } from 'node:http';
+import { sendHttp } from '../../../server/base/http-request.ts';
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { sleep, type Clock } from '../../../server/base/clock.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -75,7 +75,9 @@ function shortened(text: string): string {
 
 /** Time limit for a response, in milliseconds. */
 const REPLY_MS = 5000;
-/** The most characters of a refusal that are reported. */
+/** The most bytes of a reply. */
+const REPLY_MAX = 64 * 1024;
+/** The most bytes of a refusal that are reported. */
 const TOLD_MAX = 1000;
 /** How long it keeps trying, as Kuberhealthy's own clients do. */
 const TRY_MS = 30_000;
@@ -97,7 +99,7 @@ export async function sendReport(
       let status: number;
       let told: string;
       try {
-        ({ status, told } = await post(run, address, report));
+        ({ status, told } = await post(run, address, report, clock));
       } catch (error) {
         text = `${printHostPort(address.host, address.port)} (${address.from}): ${(error as Error).message}`;
         continue;
@@ -123,38 +125,33 @@ const meanings: Readonly<Record<number, string>> = {
   415: ': it takes no JSON there',
 };
 
-function post(
+async function post(
   { url, id }: KuberhealthyRun,
   { host, port }: ReportingAddress,
   report: KuberhealthyReport,
+  clock: Clock,
 ): Promise<{ readonly status: number; readonly told: string }> {
-  const body = JSON.stringify(report);
-  return new Promise((resolve, reject) => {
-    const sent = request({
-      host,
-      port,
+  const text = JSON.stringify(report);
+  const { status, body } = await sendHttp({
+    // Kuberhealthy serves reports over HTTP only.
+    url: new URL(`http://${printHostPort(host, port)}${url.pathname}${url.search}`),
+    options: {
       method: 'POST',
-      path: `${url.pathname}${url.search}`,
-      agent: false,
       headers: {
         host: url.host,
         'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
+        'content-length': Buffer.byteLength(text),
         ...(id !== '' && { 'kh-run-uuid': id }),
       },
-    });
-    sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${printSpan(REPLY_MS)}`)));
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      let told = '';
-      response.on('data', (piece: Buffer) => {
-        if (told.length < TOLD_MAX) told += piece.toString();
-      });
-      response.on('error', reject);
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, told }));
-    });
-    sent.end(body);
+    },
+    body: text,
+    clock,
+    waitMs: REPLY_MS,
+    late: `no reply in ${printSpan(REPLY_MS)}`,
+    bytesMax: REPLY_MAX,
+    tooLong: 'the reply is too long',
   });
+  return { status, told: body.toString('utf8', 0, TOLD_MAX) };
 }
 
 /** Keeps the process alive until the wait is over, which timers of a clock do not. */
