@@ -31,14 +31,7 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
-    plugins: [
-      ...(serverOnly ? [noTools] : []),
-      ownPlaces,
-      packagesAside,
-      cheapBuiltins,
-      asciiText,
-      straightImports,
-    ],
+    plugins: [...(serverOnly ? [noTools] : []), ownPlaces, packagesAside, cheapBuiltins, asciiText],
     transform: { target: 'node24' },
     // Lines stay where they are; columns of a line that was changed are not told.
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
@@ -53,10 +46,9 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
     sourcemapExcludeSources: true,
     codeSplitting: {
       groups: [
-        { name: 'spare-thread', test: (id) => nameOf(id) === spareThread, priority: 4 },
-        { name: 'early-http', test: (id) => nameOf(id) === earlyHttp, priority: 5 },
-        { name: 'core', tags: ['$initial'], test: (id) => isCore(nameOf(id)), priority: 3 },
-        { name: 'listeners', test: (id) => usualListeners.has(nameOf(id)), priority: 2 },
+        { name: 'spare-thread', test: (id) => nameOf(id) === spareThread, priority: 3 },
+        { name: 'early-http', test: (id) => nameOf(id) === earlyHttp, priority: 4 },
+        { name: 'core', tags: ['$initial'], test: (id) => isCore(nameOf(id)), priority: 2 },
         {
           name: 'shared',
           test: (id) => ground.test(nameOf(id)),
@@ -64,7 +56,6 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
           priority: 1,
         },
         { name: 'usual', test: (id) => usualPlugins.has(nameOf(id)) },
-        { name: 'cluster-objects', test: (id) => clusterObjects.has(nameOf(id)) },
       ],
     },
   });
@@ -94,12 +85,6 @@ function nameOf(id: string): string {
   return relative(resolve('src'), id).replace(/\.ts$/, '');
 }
 
-/** What every server listens with, as long as nobody asks for other transports. */
-const usualListeners: ReadonlySet<string> = new Set([
-  'server/transport/stream/tcp',
-  'server/transport/udp/udp-batch',
-]);
-
 /**
  * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
  * find, read and link.
@@ -119,12 +104,6 @@ const usualPlugins: ReadonlySet<string> = new Set(
     'reload',
   ].map(own),
 );
-
-/** The control part of `kubernetes`, and what reads manifests. */
-const clusterObjects: ReadonlySet<string> = new Set([
-  'server/plugins/kubernetes/control/control',
-  'server/kube/manifests/manifest-folder',
-]);
 
 /** What so many of the other files need, of what they stand on, is in one. */
 const SHARED = 5;
@@ -182,35 +161,6 @@ const cheapBuiltins: Plugin = {
         ].join(' ');
       },
     ),
-};
-
-/**
- * What is imported when it is needed, and stands in a file with others, has a file of its own that says so: whoever imports it is shown
- * the way, and need not load that one, too.
- */
-const straightImports: Plugin = {
-  name: 'straight-imports',
-  generateBundle(_options, files) {
-    const chunks = Object.values(files).filter((file) => file.type === 'chunk');
-    /** By the import that is written: the file that has it, and its name there. */
-    const places = new Map<string, readonly [string, string]>();
-    for (const { code, fileName } of chunks) {
-      const [, list = '', from = ''] =
-        /^export \{ (.*) \} from "(.*)";\s*(?:\/\/#.*\s*)?$/.exec(code) ?? [];
-      for (const each of list === '' ? [] : list.split(', ')) {
-        const [name = '', as = name] = each.split(' as ');
-        places.set(`./${fileName} ${as}`, [from, name]);
-      }
-    }
-    for (const chunk of chunks)
-      chunk.code = chunk.code.replace(
-        /\(await import\("(\.\/[^"]+)"\)\)\.(\w+)/g,
-        (whole, file: string, name: string) => {
-          const place = places.get(`${file} ${name}`);
-          return place === undefined ? whole : `(await import("${place[0]}")).${place[1]}`;
-        },
-      );
-  },
 };
 
 /** The runtime keeps the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
