@@ -2,9 +2,11 @@
 import type { Moment, Observations } from './observe/observations.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isFinding, type Finding, type FindingKind, type Verdict } from './findings/finding.ts';
-import { Claims, REMEMBERED_MS } from './observe/claims.ts';
+import { Claims } from './observe/claims.ts';
 import type { ClusterFacts } from './cluster/facts.ts';
 import { findingKinds } from './findings/table.ts';
+import { FORWARDER_WAITS_MS } from './thresholds/evidence.ts';
+import { CUT_SHARE, MANY_MORE_HITS } from './thresholds/lateness.ts';
 
 /** What was looked for and not found. */
 export interface NotFound {
@@ -30,9 +32,6 @@ export interface Diagnosis {
 
 const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, warning: 1, info: 0 };
 
-/** When more of the messages than this share cannot be read, what was not found may be in them. */
-const CUT_SHARE = 0.05;
-
 /** Judges a capture or a log. @param wanted which kinds are reported; all without it */
 export function diagnose(
   observed: Observations,
@@ -47,7 +46,7 @@ export function diagnose(
     ...diagnosisOf(verdicts.filter(([kind]) => wanted(kind))),
     unexplained: claims.open,
     late: observed.slow.filter((each) => !claims.isOfSilence(each)),
-    failed: observed.failed.filter((each) => !claims.isOfSilence(each, REMEMBERED_MS)),
+    failed: observed.failed.filter((each) => !claims.isOfSilence(each, FORWARDER_WAITS_MS)),
   };
   if (observed.total.asked === 0 && observed.logged.lines > 0) return ofErrorsAlone(diagnosis);
   const { messages, of } = observed.cut;
@@ -178,9 +177,6 @@ function both(one: Finding, other: Finding): Finding {
   };
 }
 
-/** So many times as many queries come before a finding about certain names. */
-const MANY_MORE = 2;
-
 /** The gravest first. Of equal weight the one that is surer, then the one that explains more. */
 function ranked(findings: readonly Finding[]): readonly Finding[] {
   const sorted = findings.toSorted(
@@ -188,7 +184,7 @@ function ranked(findings: readonly Finding[]): readonly Finding[] {
   );
   for (const finding of sorted.filter(({ hits }) => hits !== undefined)) {
     const hitsMore = ({ severity, hits, exchanges }: Finding): boolean =>
-      severity === finding.severity && (hits ?? exchanges.length) >= MANY_MORE * finding.hits!;
+      severity === finding.severity && (hits ?? exchanges.length) >= MANY_MORE_HITS * finding.hits!;
     const at = sorted.indexOf(finding);
     const last = sorted.findLastIndex(hitsMore);
     if (last > at) {

@@ -9,6 +9,18 @@ import type { Moment, Observations } from './observe/observations.ts';
 import { type Finding, type FindingKind } from './findings/finding.ts';
 import { clocks, listed } from './texts.ts';
 import { sentSpan } from '../capture/pair/seen-exchange.ts';
+import { MIN_QUERIES, NEARLY_ALL } from './thresholds/evidence.ts';
+import {
+  AFTER_PART_MS,
+  BEFORE_PART_MS,
+  FEW_CLIENTS_SHARE,
+  MIN_PART_CASES,
+  MIN_PART_LOSSES,
+  MIN_PART_MS,
+  PART_EXPLAINS,
+  PART_LASTS_MS,
+  PART_SURE,
+} from './thresholds/lateness.ts';
 
 /** A stretch of time, milliseconds since 1970, of all clients or of some. */
 export interface Part {
@@ -71,31 +83,6 @@ const symptoms: readonly Symptom[] = [
   },
 ];
 
-/** Fewer show no pattern. */
-const LEAST = 4;
-/**
- * Time besides a stretch, before and after it, that makes it a part: queries of the last seconds
- * may still be answered.
- */
-const BEFORE_MS = 1500;
-const AFTER_MS = 5000;
-/**
- * What goes wrong is that of few clients if so much of it is, and they ask no more than so much of
- * all.
- */
-const THEIRS = 0.9;
-const THEIR_SHARE = 0.6;
-/** A part explains its losses if it does so for as many of them. */
-const EXPLAINS = 0.5;
-/** A shorter part, and one with fewer queries, is chance. */
-const SHORTEST_MS = 1000;
-const QUERIES_LEAST = 20;
-/** What is less sure of a part is no better than what is said of the whole. */
-const SURE = 0.7;
-/** Loss without a pattern is worth a word from here on. */
-const MANY = 6;
-const LASTS_MS = 3000;
-
 /** Whether the part is about a client at a time. */
 export function holds(part: Part, timeMs: number, client: string): boolean {
   return holdsTime(part, timeMs) && (part.clients === null || part.clients.has(client));
@@ -124,7 +111,7 @@ export async function diagnoseWithParts(
   let all = whole;
   const settled = new Set<Symptom>();
   for (const [at, { symptom, part }] of parts.entries()) {
-    if (settled.has(symptom) || looks[at]!.total.asked < QUERIES_LEAST) continue;
+    if (settled.has(symptom) || looks[at]!.total.asked < MIN_QUERIES) continue;
     takeSizes(looks[at]!, observed);
     const found = withPart(all, diagnose(looks[at]!, wanted), part, symptom, looks[at]!);
     if (found === null) continue;
@@ -145,7 +132,7 @@ function takeSizes(part: Observations, { names }: Observations): void {
  * everywhere.
  */
 function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
-  if (bad.length < LEAST) return [];
+  if (bad.length < MIN_PART_CASES) return [];
   const stretch = stretchOf(bad, observed);
   const span = spanOf(bad, observed);
   const within = stretch === null ? bad : bad.filter(({ sentMs }) => holdsTime(stretch, sentMs));
@@ -173,7 +160,7 @@ function withPart(
   const findings = ofPart.findings.filter(
     (finding) =>
       isTold(finding) &&
-      (finding.confidence >= SURE || vague.has(finding.code)) &&
+      (finding.confidence >= PART_SURE || vague.has(finding.code)) &&
       !never.has(finding.code) &&
       !(known.has(finding.code) && vague.has(finding.code)) &&
       !(part.clients !== null && ofServers.has(finding.code)),
@@ -182,13 +169,15 @@ function withPart(
   if (first === undefined) return null;
   // That there is no pattern is worth saying only where nothing was said.
   if (vague.has(first.code))
-    return losses.length >= MANY && part.toMs - part.fromMs >= LASTS_MS && part.clients === null
+    return losses.length >= MIN_PART_LOSSES &&
+      part.toMs - part.fromMs >= PART_LASTS_MS &&
+      part.clients === null
       ? told(whole, findings.slice(0, 1), ofPart, part, vague)
       : null;
   const open = (ofPart.unexplained ?? []).length;
-  if (open > (1 - EXPLAINS) * losses.length) return null;
+  if (open > (1 - PART_EXPLAINS) * losses.length) return null;
   // What the part explains of the losses is no loss without a pattern of the whole.
-  const isLossExplained = losses.length - open >= EXPLAINS * (whole.unexplained ?? []).length;
+  const isLossExplained = losses.length - open >= PART_EXPLAINS * (whole.unexplained ?? []).length;
   // Errors that the part counts as well are not explained by what else it shows.
   const kept = new Set(ofPart.findings.flatMap(({ code }) => (errors.has(code) ? code : [])));
   const replaced = new Set(
@@ -245,15 +234,15 @@ function partBetween(
   { fromMs, toMs }: Pick<Part, 'fromMs' | 'toMs'>,
   { firstMs, lastMs }: Observations,
 ): Part | null {
-  const isPart = fromMs - firstMs >= BEFORE_MS || lastMs - toMs >= AFTER_MS;
-  const aroundMs = Math.max(0, (SHORTEST_MS - (toMs - fromMs)) / 2);
+  const isPart = fromMs - firstMs >= BEFORE_PART_MS || lastMs - toMs >= AFTER_PART_MS;
+  const aroundMs = Math.max(0, (MIN_PART_MS - (toMs - fromMs)) / 2);
   return isPart ? { fromMs: fromMs - aroundMs, toMs: toMs + aroundMs, clients: null } : null;
 }
 
 function isNearly(one: Part, other: Part | null): boolean {
   return (
     other !== null &&
-    Math.abs(one.fromMs - other.fromMs) + Math.abs(one.toMs - other.toMs) < BEFORE_MS
+    Math.abs(one.fromMs - other.fromMs) + Math.abs(one.toMs - other.toMs) < BEFORE_PART_MS
   );
 }
 
@@ -268,7 +257,7 @@ function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<s
   let theirs = 0;
   let asked = 0;
   for (const [address, count] of [...counts].toSorted(([, one], [, other]) => other - one)) {
-    if (theirs >= THEIRS * bad.length) break;
+    if (theirs >= NEARLY_ALL * bad.length) break;
     const view = clients.get(address);
     if (view === undefined) return null;
     few.add(address);
@@ -276,5 +265,5 @@ function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<s
     asked += view.outcomes.asked;
   }
   const all = clients.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  return few.size < clients.size && asked <= THEIR_SHARE * all ? few : null;
+  return few.size < clients.size && asked <= FEW_CLIENTS_SHARE * all ? few : null;
 }

@@ -8,18 +8,12 @@ import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-
-/** Fewer are somebody's typing mistakes. */
-const LEAST = 100;
-const SHARE = 0.3;
-/** Where search paths are tried before the name as it is, most queries are theirs. */
-const AS_WRITTEN = 0.08;
-
-/**
- * So much of it is the search path’s, of which a capture at one of several servers shows single
- * steps.
- */
-const SEARCHED = 0.5;
+import {
+  ABSENT_SHARE,
+  AS_WRITTEN_SHARE,
+  MIN_ABSENT_QUERIES,
+  SEARCHED_SHARE,
+} from '../thresholds/search.ts';
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: FindingKind = {
@@ -28,23 +22,23 @@ export const absentNames: FindingKind = {
   name: 'a storm of queries for names that do not exist',
   inCapture({ absent, total, names, seconds, domains }, claims) {
     if (total.asked < 20) return unknown('too few queries');
-    const searched = absent.queries < SHARE * total.asked;
+    const searched = absent.queries < ABSENT_SHARE * total.asked;
     if (
-      absent.queries < LEAST ||
-      absent.queries < AS_WRITTEN * total.asked ||
-      absent.walked < (searched ? 2 : 1) * SHARE * total.asked
+      absent.queries < MIN_ABSENT_QUERIES ||
+      absent.queries < AS_WRITTEN_SHARE * total.asked ||
+      absent.walked < (searched ? 2 : 1) * ABSENT_SHARE * total.asked
     )
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
       );
     const made = madeBySearch(absent.samples, names.list, domains);
-    if (made >= SEARCHED * absent.samples.length)
+    if (made >= SEARCHED_SHARE * absent.samples.length)
       return excluded(
         'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
       );
     const isKnown = ({ candidates }: SeenLookup): boolean =>
       claims.names.has(candidates.at(-1) ?? '');
-    if (absent.samples.filter(isKnown).length >= SEARCHED * absent.samples.length)
+    if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
       return excluded('why these names are not there is known');
     const domain = absent.domain(0.8);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);

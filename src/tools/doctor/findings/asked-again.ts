@@ -5,14 +5,7 @@ import { isServer } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, tally, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/** Fewer are chance; so many are worth a word, and from so large a share on they are an outage. */
-const LEAST = 3;
-const FELT = 0.01;
-/** So much of the repeats is of one client, one server or one type. */
-const MOSTLY = 0.9;
-/** Fewer queries show no share. */
-const SHARE_LEAST = 20;
+import { FELT_SHARE, MIN_CASES, MIN_QUERIES, NEARLY_ALL } from '../thresholds/evidence.ts';
 
 /** Replies pass here, and the client sends the same question again after its time-out. */
 export const askedAgain: FindingKind = {
@@ -24,7 +17,7 @@ export const askedAgain: FindingKind = {
     if (asked - lost === 0) return unknown('no reply was seen');
     const repeats = repeatsOf(observed, claims);
     const answered = asked - lost;
-    if (repeats.length < LEAST)
+    if (repeats.length < MIN_CASES)
       return excluded(
         `${repeats.length} of ${answered} questions were asked again after their reply had passed`,
       );
@@ -37,14 +30,14 @@ export const askedAgain: FindingKind = {
     const waits = repeats
       .map(({ first, again }) => again.sentMs - first.sentMs)
       .toSorted((one, other) => one - other);
-    const ofOne = clients[0]![1] >= MOSTLY * repeats.length && observed.clients.size > 1;
-    const ofServer = servers[0]![1] >= MOSTLY * repeats.length && hasOtherServers(observed);
+    const ofOne = clients[0]![1] >= NEARLY_ALL * repeats.length && observed.clients.size > 1;
+    const ofServer = servers[0]![1] >= NEARLY_ALL * repeats.length && hasOtherServers(observed);
     const client = clients[0]![0];
     return {
       code: this.code,
       title: this.title,
-      severity: repeats.length >= FELT * asked ? 'critical' : 'warning',
-      confidence: repeats.length >= 2 * LEAST ? 0.88 : 0.75,
+      severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
+      confidence: repeats.length >= 2 * MIN_CASES ? 0.88 : 0.75,
       seen: [
         `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}; ${repeats.length} were asked again, mostly ${took(waits[waits.length >> 1]!)} after the first time, as if no reply had come.`,
         `Most of them for ${listed(names.map(([name]) => name))}`,
@@ -80,5 +73,5 @@ function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQue
 
 function hasOtherServers({ servers, backends }: Observations): boolean {
   const list = backends.size > 1 ? backends.list : servers.list;
-  return list.filter(({ outcomes }) => outcomes.asked >= SHARE_LEAST).length > 1;
+  return list.filter(({ outcomes }) => outcomes.asked >= MIN_QUERIES).length > 1;
 }

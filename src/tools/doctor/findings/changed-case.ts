@@ -3,9 +3,7 @@
  */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, took } from '../texts.ts';
-
-/** So much later a client asks again because it waited in vain, milliseconds. */
-const WAITED_MS = 400;
+import { LATE_MS } from '../thresholds/evidence.ts';
 
 /** Replies do not repeat the question's capitals, and clients that check them throw them away. */
 export const changedCase: FindingKind = {
@@ -26,7 +24,7 @@ export const changedCase: FindingKind = {
     const names = [...new Set(exchanges.map(({ name }) => name))];
     const waits = ignored.map(({ againMs }) => againMs).toSorted((one, other) => one - other);
     const middle = waits[waits.length >> 1]!;
-    const waited = middle > WAITED_MS;
+    const waited = middle > LATE_MS;
     return {
       code: this.code,
       title: this.title,

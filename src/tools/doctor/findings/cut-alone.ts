@@ -9,11 +9,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
-
-/** Of the client that is cut off: queries, ports, and milliseconds. */
-const LEAST = { queries: 4, ports: 2, ms: 2000 };
-/** So many others, with so many answers each, of which no more is lost. */
-const OTHERS = { clients: 2, answers: 4, lost: 0.2 };
+import { CUT_CLIENT, CUT_CLIENT_OTHERS } from '../thresholds/transport.ts';
 
 /**
  * The service’s address answers nothing to one client, and the pods behind it answer all others.
@@ -31,13 +27,13 @@ export const cutAlone: FindingKind = {
       const losses = claims.openTo(address);
       const { fromMs, toMs } = sentSpan(losses);
       const ports = new Set(losses.map((loss) => loss.client.port));
-      if (losses.length < LEAST.queries || ports.size < LEAST.ports) continue;
-      if (toMs - fromMs < LEAST.ms) continue;
+      if (losses.length < CUT_CLIENT.queries || ports.size < CUT_CLIENT.ports) continue;
+      if (toMs - fromMs < CUT_CLIENT.ms) continue;
       // A query that was taken to a pod got as far as that.
       if (losses.some(({ hops }) => hops.length > 0)) continue;
       if (!losses.some(({ name }) => observed.domains.isOfCluster(name))) continue;
       const { peers, pods } = behindTranslation(observed, client, address);
-      if (peers.length < OTHERS.clients) continue;
+      if (peers.length < CUT_CLIENT_OTHERS.clients) continue;
       claims.take(losses);
       return {
         code: this.code,
@@ -87,8 +83,8 @@ function behindTranslation(
       // Who is asked itself passes on what others want.
       !isServer(observed, address) &&
       commonBits(client, address) > distance &&
-      answered(outcomes) >= OTHERS.answers &&
-      lossRate(outcomes) < OTHERS.lost &&
+      answered(outcomes) >= CUT_CLIENT_OTHERS.answers &&
+      lossRate(outcomes) < CUT_CLIENT_OTHERS.lost &&
       [...asked.keys()].every((server) => isPod.has(server)),
   );
   return { peers, pods };

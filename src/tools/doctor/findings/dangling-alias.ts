@@ -3,9 +3,7 @@ import { addressTypes } from '../../../server/wire/iana.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, shownBy } from '../texts.ts';
 import { askersText, programs } from '../observe/roles.ts';
-
-/** Fewer failures are hardly noticed. */
-const LEAST = 3;
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** NXDOMAIN with a CNAME in its answer: the name exists, its target does not. */
 export const danglingAlias: FindingKind = {
@@ -20,7 +18,8 @@ export const danglingAlias: FindingKind = {
       ({ name, type }) => (names.get(name, type)?.outcomes.found ?? 0) === 0,
     );
     const count = failing.reduce((sum, each) => sum + each.count, 0);
-    if (replies === undefined || count < LEAST) return excluded(shownBy(count, replyFaults.read));
+    if (replies === undefined || count < MIN_CASES)
+      return excluded(shownBy(count, replyFaults.read));
     const all = [...new Set(failing.map(({ name }) => name))];
     const aliases = [
       ...new Set(failing.map(({ name, target }) => `${name} is an alias of ${target}`)),

@@ -17,17 +17,9 @@ import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { answeredElsewhere, asksInTurn, hasItFirst } from '../observe/server-lists.ts';
-import { REUSED } from '../observe/sockets.ts';
-
-/** Fewer are chance. */
-const LEAST = 3;
-/** Who is silent for so long is no longer only slow, milliseconds. */
-const LASTS_MS = 2000;
-/**
- * Of so many times as many new sockets as there are pods each gets one in all likelihood (e⁻³ is 5
- * %).
- */
-const SURELY_ONE = 3;
+import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
+import { SOCKETS_PER_POD } from '../thresholds/silence.ts';
+import { REUSED_PORTS } from '../thresholds/transport.ts';
 
 /** Of several servers behind one service some never answer. */
 export const deadBackend: FindingKind = {
@@ -145,7 +137,7 @@ function diedMeanwhile(
   const later = flows.list.filter(
     ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
   ).length;
-  const isAskedStill = later < SURELY_ONE * pods;
+  const isAskedStill = later < SOCKETS_PER_POD * pods;
   // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port
   // of an earlier one.
   const untilMs = sentSpan(sinceReply).toMs;
@@ -153,10 +145,10 @@ function diedMeanwhile(
     ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
   ).length;
   return (
-    sinceReply.length >= LEAST &&
+    sinceReply.length >= MIN_CASES &&
     fresh.size >= 2 &&
-    fresh.size > REUSED * opened &&
-    silentMs >= LASTS_MS &&
+    fresh.size > REUSED_PORTS * opened &&
+    silentMs >= MIN_LASTING_MS &&
     isAskedStill
   );
 }
@@ -212,7 +204,7 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
   const theirs = lost.filter(({ server }) =>
     answeredBetween(observed, server.address, fromMs, toMs),
   );
-  return theirs.length >= LEAST ? theirs : [];
+  return theirs.length >= MIN_CASES ? theirs : [];
 }
 
 function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {

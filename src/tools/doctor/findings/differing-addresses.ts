@@ -6,19 +6,14 @@ import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, took } from '../texts.ts';
 import { serveTheSame } from '../observe/roles.ts';
-
-/** Fewer answers of a set are chance. */
-const LEAST = 2;
-/** A server gives one set for so much of its answers, or its answers change with time. */
-const STEADY = 0.9;
-/** The sets of one address that is asked come back so often, or the name changed. */
-const RETURNED = 2;
-/** The same, for sets that have addresses in common: pods come and go. */
-const RETURNED_IN_PART = 5;
-/** Caches took the addresses of external names from elsewhere so often, and got the same again. */
-const RENEWED = 2;
-/** An answer is up to a second older than its TTL says, milliseconds. */
-const ROUNDED_MS = 1000;
+import {
+  MIN_RENEWALS,
+  MIN_RETURNS,
+  MIN_RETURNS_IN_PART,
+  MIN_SAME_ANSWERS,
+  STEADY_SERVER,
+  TTL_ROUNDED_MS,
+} from '../thresholds/answers.ts';
 
 interface Disagreement {
   readonly view: NameView;
@@ -39,7 +34,11 @@ export const addressesDiffer: FindingKind = {
     const views = observed.names.list.filter(
       ({ sets, name }) => sets !== null && !claims.names.has(name),
     );
-    if (!views.some(({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > LEAST))
+    if (
+      !views.some(
+        ({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > MIN_SAME_ANSWERS,
+      )
+    )
       return unknown('no name was found often enough to compare its addresses');
     const all = views.flatMap((view) => disagreement(view, observed) ?? []);
     const own = all.filter(({ view }) => isOwnName(view, observed));
@@ -128,20 +127,20 @@ function disagreement(view: NameView, observed: Observations): Disagreement | nu
     return { view, sets: sorted(byServer), lastedMs, isByServer: true };
   }
   // Behind the one address that is asked are several servers, which the capture does not show.
-  const all = list.filter(({ count }) => count >= LEAST);
+  const all = list.filter(({ count }) => count >= MIN_SAME_ANSWERS);
   if (!isOwn || new Set(list.map(({ server }) => server)).size > 1 || all.length < 2) return null;
   const [one, other] = sorted(all) as [AnswerSet, AnswerSet];
-  const least = isDisjoint(one, other) ? RETURNED : RETURNED_IN_PART;
+  const least = isDisjoint(one, other) ? MIN_RETURNS : MIN_RETURNS_IN_PART;
   const lastedMs = overlapOf(one, other);
   if (Math.min(one.returned, other.returned) < least) return null;
-  if (lastedMs <= 1000 * Math.max(one.ttl, other.ttl) + ROUNDED_MS) return null;
+  if (lastedMs <= 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS) return null;
   return { view, sets: sorted(all), lastedMs, isByServer: false };
 }
 
 /** The set that a server gives nearly always; none: its answers change. */
 function steadyOf(sets: readonly AnswerSet[]): readonly AnswerSet[] {
   const all = sets.reduce((sum, { count }) => sum + count, 0);
-  return sets.filter(({ count }) => count >= LEAST && count >= STEADY * all);
+  return sets.filter(({ count }) => count >= MIN_SAME_ANSWERS && count >= STEADY_SERVER * all);
 }
 
 /** Whether two servers gave different sets at the same time, for longer than a cache may. */
@@ -153,8 +152,8 @@ function isBeside(
 ): boolean {
   if (one.hash === other.hash) return false;
   if (one.asked !== other.asked && !serveTheSame(observed, one.server, other.server)) return false;
-  if (overlapOf(one, other) <= 1000 * Math.max(one.ttl, other.ttl) + ROUNDED_MS) return false;
-  return isOwn || (Math.min(one.renewed, other.renewed) >= RENEWED && isDisjoint(one, other));
+  if (overlapOf(one, other) <= 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS) return false;
+  return isOwn || (Math.min(one.renewed, other.renewed) >= MIN_RENEWALS && isDisjoint(one, other));
 }
 
 function overlapOf(one: AnswerSet, other: AnswerSet): number {

@@ -18,14 +18,7 @@ import {
 } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/**
- * So many names of a zone that come, and so many that go, as one or the other of two servers is
- * asked.
- */
-const EACH_WAY = 2;
-/** So many times NXDOMAIN are no chance, however often the server had the name before. */
-const MANY = 5;
+import { MANY_NXDOMAIN, MIN_EACH_WAY } from '../thresholds/answers.ts';
 
 /** How many names were compared. @param isOwn whether these are names of the cluster */
 function agreed(observed: Observations, isOwn: boolean): Verdict {
@@ -245,7 +238,8 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     const lacking = servers
       // It may have had the name before, and have it again.
       .filter(
-        ([, { found: yes, nxdomain }]) => nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY)),
+        ([, { found: yes, nxdomain }]) =>
+          nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY_NXDOMAIN)),
       )
       .map(([server]) => server)
       .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
@@ -281,7 +275,7 @@ function seldomAsked(
     );
     if (!standsBeside || having.some((one) => lacking.includes(one))) return [];
     const { gone, come } = changes(zone.map(({ view }) => view));
-    return Math.min(gone.size, come.size) >= EACH_WAY
+    return Math.min(gone.size, come.size) >= MIN_EACH_WAY
       ? zone.map(({ view }) => ({ view, having, lacking }))
       : [];
   });

@@ -9,22 +9,13 @@ import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { waitingForThese } from '../observe/consequences.ts';
-
-/** So many times more names than chance explains have to be without an AAAA reply. */
-const SURPLUS = 4;
-
-/** When so many A queries are lost, names without an AAAA reply are no news. */
-const OTHERS_LOST = 0.1;
-
-/** No more of the others is lost, by one AAAA that is. */
-const ALIKE = 0.34;
-/** So much of the AAAA queries that are lost meanwhile is never answered. */
-const MOST = 0.6;
-const TOGETHER_MS = 100;
-/**
- * Nobody asks again sooner; what several ask within a shorter time is of one moment, milliseconds.
- */
-const AGAIN_MS = 900;
+import { SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
+import {
+  AAAA_NEVER_ANSWERED,
+  AAAA_OTHERS_LOST,
+  AAAA_SURPLUS,
+  SOONEST_RETRY_MS,
+} from '../thresholds/transport.ts';
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: FindingKind = {
@@ -48,28 +39,30 @@ export const droppedAaaa: FindingKind = {
     const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
       (queries) => isSpared(observed, queries),
     );
-    const again = victims.filter((queries) => queries.length >= 2 && lastsOf(queries) >= AGAIN_MS);
+    const again = victims.filter(
+      (queries) => queries.length >= 2 && lastsOf(queries) >= SOONEST_RETRY_MS,
+    );
     const losses = victims.flat();
     const names = new Set(losses.map(({ name }) => name));
     if (again.length === 0 || losses.length < 2)
       return excluded('AAAA queries are answered when they are asked again');
-    if (again.length < 1 + SURPLUS * byChance(observed))
+    if (again.length < 1 + AAAA_SURPLUS * byChance(observed))
       return excluded('A queries are lost as often: it does not depend on the type');
     const { fromMs, toMs } = sentSpan(losses);
     const besides = claims.open.filter(
-      ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - TOGETHER_MS && sentMs <= toMs,
+      ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs,
     );
     const alike = claims.open.filter(
       ({ type, sentMs }) => type === TYPE.AAAA && sentMs >= fromMs && sentMs <= toMs,
     );
-    if (losses.length < MOST * alike.length)
+    if (losses.length < AAAA_NEVER_ANSWERED * alike.length)
       return excluded('AAAA queries that got lost are answered when they are asked again');
-    if (besides.length > ALIKE * losses.length)
+    if (besides.length > AAAA_OTHERS_LOST * losses.length)
       return excluded(
         `${besides.length} A queries are lost in the same time, besides ${losses.length} for AAAA`,
       );
     const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
-    if (rates[0] >= OTHERS_LOST && rates[0] >= ALIKE * rates[1])
+    if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])
       return excluded('A queries of other names are lost, too: it does not depend on the type');
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
@@ -150,7 +143,7 @@ function isSpared(
       loss.type === TYPE.A &&
       loss.name === name &&
       loss.server.address === server.address &&
-      loss.sentMs >= sinceMs - TOGETHER_MS,
+      loss.sentMs >= sinceMs - SAME_MOMENT_MS,
   );
-  return lost.length <= ALIKE * (1 + others.length);
+  return lost.length <= AAAA_OTHERS_LOST * (1 + others.length);
 }

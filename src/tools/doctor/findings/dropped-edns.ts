@@ -2,16 +2,12 @@
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { QueryCounts, ServerView } from '../observe/server-view.ts';
-import { asksBoth, EDNS_LEAST, EDNS_LOST, EDNS_SPARED, isDeaf } from '../observe/edns-losses.ts';
+import { asksBoth, isDeaf } from '../observe/edns-losses.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/**
- * So many errors of form, and nothing else, are about EDNS: no other part of a query of a program
- * has a form of its own.
- */
-const ALONE = 8;
+import { SPARED_SHARE } from '../thresholds/evidence.ts';
+import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
 /** What decides whether a query is answered is its OPT record (RFC 6891). */
 export const droppedEdns: FindingKind = {
@@ -20,7 +16,7 @@ export const droppedEdns: FindingKind = {
   name: 'queries with EDNS that are dropped',
   inCapture(observed, claims) {
     const both = observed.servers.list.filter(
-      ({ edns, plain }) => edns.asked >= EDNS_LEAST && plain.asked >= EDNS_LEAST,
+      ({ edns, plain }) => edns.asked >= MIN_EDNS_QUERIES && plain.asked >= MIN_EDNS_QUERIES,
     );
     const alone = observed.servers.list.filter(isMisledAlone);
     if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
@@ -31,7 +27,7 @@ export const droppedEdns: FindingKind = {
     const losses = deaf.flatMap(({ address }) =>
       claims.openTo(address).filter(({ udpSize }) => udpSize > 0),
     );
-    if (deaf.length > 0 && losses.length < EDNS_LEAST)
+    if (deaf.length > 0 && losses.length < MIN_EDNS_QUERIES)
       return unknown(
         'those who use EDNS lose what they ask, and it is explained by who they are: have one of them ask without',
       );
@@ -72,12 +68,14 @@ export const droppedEdns: FindingKind = {
  * of (nearly) none without.
  */
 function isMisled({ edns, plain }: ServerView): boolean {
-  return edns.misread >= EDNS_LOST * edns.asked && plain.misread <= EDNS_SPARED * plain.asked;
+  return edns.misread >= EDNS_LOST * edns.asked && plain.misread <= SPARED_SHARE * plain.asked;
 }
 
 /** Whether it says so of all that it is asked, and nobody asks without EDNS. */
 function isMisledAlone({ edns, plain }: ServerView): boolean {
-  return plain.asked === 0 && edns.misread >= ALONE && edns.misread === edns.asked - edns.lost;
+  return (
+    plain.asked === 0 && edns.misread >= MIN_FORMERR && edns.misread === edns.asked - edns.lost
+  );
 }
 
 function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {

@@ -1,19 +1,13 @@
 /** Names that nobody answers, told from sockets that nobody answers. */
 import type { Observations } from '../observe/observations.ts';
-import { deadNames, UNLIKELY, type DeadNames } from '../observe/dead-names.ts';
+import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { waitingForThese } from '../observe/consequences.ts';
-
-/** What fits into a packet on (nearly) every link, bytes. */
-const PACKET_BYTES = 1232;
-/** Fewer are chance. */
-const LEAST = 3;
-/** What one client loses alone are so many names. */
-const NAMES = 3;
-/** So many names of outside, and of the cluster, tell that it goes by that. */
-const OUTSIDE_LEAST = 4;
+import { MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { MIN_NAMES_OF_ONE, MIN_SIDE_NAMES } from '../thresholds/transport.ts';
 
 /** Queries for some names are never answered, all others are. */
 export const droppedName: FindingKind = {
@@ -24,8 +18,8 @@ export const droppedName: FindingKind = {
     if (observed.names.size < 2) return unknown('the capture is about one name');
     const dead = deadNames(observed, claims.open).filter(
       (each) =>
-        (each.chance < UNLIKELY || isOutside(each, observed)) &&
-        each.losses.length >= LEAST &&
+        (each.chance < UNLIKELY_DEAD || isOutside(each, observed)) &&
+        each.losses.length >= MIN_CASES &&
         !isOfOne(each, observed),
     );
     // What the clients of a server are not answered, as it waits for another one, is that one’s.
@@ -55,7 +49,7 @@ export const droppedName: FindingKind = {
       why: 'What depends on the name is decided where names are read: the upstream that is responsible for this zone does not answer (or a filter drops it), and the server in between waits for it for longer than its clients wait.',
       fix: [
         `Look at who is responsible for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
-        ...(losses.some(({ udpSize }) => udpSize > PACKET_BYTES)
+        ...(losses.some(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES)
           ? [
               'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
             ]
@@ -79,7 +73,8 @@ function isOfOne(
   { flows, clients }: Observations,
 ): boolean {
   const [client, ...others] = new Set(losses.map((loss) => loss.client.address));
-  if (others.length > 0 || suffix !== '' || names.length < NAMES || clients.size < 2) return false;
+  if (others.length > 0 || suffix !== '' || names.length < MIN_NAMES_OF_ONE || clients.size < 2)
+    return false;
   const { fromMs } = sentSpan(losses);
   return !flows.to(server).some((flow) => flow.client === client && flow.lastAnsweredMs >= fromMs);
 }
@@ -87,8 +82,8 @@ function isOfOne(
 /** Whether it is all names of outside, and no name of the cluster. */
 function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {
   return (
-    names.length >= OUTSIDE_LEAST &&
-    answered.length >= OUTSIDE_LEAST &&
+    names.length >= MIN_SIDE_NAMES &&
+    answered.length >= MIN_SIDE_NAMES &&
     !names.some((name) => domains.isOfCluster(name)) &&
     answered.every((name) => domains.isOfCluster(name))
   );

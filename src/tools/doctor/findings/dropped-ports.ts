@@ -4,21 +4,8 @@ import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
-
-/** So many silent sockets, and so many that are answered, of all over the range. */
-const LEAST = { silent: 6, fine: 12 };
-/**
- * So much of what is silent lies within the range, and so little of what lies within it is
- * answered.
- */
-const WITHIN = { silent: 0.9, fine: 0.1 };
-/** So unlikely is it that chance puts these next to each other, of all ranges that there are. */
-const CHANCE_MAX = 0.0001;
-/**
- * Further from chance, silence comes in stretches of time: who takes one port after the other has
- * those of a stretch next to each other.
- */
-const BY_TIME = -3;
+import { MAX_CHANCE_OF_MANY } from '../thresholds/evidence.ts';
+import { PORT_RANGE_SHARES, PORT_RANGE_SOCKETS, SILENT_BY_TIME } from '../thresholds/transport.ts';
 
 /** Queries from ports of one range get no reply, all others do. */
 export const droppedPorts: FindingKind = {
@@ -34,19 +21,23 @@ export const droppedPorts: FindingKind = {
     );
     const silent = flows.filter(isSilent).length;
     const range = rangeOf(flows);
-    if (silent < LEAST.silent || flows.length - silent < LEAST.fine || range === null)
+    if (
+      silent < PORT_RANGE_SOCKETS.silent ||
+      flows.length - silent < PORT_RANGE_SOCKETS.fine ||
+      range === null
+    )
       return unknown('too few sockets got no reply, or too few were answered');
     const { from, to, lost, answered } = range;
     // Of N sockets there are about N²/2 ranges.
     const chance = Math.exp(2 * Math.log(flows.length) - choices(flows.length, silent));
     if (
-      lost < WITHIN.silent * silent ||
-      answered > WITHIN.fine * (lost + answered) ||
-      flows.length - lost - answered < LEAST.fine ||
-      chance > CHANCE_MAX
+      lost < PORT_RANGE_SHARES.silent * silent ||
+      answered > PORT_RANGE_SHARES.fine * (lost + answered) ||
+      flows.length - lost - answered < PORT_RANGE_SOCKETS.fine ||
+      chance > MAX_CHANCE_OF_MANY
     )
       return excluded('ports of sockets that get nothing lie among those of others');
-    if (turnsOf(flows).deviation < BY_TIME)
+    if (turnsOf(flows).deviation < SILENT_BY_TIME)
       return excluded('sockets that get nothing are of one moment');
     const losses = claims.open.filter(({ client }) => client.port >= from && client.port <= to);
     claims.take(losses);
@@ -55,7 +46,7 @@ export const droppedPorts: FindingKind = {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: silent >= 2 * LEAST.silent ? 0.9 : 0.8,
+      confidence: silent >= 2 * PORT_RANGE_SOCKETS.silent ? 0.9 : 0.8,
       seen: [
         `Of sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, whoever asked; with other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
       ],

@@ -7,15 +7,8 @@ import { waitingForThese } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/** Fewer failures are chance. */
-const LEAST = 3;
-/** More names that fail are not those of a few services. */
-const NAMES_MAX = 5;
-/** Other names of the cluster that are found show that the server has its data. */
-const OTHERS = 1;
-/** What a DNS pod has in memory does not take so long, milliseconds. */
-const LATE_MS = 1000;
+import { MAX_FAILING_TARGETS, MIN_FOUND_NAMES } from '../thresholds/errors.ts';
+import { LONG_WAIT_MS, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Failing {
   readonly name: string;
@@ -43,10 +36,10 @@ export const externalTarget: FindingKind = {
     const failing = failingOf(observed, fine);
     const known = failing.filter(({ target }) => target !== '');
     const found = known.length > 0 ? known : failing;
-    if (found.length === 0 || found.length > NAMES_MAX || fine.size < OTHERS)
+    if (found.length === 0 || found.length > MAX_FAILING_TARGETS || fine.size < MIN_FOUND_NAMES)
       return excluded('no name of a service fails alone');
     const exchanges = found.flatMap((each) => each.exchanges);
-    if (exchanges.length < LEAST) return excluded('no name of a service fails alone');
+    if (exchanges.length < MIN_CASES) return excluded('no name of a service fails alone');
     const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
     const losses = lossesOf(targets, exchanges, claims, observed);
     const silent = [...new Set(losses.map(({ server }) => server.address))];
@@ -123,9 +116,9 @@ function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly 
       .find((each) => !domains.isOfCluster(each));
     const isFound = addressTypes.some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
     const late = exchanges.filter(
-      (each) => each.rcode === RCODE.SERVFAIL && (latencyOf(each) ?? 0) >= LATE_MS,
+      (each) => each.rcode === RCODE.SERVFAIL && (latencyOf(each) ?? 0) >= LONG_WAIT_MS,
     );
-    if (isFound || (target === undefined && late.length < LEAST)) return [];
+    if (isFound || (target === undefined && late.length < MIN_CASES)) return [];
     return [{ name, target: target ?? '', exchanges }];
   });
 }

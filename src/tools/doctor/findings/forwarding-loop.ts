@@ -5,14 +5,11 @@ import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isServer } from '../observe/roles.ts';
+import { LOOP_RETURN_MS, MAX_LOOP_SERVERS, MIN_LOOP_QUERIES } from '../thresholds/errors.ts';
+import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
-/** A question is asked of a server, and goes round, within this time, milliseconds. */
-const AROUND_MS = 100;
 /** What waits for a question that goes round does so for as many seconds. */
 const back: readonly number[] = Array.from({ length: 7 }, (_, earlier) => earlier);
-
-/** A question that comes back does so within this time, milliseconds. */
-const RETURN_MS = 2000;
 
 const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
@@ -116,7 +113,7 @@ function explainCircle(
     ),
   );
   const isMeanwhile = (sentMs: number): boolean =>
-    back.some((earlier) => seconds.has(Math.floor((sentMs + AROUND_MS) / 1000) - earlier));
+    back.some((earlier) => seconds.has(Math.floor((sentMs + SAME_MOMENT_MS) / 1000) - earlier));
   claims.take(
     claims.open.filter(
       ({ name, sentMs }) =>
@@ -159,22 +156,17 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
  * asks its neighbour there.
  */
 const HEALTH_CHECK = '.';
-/** Fewer queries are of a program on the server's own host. */
-const LEAST = 5;
 
 /** Whether so many queries of the client go to that server, be it by the address of a service. */
 function asks(observed: Observations, client: string, server: string): boolean {
   if (asksDirectly(observed, client, server)) return true;
   const view = observed.backends.get(server);
-  return view !== undefined && view.outcomes.asked >= LEAST && view.clients.has(client);
+  return view !== undefined && view.outcomes.asked >= MIN_LOOP_QUERIES && view.clients.has(client);
 }
 
 function asksDirectly({ clients }: Observations, client: string, server: string): boolean {
-  return (clients.get(client)?.servers.get(server)?.asked ?? 0) >= LEAST;
+  return (clients.get(client)?.servers.get(server)?.asked ?? 0) >= MIN_LOOP_QUERIES;
 }
-
-/** More servers are in no circle that anybody has built. */
-const VISITED_MAX = 100;
 
 /**
  * The shortest way from the server back to itself, each asking the next: itself alone, if it does
@@ -190,7 +182,7 @@ function circleOf(observed: Observations, start: string): readonly string[] | nu
         for (let at = askedBy.get(address); at !== undefined; at = askedBy.get(at)) way.unshift(at);
         return way;
       }
-      if (askedBy.has(next) || visited.length === VISITED_MAX) continue;
+      if (askedBy.has(next) || visited.length === MAX_LOOP_SERVERS) continue;
       askedBy.set(next, address);
       visited.push(next);
     }
@@ -250,7 +242,7 @@ function returningOf({ losses, affected }: Observations): Returning | null {
         .findLast(
           ({ client, server }) => isAskedOf(back, client.address) && server !== back.server,
         );
-      if (left === undefined || back.sentMs - left.sentMs > RETURN_MS) continue;
+      if (left === undefined || back.sentMs - left.sentMs > LOOP_RETURN_MS) continue;
       // The client that asked first may send its query again.
       const first = same.find((each) => isAskedOf(each, left.client.address));
       const isOther = back.client.address !== left.client.address;
@@ -262,7 +254,7 @@ function returningOf({ losses, affected }: Observations): Returning | null {
     }
   }
   const [most] = [...found].toSorted(([, one], [, other]) => other.length - one.length);
-  if (most === undefined || most[1].length < LEAST) return null;
+  if (most === undefined || most[1].length < MIN_LOOP_QUERIES) return null;
   const [server = '', asked = '', from = ''] = most[0].split(' ');
   return { server, asked, from, exchanges: most[1] };
 }

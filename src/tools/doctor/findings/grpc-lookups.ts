@@ -1,9 +1,7 @@
 /** What gRPC asks for besides addresses. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
-
-/** As much of all queries as search paths have to cost to be worth a warning. */
-const COSTS = 0.3;
+import { COSTLY_SHARE } from '../thresholds/evidence.ts';
 
 /** gRPC asks for service configurations that nobody publishes. */
 export const grpcLookups: FindingKind = {
@@ -17,7 +15,7 @@ export const grpcLookups: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: asked >= COSTS * total.asked ? 'warning' : 'info',
+      severity: asked >= COSTLY_SHARE * total.asked ? 'warning' : 'info',
       confidence: 1,
       seen: [
         `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,

@@ -4,6 +4,9 @@ import type { Observations } from '../observe/observations.ts';
 import { type Finding, type FindingKind } from './finding.ts';
 import type { Severity } from '../severity.ts';
 import { listed, sentence } from '../texts.ts';
+import { MAX_LOGGED_UPSTREAMS } from '../thresholds/errors.ts';
+import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
+import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
 
 /** What a cause means, and what to do. */
 interface CauseText {
@@ -341,16 +344,6 @@ const texts: readonly CauseText[] = [
   },
 ];
 
-/** Upstreams of one cause that have a finding of their own. */
-const UPSTREAMS_MAX = 5;
-/** Lines without times that are many; and lines a minute. */
-const MANY = 20;
-const MANY_A_MINUTE = 2;
-/** Queries that fail, of all that the logs have. */
-const SHARE = 0.02;
-/** Fewer may be chance: a reply that was lost now and then. */
-const FEW = 3;
-
 /** These are about queries that failed; the others about the server. */
 const OF_QUERIES = /^ND(?:4\d{3}|7005)$/;
 
@@ -366,9 +359,9 @@ export const loggedTroubles: readonly FindingKind[] = texts.map((text) => ({
     const found = list
       .filter(({ cause }) => text.causes.includes(cause) && !(refused && cause === 'unsynced'))
       .toSorted((one, other) => other.count - one.count);
-    const rest = found.slice(UPSTREAMS_MAX);
+    const rest = found.slice(MAX_LOGGED_UPSTREAMS);
     return found
-      .slice(0, UPSTREAMS_MAX)
+      .slice(0, MAX_LOGGED_UPSTREAMS)
       .map((trouble, index) => findingOf(text, trouble, index === 0 ? rest : [], observed));
   },
 }));
@@ -390,7 +383,7 @@ function findingOf(
     title: upstream === '' ? text.title : `${text.title}: ${upstream}`,
     subject: upstream,
     severity: severityOf(text, trouble, observed),
-    confidence: count >= MANY ? 0.95 : count >= FEW ? 0.85 : 0.7,
+    confidence: count >= MANY_LINES ? 0.95 : count >= MIN_CASES ? 0.85 : 0.7,
     seen: [
       sentence(
         `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, of ${listed([...pods], 5)}`}`,
@@ -421,11 +414,12 @@ function severityOf(
   { total }: Observations,
 ): Severity {
   if (severity !== 'critical' || !OF_QUERIES.test(code)) return severity;
-  if (total.asked > 0) return count >= Math.max(FEW, SHARE * total.asked) ? 'critical' : 'warning';
+  if (total.asked > 0)
+    return count >= Math.max(MIN_CASES, RARE_SHARE * total.asked) ? 'critical' : 'warning';
   const minutes = (lastMs - firstMs) / 60_000;
   if (Number.isFinite(minutes))
-    return count >= Math.max(FEW, MANY_A_MINUTE * minutes) ? 'critical' : 'warning';
-  return count >= MANY ? 'critical' : 'warning';
+    return count >= Math.max(MIN_CASES, MANY_LINES_A_MINUTE * minutes) ? 'critical' : 'warning';
+  return count >= MANY_LINES ? 'critical' : 'warning';
 }
 
 /** `, from 2026-11-22 03:07:20 to 03:09:11 UTC`. */

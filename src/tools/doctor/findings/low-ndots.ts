@@ -5,13 +5,9 @@ import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
-/** Fewer lookups that fail are hardly noticed. */
-const LEAST = 3;
-/** Names that only look like those of services: fewer are chance. */
-const NAMES_LEAST = 2;
-/** A name of a service has so many labels at most: `db.shop.svc`. */
-const LABELS_MAX = 3;
 /** What no top-level domain looks like: those have letters alone, or begin with `xn--`. */
 const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
 /** A namespace that every cluster has. */
@@ -41,7 +37,7 @@ export const lowNdots: FindingKind = {
     );
     const all = [...new Set([...sure, ...alike])];
     const names = [...new Set(all.map(({ name }) => shortened(name)))];
-    if (all.length < LEAST || (sure.length === 0 && names.length < NAMES_LEAST))
+    if (all.length < MIN_CASES || (sure.length === 0 && names.length < MIN_LOOKALIKE_NAMES))
       return excluded('no name of a service is asked as written');
     const clients = [...new Set(all.map(({ client }) => client))];
     const theirs = clients.reduce(
@@ -104,7 +100,7 @@ function isAskedAsWritten(
   return (
     candidates.length === 1 &&
     labels >= 2 &&
-    labels <= LABELS_MAX &&
+    labels <= MAX_SERVICE_LABELS &&
     !domains.isOfCluster(name) &&
     domains.domainOf(name) === null &&
     exchanges.every(({ rcode }) => rcode === RCODE.NXDOMAIN)

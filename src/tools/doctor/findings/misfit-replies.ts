@@ -2,9 +2,7 @@
 import type { Misfit } from '../../capture/pair/seen-exchange.ts';
 import { excluded, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
-
-/** Fewer are chance: somebody may try to forge replies. */
-const LEAST = 3;
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 const saids: Readonly<
   Record<Misfit, { readonly what: string; readonly why: string; readonly fix: string }>
@@ -33,7 +31,7 @@ export const misfitReplies: FindingKind = {
   name: 'replies that do not fit their queries',
   inCapture(observed, claims) {
     const all = claims.open.filter(({ misfit }) => (misfit ?? null) !== null);
-    if (all.length < LEAST)
+    if (all.length < MIN_CASES)
       return excluded('replies have the id and the question of their queries');
     const [[misfit, losses]] = [...Map.groupBy(all, (each) => each.misfit!)].toSorted(
       ([, one], [, other]) => other.length - one.length,

@@ -4,9 +4,7 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
-
-/** Fewer replies of a kind are chance. */
-const LEAST = 3;
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** A is NXDOMAIN and AAAA is not, always: existence does not depend on the type (RFC 8020). */
 export const missingA: FindingKind = {
@@ -69,9 +67,9 @@ function isSplit(a: NameView, aaaa: NameView): boolean {
   const [missing, there] = [a.outcomes, aaaa.outcomes];
   const exists = there.found + there.nodata;
   return (
-    missing.nxdomain >= LEAST &&
+    missing.nxdomain >= MIN_CASES &&
     missing.found + missing.nodata === 0 &&
-    exists >= LEAST &&
+    exists >= MIN_CASES &&
     there.nxdomain === 0
   );
 }

@@ -8,18 +8,14 @@ import {
   UDP_BYTES,
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
-import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
-
-/** So much of what is lost has to be of large replies. */
-const EXPLAINS = 0.3;
-const MOST = 0.8;
-/** So unlikely is it that chance picks these. */
-const CHANCE_MAX = 0.01;
-const LEAST = 3;
+import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
 
 /**
  * Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way.
@@ -37,7 +33,7 @@ export const missingFragments: FindingKind = {
     // Who lost fragments offered to take more than fits into a packet.
     const large = claims.open.filter(({ udpSize }) => udpSize > 1232);
     const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
-    const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
+    const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
     const gapped = lostSegments(observed, claims);
@@ -168,7 +164,7 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
   const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
   const comes = observed.missingSegments > 0 || lost.length < asked;
-  return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+  return comes && lost.length >= MIN_CASES && lost.length >= MOST * asked ? lost : [];
 }
 
 /**
@@ -180,7 +176,7 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
     ({ protocol, client }) => protocol === 'tcp' && gapped.has(`${client.address} ${client.port}`),
   );
   const sockets = new Set(lost.map(({ client }) => `${client.address} ${client.port}`));
-  return sockets.size >= LEAST && lost.length >= MOST * open.length ? lost : [];
+  return sockets.size >= MIN_CASES && lost.length >= MOST * open.length ? lost : [];
 }
 
 const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
@@ -200,13 +196,13 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
   const comparable = open.filter(
     ({ type, name, udpSize }) => udpSize > 1232 && (names.get(name, type)?.longest ?? 0) > 0,
   );
-  if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
+  if (lost.length < MIN_CASES || lost.length < MOST * comparable.length) return [];
   const all = askedOf(names.list);
   const large = askedOf(names.list.filter(({ longest }) => needsFragments(longest)));
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   // That only large ones are lost could be chance where most are large.
-  return (large / all) ** lost.length < CHANCE_MAX ||
-    seen.length >= LEAST ||
+  return (large / all) ** lost.length < MAX_CHANCE ||
+    seen.length >= MIN_CASES ||
     onlyLargeOnes(observed, lost)
     ? lost
     : [];
@@ -222,7 +218,7 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
   );
   return deadNames(observed, lost).some(
     ({ answered, chanceOfThese }) =>
-      chanceOfThese < UNLIKELY && !answered.some((name) => large.has(name)),
+      chanceOfThese < UNLIKELY_DEAD && !answered.some((name) => large.has(name)),
   );
 }
 

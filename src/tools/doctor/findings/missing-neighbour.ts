@@ -4,19 +4,8 @@ import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type Finding, type FindingKind, type Verdict } from './finding.ts';
 import { listed } from '../texts.ts';
-
-/** Fewer requests without an answer, errors and losses are no news. */
-const LEAST = 3;
-/** A router looks for a neighbour for three seconds before it says so, milliseconds. */
-const TOLD_MS = 4000;
-/** Who loses so much is away. */
-const AWAY = 0.8;
-/**
- * So many lookups begin when somebody has been given up, and so unlikely is it that they do by
- * chance.
- */
-const MOST = 0.8;
-const CHANCE_MAX = 0.01;
+import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { NEIGHBOUR_REPORT_MS } from '../thresholds/transport.ts';
 
 /** Nobody says to have the server’s address on the local network. */
 export const missingNeighbour: FindingKind = {
@@ -31,7 +20,7 @@ export const missingNeighbour: FindingKind = {
       const asked = neighbour?.longest ?? 0;
       const icmp =
         (observed.unreachable.get(address)?.noNeighbour ?? 0) + unquotedOf(observed, address);
-      if (asked < LEAST && icmp < LEAST) return [];
+      if (asked < MIN_CASES && icmp < MIN_CASES) return [];
       // Clients that this address answers meanwhile show that several servers share it, of which
       // one is gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
@@ -45,7 +34,7 @@ export const missingNeighbour: FindingKind = {
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
     const losses = addresses.flatMap((address) => claims.openTo(address));
-    if (losses.length < LEAST && overflow === 0)
+    if (losses.length < MIN_CASES && overflow === 0)
       return excluded('what nobody answered for on the local network, no query was lost for');
     claims.take(losses);
     // Behind the address of a service stand others: who is asked for in vain is the one that is
@@ -53,7 +42,7 @@ export const missingNeighbour: FindingKind = {
     const gone = observed.neighbours.list
       .filter(
         ({ address, unanswered }) =>
-          unanswered >= LEAST && !addresses.includes(address) && isLikely(address, addresses),
+          unanswered >= MIN_CASES && !addresses.includes(address) && isLikely(address, addresses),
       )
       .toSorted((one, other) => other.longest - one.longest);
     const missing = [
@@ -121,7 +110,7 @@ function unquotedOf({ unquoted, losses }: Observations, address: string): number
   }
   return unquoted.filter(({ timeMs, client }) => {
     const [fromMs = Infinity, toMs = 0] = own.get(client) ?? [];
-    return !others.has(client) && timeMs >= fromMs && timeMs <= toMs + TOLD_MS;
+    return !others.has(client) && timeMs >= fromMs && timeMs <= toMs + NEIGHBOUR_REPORT_MS;
   }).length;
 }
 
@@ -145,14 +134,14 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
   for (const { address, asked, answered } of observed.neighbours.list) {
     const wanted = all.get(address) ?? [];
     // Who is asked something was found, or is lost to more than a few.
-    if (asked < LEAST || answered > 0 || observed.servers.get(address) !== undefined) continue;
+    if (asked < MIN_CASES || answered > 0 || observed.servers.get(address) !== undefined) continue;
     // Others who ask for it look for something else there.
     if (wanted.some(({ asker }) => observed.clients.get(asker) === undefined)) continue;
     const late = wanted.reduce((sum, each) => sum + each.late, 0);
     const lookups = wanted.reduce((sum, each) => sum + each.late + each.otherwise, 0);
-    if (late < LEAST || late < MOST * lookups) continue;
+    if (late < MIN_CASES || late < MOST * lookups) continue;
     const chance = wanted.reduce((sum, each) => sum + each.late * Math.log(each.chance), 0);
-    if (Math.exp(choices(lookups, late) + chance) > CHANCE_MAX) continue;
+    if (Math.exp(choices(lookups, late) + chance) > MAX_CHANCE) continue;
     const askers = new Set(wanted.map(({ asker }) => asker));
     return {
       severity: 'warning',
@@ -195,7 +184,7 @@ function isAway({ history }: ServerView): boolean {
   const within = history.filter(([second]) => second > from && second <= to);
   const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = within.reduce((sum, [, second]) => sum + second.lost, 0);
-  return lost >= AWAY * asked;
+  return lost >= MOST * asked;
 }
 
 /**
@@ -204,7 +193,7 @@ function isAway({ history }: ServerView): boolean {
  */
 function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
-    ({ answered, longest }) => answered === 0 && longest >= LEAST,
+    ({ answered, longest }) => answered === 0 && longest >= MIN_CASES,
   );
   if (missing.length === 0)
     return excluded(

@@ -6,9 +6,7 @@ import { programs } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/** Fewer lookups are chance. */
-const LEAST = 3;
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** Lookups end without an address, because the name has none. */
 export const namesWithoutAddresses: FindingKind = {
@@ -69,7 +67,7 @@ function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[
   const askers = new Set(programs(observed).map(({ address }) => address));
   return failedLookups.empty.list
     .filter(({ name, lookups, clients }) => {
-      if (lookups < LEAST || claims.names.has(name)) return false;
+      if (lookups < MIN_CASES || claims.names.has(name)) return false;
       if (![...clients.keys()].some((client) => askers.has(client))) return false;
       // Replies without a SOA record, and referrals, say nothing of the name.
       for (const fault of ['bare', 'referral'] as const)

@@ -5,12 +5,7 @@ import { excluded, unknown, type Finding, type FindingKind } from './finding.ts'
 import { clock, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
-
-/**
- * So often, and for so long, was a name missing, and so often found afterwards; more names at once
- * are no new ones.
- */
-const UNSEEN = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
+import { NEW_NAME } from '../thresholds/search.ts';
 
 /** A name that was asked for before it existed stays missing for as long as that was remembered. */
 export const newName: FindingKind = {
@@ -112,13 +107,13 @@ function withoutTtl(observed: Observations, claims: Claims): readonly NameView[]
     return (
       !claims.names.has(name) &&
       isWithoutTtl(observed, view) &&
-      outcomes.nxdomain >= UNSEEN.asked &&
-      outcomes.found >= UNSEEN.found &&
-      lastNegativeMs - firstNegativeMs >= UNSEEN.lastsMs &&
+      outcomes.nxdomain >= NEW_NAME.asked &&
+      outcomes.found >= NEW_NAME.found &&
+      lastNegativeMs - firstNegativeMs >= NEW_NAME.lastsMs &&
       (firstFoundMs > lastNegativeMs || isRemembered(observed, view))
     );
   });
-  return new Set(found.map(({ name }) => name)).size <= UNSEEN.names ? found : [];
+  return new Set(found.map(({ name }) => name)).size <= NEW_NAME.names ? found : [];
 }
 
 /** What is the same of each. */

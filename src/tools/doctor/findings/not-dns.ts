@@ -2,14 +2,8 @@
 import { lossRate } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
-
-/**
- * No more of the other connections repeat their first packet where nothing is the matter with them.
- */
-const SPARED = 0.02;
-
-/** A smaller part of what is explained otherwise is no cause of its own. */
-const REST = 0.1;
+import { RARE_SHARE } from '../thresholds/evidence.ts';
+import { REST_OF_OTHERS } from '../thresholds/transport.ts';
 
 /**
  * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
@@ -30,12 +24,17 @@ export const notDns: FindingKind = {
     const rate = lossRate(observed.total);
     const otherRate = opened === 0 ? 0 : repeated / opened;
     const alike = opened >= 10 && repeated >= 2 && otherRate >= 0.3 * rate && otherRate >= 0.01;
-    if (exceeded === 0 && repeated >= 2 && otherRate >= SPARED && !(losses.length >= 3 && alike))
+    if (
+      exceeded === 0 &&
+      repeated >= 2 &&
+      otherRate >= RARE_SHARE &&
+      !(losses.length >= 3 && alike)
+    )
       return unknown(
         `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
       );
     // What is known of nearly all of them is known of the rest.
-    if (alike && exceeded === 0 && losses.length < REST * claims.explained.length)
+    if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
       return excluded('what hits other connections as well is explained otherwise');
     if (losses.length < 3 || !(alike || exceeded > 0))
       return excluded('other connections are opened without loss');

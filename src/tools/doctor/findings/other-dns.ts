@@ -4,9 +4,7 @@ import type { ClientView, Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';
-
-/** So many names of the cluster have to be missing there. */
-const LEAST = 3;
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** Some pods ask another DNS than all others, and miss the names of the cluster. */
 export const otherDns: FindingKind = {
@@ -19,7 +17,7 @@ export const otherDns: FindingKind = {
     const strangers = observed.servers.list.filter(
       ({ address }) =>
         !knows.has(address) &&
-        (misses.get(address) ?? 0) >= LEAST &&
+        (misses.get(address) ?? 0) >= MIN_CASES &&
         [...knows].every((ours) => !serveTheSame(observed, ours, address)) &&
         askers(observed, address, knows).length > 0,
     );

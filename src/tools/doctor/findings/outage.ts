@@ -23,23 +23,12 @@ import {
   silentToo,
   type SilentForGood,
 } from '../observe/server-silence.ts';
-import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { deadNames } from '../observe/dead-names.ts';
 import { type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_EARLIER_LOSSES, OUTAGE_REST, UNLIKELY_DEAD } from '../thresholds/silence.ts';
 
-/** So many losses before a silence are no chance. */
-const EARLIER = 4;
-/**
- * So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6
- * type 1 code 4), are no chance.
- */
-const UNREACHABLE_LEAST = 3;
 const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
-
-/**
- * What is less is but the rest of what was lost in the same silence and is explained, as a share of
- * that.
- */
-const REST = 0.5;
 
 /** All replies stop for a while, or for good, for everybody at once. */
 export const outage: FindingKind = {
@@ -65,7 +54,7 @@ export const outage: FindingKind = {
       // Where most of it is explained this is but the rest, as is what comes from a port that
       // somebody had before.
       const explained = claims.explainedTo(view.address).filter(isMeanwhile);
-      if (losses.length < REST * explained.length) {
+      if (losses.length < OUTAGE_REST * explained.length) {
         claims.take(losses);
         continue;
       }
@@ -77,8 +66,9 @@ export const outage: FindingKind = {
       // Others are answered meanwhile, or these names never again. What was lost before it tells
       // more than the time in which all wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
-      const lots = earlier.length < EARLIER ? [losses] : [losses, [...earlier, ...losses]];
-      if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY)))
+      const lots =
+        earlier.length < MIN_EARLIER_LOSSES ? [losses] : [losses, [...earlier, ...losses]];
+      if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY_DEAD)))
         continue;
       takeSilence(observed, claims, losses);
       const together = silentToo(views, view, window, observed, claims);
@@ -132,7 +122,7 @@ export const outage: FindingKind = {
  */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
   const errors = unreachable.get(address);
-  if (errors === undefined || errors.count < UNREACHABLE_LEAST || !PORT.has(errors.code)) return [];
+  if (errors === undefined || errors.count < MIN_CASES || !PORT.has(errors.code)) return [];
   return [
     `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, and no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
   ];

@@ -19,15 +19,8 @@ import { clock, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
 import { upstreams } from '../observe/roles.ts';
-
-/**
- * Names in memory that take less on average, while nothing is lost, or only by one client of
- * several, do not show that the server is busy;
- * milliseconds. Twice as much where it waits for a slow upstream.
- */
-const FELT_MS = 100;
-/** One in ten replies takes longer, milliseconds. */
-const SLOW_MS = 400;
+import { LATE_MS } from '../thresholds/evidence.ts';
+import { BUSY_MEAN_MS } from '../thresholds/lateness.ts';
 
 const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND7001',
@@ -149,9 +142,9 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   // A server that is busy loses queries of anybody.
   const losers = new Set(losses.map(({ client }) => client.address));
   const isUpstreamSlow = [...upstreams(observed)].some(
-    (address) => (observed.servers.get(address)?.quantile(0.65) ?? 0) >= SLOW_MS,
+    (address) => (observed.servers.get(address)?.quantile(0.65) ?? 0) >= LATE_MS,
   );
-  const feltMs = isUpstreamSlow ? 2 * FELT_MS : FELT_MS;
+  const feltMs = isUpstreamSlow ? 2 * BUSY_MEAN_MS : BUSY_MEAN_MS;
   if (losers.size < Math.min(2, worst.server.clients.size) && worst.meanMs < feltMs) return null;
   const slow = observed.affected.flatMap(({ exchanges }) =>
     exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs),
@@ -191,7 +184,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
       line.correlation < 0.8 ||
       line.longest < 4 ||
       observed.lines.get(server.address)!.isOvertaken ||
-      server.quantile(0.9) < SLOW_MS
+      server.quantile(0.9) < LATE_MS
       ? []
       : [{ ...line, server }];
   });
@@ -201,7 +194,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   const isTheirs = ({ server, hops }: SeenExchange): boolean =>
     addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
   const slow = observed.affected.flatMap(({ exchanges }) =>
-    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= SLOW_MS / 2),
+    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= LATE_MS / 2),
   );
   const losses = claims.open.filter(isTheirs);
   claims.take(losses);

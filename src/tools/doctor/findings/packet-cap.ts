@@ -8,7 +8,7 @@ import { unevenness } from '../observe/evenness.ts';
 import type { RateHistory } from '../observe/rates.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -17,52 +17,20 @@ import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
 import { oneLosesAlone, sparesKnown } from '../observe/new-socket-losses.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-
-/**
- * A bucket explains the losses if it errs in no more than this share of them, and chance in so many
- * times more.
- */
-const ERROR_MAX = 0.3;
-const CHANCE_MORE = 2;
-
-/**
- * One that each client has for itself does so better for several; what others lose is then of the
- * same kind.
- */
-const EACH = { error: 0.25, clients: 2, others: 0.4 };
-
-/**
- * A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less
- * than by chance.
- */
-const LOW = { rate: 8, seconds: 10, spread: 0.6 };
-
-/**
- * Where the load never changes: so much more even than chance, standard deviations; and so much
- * that others, who lose hardly anything, would have lost.
- */
-const EVEN = { least: -4, others: 10, spared: 0.1 };
-/**
- * A socket that has asked so often, and of whose losses no more than this share are at its end, is
- * no silent one.
- */
-const ALIVE = { asked: 3, share: 0.2 };
-
-/** Replies that take longer come from a server that is behind with its work, milliseconds. */
-const SLOW_MS = 150;
-
-/** So much of what is lost is of one search domain. */
-const OF_SEARCH = 0.95;
-
-/** Seconds are full in which so much is asked, of a server by all and by one client. */
-const FULL = { all: 60, one: 15 };
-
-/** Fewer losses show no limit. */
-const LOST = 20;
-/**
- * What is asked in the busiest second, compared with the quietest, of a load that never changes.
- */
-const SAME = 1.3;
+import {
+  ALIVE_SOCKET,
+  BEHIND_WITH_WORK_MS,
+  BUCKET_CHANCE_FACTOR,
+  BUCKET_MAX_ERROR,
+  BUCKET_OF_CLIENT,
+  CONSTANT_LOAD,
+  EVEN_REPLIES,
+  FULL_SECOND,
+  LIMIT_OF_DOMAIN,
+  LOW_LIMIT,
+  MIN_LIMIT_LOSSES,
+} from '../thresholds/lateness.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 
 interface PacketLimit {
   readonly rate: number;
@@ -95,10 +63,12 @@ export const packetCap: FindingKind = {
       const losses = claims
         .openTo(server.address)
         .filter(({ client }) => found.clients?.has(client.address) ?? true);
-      if (losses.length < LOST) continue;
+      if (losses.length < MIN_LIMIT_LOSSES) continue;
       // A limit reads no names.
       const dead = deadNames(observed, losses);
-      if (dead.some((each) => each.chance < UNLIKELY || searchDomainOf(each, observed) !== null))
+      if (
+        dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null)
+      )
         continue;
       if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
@@ -131,7 +101,11 @@ export const packetCap: FindingKind = {
         exchanges: losses,
       };
     }
-    if (busy.some(({ history, outcomes }) => outcomes.lost >= LOST && isSameAlways(history)))
+    if (
+      busy.some(
+        ({ history, outcomes }) => outcomes.lost >= MIN_LIMIT_LOSSES && isSameAlways(history),
+      )
+    )
       return unknown('as much is asked at all times: there is no other rate to compare with');
     return excluded('replies follow the queries at every rate');
   },
@@ -146,7 +120,7 @@ function isOfSearch(
     if (domains.isOfCluster(domain)) return false;
     const below = losses.filter(({ name }) => isBelow(name, domain)).length;
     const asked = askedOf(names.list.filter(({ name }) => isBelow(name, domain)));
-    return below >= OF_SEARCH * losses.length && asked < OF_SEARCH * total.asked;
+    return below >= LIMIT_OF_DOMAIN * losses.length && asked < LIMIT_OF_DOMAIN * total.asked;
   });
 }
 
@@ -156,8 +130,9 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for
   // those before it.
   const line = lines.get(address)?.line ?? null;
-  if (server.quantile(0.5) > SLOW_MS && line !== null && line.correlation > 0.5) return null;
-  const plateau = plateauIn(history, FULL.all);
+  if (server.quantile(0.5) > BEHIND_WITH_WORK_MS && line !== null && line.correlation > 0.5)
+    return null;
+  const plateau = plateauIn(history, FULL_SECOND.all);
   if (plateau === null) return null;
   const { rate, seconds, most } = plateau;
   return {
@@ -174,7 +149,7 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
 function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
-    const plateau = rates === null ? null : plateauIn(rates.history, FULL.one);
+    const plateau = rates === null ? null : plateauIn(rates.history, FULL_SECOND.one);
     return plateau === null ? [] : [{ client: client.address, ...plateau }];
   });
   const [first] = limited;
@@ -204,19 +179,20 @@ function evenlyOfSome(
   const isOfSocket = (client: string, lost: number): boolean => {
     const silent = flows
       .to(address)
-      .filter((flow) => flow.client === client && flow.asked >= ALIVE.asked)
+      .filter((flow) => flow.client === client && flow.asked >= ALIVE_SOCKET.asked)
       .reduce((sum, { unanswered }) => sum + unanswered, 0);
-    return silent > ALIVE.share * lost;
+    return silent > ALIVE_SOCKET.share * lost;
   };
   const limited = clients.list.flatMap((client) => {
     const counts = client.servers.get(address);
-    const full = fullSeconds(counts?.rates?.history ?? [], FULL.one);
-    if (counts === undefined || full.length < LOW.seconds) return [];
+    const full = fullSeconds(counts?.rates?.history ?? [], FULL_SECOND.one);
+    if (counts === undefined || full.length < LOW_LIMIT.seconds) return [];
     const passed = full.map(([, { asked, lost }]) => asked - lost);
     const sent = full.map(([, { asked }]) => asked);
     const { mean: rate } = spreadOf(passed);
-    if (rate < LOW.rate || spreadOf(sent).mean < 1.15 * rate) return [];
-    if (unevenness(passed, sent) > EVEN.least || isOfSocket(client.address, counts.lost)) return [];
+    if (rate < LOW_LIMIT.rate || spreadOf(sent).mean < 1.15 * rate) return [];
+    if (unevenness(passed, sent) > EVEN_REPLIES.least || isOfSocket(client.address, counts.lost))
+      return [];
     if (onlyAaaa(losses.filter((loss) => loss.client.address === client.address))) return [];
     if (losesBelow(counts.rates!.history, rate)) return [];
     return [{ client: client.address, rate, seconds: full.length, sent: spreadOf(sent).mean }];
@@ -231,7 +207,7 @@ function evenlyOfSome(
   const share = 1 - first.rate / first.sent;
   const expected = share * others.reduce((sum, { asked }) => sum + asked, 0);
   const lost = others.reduce((sum, each) => sum + each.lost, 0);
-  if (expected < EVEN.others || lost > EVEN.spared * expected) return null;
+  if (expected < EVEN_REPLIES.others || lost > EVEN_REPLIES.spared * expected) return null;
   return {
     rate: first.rate,
     seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : ''}`,
@@ -269,7 +245,7 @@ function plateauIn(history: RateHistory, least: number): Plateau | null {
 /** Whether as much is asked in every second. */
 function isSameAlways(history: RateHistory): boolean {
   const asked = history.slice(1, -1).map(([, second]) => second.asked);
-  return asked.length > 0 && Math.max(...asked) <= SAME * Math.min(...asked);
+  return asked.length > 0 && Math.max(...asked) <= CONSTANT_LOAD * Math.min(...asked);
 }
 
 /**
@@ -295,13 +271,13 @@ function losesBelow(history: RateHistory, rate: number): boolean {
  * would have it, and than a fixed share of what is asked: as a low limit is.
  */
 function isSteadierThanChance(seconds: RateHistory): boolean {
-  if (seconds.length < LOW.seconds) return false;
+  if (seconds.length < LOW_LIMIT.seconds) return false;
   const { mean: rate, deviation } = spreadOf(seconds.map(([, { replied }]) => replied));
-  if (rate < LOW.rate) return false;
+  if (rate < LOW_LIMIT.rate) return false;
   const asked = seconds.reduce((sum, [, second]) => sum + second.asked, 0) / seconds.length;
   const share = rate / asked;
   const byShare = spreadOf(seconds.map(([, second]) => second.replied - share * second.asked));
-  const most = LOW.spread * Math.min(Math.sqrt(rate * (1 - share)), byShare.deviation);
+  const most = LOW_LIMIT.spread * Math.min(Math.sqrt(rate * (1 - share)), byShare.deviation);
   return deviation <= most;
 }
 
@@ -316,11 +292,12 @@ function spreadOf(values: readonly number[]): {
 
 /** Bursts whose first queries are answered and whose tails are lost. */
 function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | null {
-  const bucket = replays.get(server.address)?.best(ERROR_MAX) ?? null;
+  const bucket = replays.get(server.address)?.best(BUCKET_MAX_ERROR) ?? null;
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
   // A queue that overflows drops the tail, too, but what it takes waits.
-  if (chance < CHANCE_MORE * error || server.quantile(0.9) > SLOW_MS) return null;
+  if (chance < BUCKET_CHANCE_FACTOR * error || server.quantile(0.9) > BEHIND_WITH_WORK_MS)
+    return null;
   return {
     rate,
     seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
@@ -330,11 +307,11 @@ function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | 
 
 /** A bucket that each client has for itself: of several clients it tells which queries are lost. */
 function bucketOfEach(server: ServerView, observed: Observations): PacketLimit | null {
-  if (server.quantile(0.9) > SLOW_MS) return null;
-  const sure = limitedBelow(EACH.error, server, observed);
+  if (server.quantile(0.9) > BEHIND_WITH_WORK_MS) return null;
+  const sure = limitedBelow(BUCKET_OF_CLIENT.error, server, observed);
   const [first] = sure;
-  if (first === undefined || sure.length < EACH.clients) return null;
-  const limited = limitedBelow(EACH.others, server, observed);
+  if (first === undefined || sure.length < BUCKET_OF_CLIENT.clients) return null;
+  const limited = limitedBelow(BUCKET_OF_CLIENT.others, server, observed);
   const { client, rate, burst, error } = first;
   return {
     rate,
@@ -351,7 +328,7 @@ function limitedBelow(
 ): readonly (Bucket & { readonly client: string })[] {
   return clients.list.flatMap(({ address, servers }) => {
     const bucket = servers.get(server.address)?.replay?.best(errorMax) ?? null;
-    const isLimit = bucket !== null && bucket.chance >= CHANCE_MORE * bucket.error;
+    const isLimit = bucket !== null && bucket.chance >= BUCKET_CHANCE_FACTOR * bucket.error;
     return isLimit ? [{ client: address, ...bucket }] : [];
   });
 }

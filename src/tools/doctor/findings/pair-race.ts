@@ -1,15 +1,8 @@
 /** Pairs of A and AAAA that leave together, and lose one. */
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
-
-/** So much of what a race loses is the query that left second. */
-const SECOND = 0.75;
-/**
- * So many pairs show it; of fewer all have to have lost the second one, and nothing else may be
- * lost.
- */
-const LEAST = 3;
-const FEW = 2;
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_PAIRS_ALONE, SECOND_OF_PAIR } from '../thresholds/transport.ts';
 
 /** Of two queries that leave together from one port, one is lost. */
 export const pairRace: FindingKind = {
@@ -31,8 +24,10 @@ export const pairRace: FindingKind = {
     const open = new Set(claims.open);
     const halves = observed.halves.filter((half) => open.has(half));
     const isFew =
-      halves.length === FEW && claims.open.length === FEW && one.secondLost === one.oneLost;
-    if (halves.length < LEAST && !isFew)
+      halves.length === MIN_PAIRS_ALONE &&
+      claims.open.length === MIN_PAIRS_ALONE &&
+      one.secondLost === one.oneLost;
+    if (halves.length < MIN_CASES && !isFew)
       return excluded(
         one.oneLost === 0
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
@@ -49,7 +44,7 @@ export const pairRace: FindingKind = {
       rest <= 0.25 * theirs.length && (singles < 10 || rest <= 0.3 * expected * singles);
     if (!onlyPairs) return excluded('queries are lost alone as often as in pairs');
     // The first one has its entry by then.
-    if (second < SECOND)
+    if (second < SECOND_OF_PAIR)
       return excluded('of the two queries of a pair the first is lost as well as the second');
     claims.take(theirs);
     const immune = two.asked >= 5 && two.oneLost <= 0.02 * two.asked;

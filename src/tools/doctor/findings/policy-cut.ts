@@ -5,19 +5,13 @@ import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { listed, share } from '../texts.ts';
-import { choices, UNLIKELY } from '../observe/dead-names.ts';
+import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
-
-/** A rule is not of one moment, milliseconds. */
-const LASTS_MS = 2000;
-
-/** From this on a client's resolver is known. */
-const SURE = 0.7;
-
-/** So many errors of a firewall about one client are no chance. */
-const SAID = 3;
+import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
 
 type AskingClient = Asked & { readonly address: string };
 
@@ -27,7 +21,7 @@ export const prohibited: FindingKind = {
   title: 'Some pods are cut off from DNS, others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
-    const said = [...observed.prohibited].filter(([, count]) => count >= SAID);
+    const said = [...observed.prohibited].filter(([, count]) => count >= MIN_CASES);
     const ways = new Set(said.map(([way]) => way));
     // Behind the translation a node may stand as the sender.
     const losses = claims.open.filter((loss) =>
@@ -35,7 +29,7 @@ export const prohibited: FindingKind = {
         ways.has(`${client.address} ${server.address}`),
       ),
     );
-    if (losses.length < SAID)
+    if (losses.length < MIN_CASES)
       return excluded(
         'no firewall says so by ICMP, and no client is cut off while others are answered',
       );
@@ -93,11 +87,12 @@ export const policyCut: FindingKind = {
       if (!several || losses.length < 4) continue;
       // Others are answered while these are not: else the server was away.
       const { fromMs, toMs } = sentSpan(losses);
-      if (toMs - fromMs < LASTS_MS) continue;
+      if (toMs - fromMs < MIN_LASTING_MS) continue;
       if (!answeredBetween(observed, server.address, fromMs, toMs)) continue;
       const byEdns = goesByEdns(observed, addresses, fine);
       // A rule about pods hardly picks just those that use EDNS.
-      if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY)) continue;
+      if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY_DEAD))
+        continue;
       if (byEdns && areOfManyKinds(observed, addresses, fine)) continue;
       claims.take(losses);
       return {
@@ -204,7 +199,7 @@ function areOfManyKinds(
     new Set(
       [...addresses].flatMap((address) => {
         const best = clients.get(address)?.recognition.best ?? null;
-        return best !== null && best.either >= SURE ? best.kind : [];
+        return best !== null && best.either >= POLICY_SURE_RESOLVER ? best.kind : [];
       }),
     );
   const theirs = kindsOf(cut);

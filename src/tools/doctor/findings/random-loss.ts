@@ -6,29 +6,16 @@ import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries } from '../observe/losses.ts';
 import { askersText } from '../observe/roles.ts';
-
-/** A smaller share of what is asked is no trouble. */
-const RARE = 0.002;
-/** What is felt. */
-const MUCH = 0.01;
-/** What is lost within this time is of one moment, milliseconds. */
-const MOMENT_MS = 1000;
-/** A good time before the first loss is worth a word. */
-const HALF = 0.5;
-/** No more than so much of what is explained is its rest, so close to it, milliseconds. */
-const REST = 0.3;
-const AROUND_MS = 1500;
-/**
- * Others are spared if they lose no more than so much of what would be expected of them, which is
- * so much at least.
- */
-const SPARED = 0.1;
-const EXPECTED = 10;
-/** So much of what they ask is felt by clients that alone lose something. */
-const THEIRS = 0.1;
-
-/** With so many of the answered queries behind the translation, the capture shows both sides. */
-const BOTH_SIDES = 0.9;
+import { FELT_SHARE, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
+import {
+  LOSS_AROUND_MS,
+  LOSS_EXPECTED,
+  LOSS_FELT_BY_FEW,
+  LOSS_LATER_HALF,
+  LOSS_MOMENT_MS,
+  LOSS_RARE,
+  LOSS_REST,
+} from '../thresholds/transport.ts';
 
 /** Queries are lost, and nothing that was looked at decides which. */
 export const randomLoss: FindingKind = {
@@ -38,7 +25,7 @@ export const randomLoss: FindingKind = {
   inCapture(observed, claims) {
     const losses = firstTries(claims.open);
     if (observed.total.asked < 5) return unknown('too few queries');
-    if (losses.length < 3 || losses.length < RARE * askedMeanwhile(observed, losses))
+    if (losses.length < 3 || losses.length < LOSS_RARE * askedMeanwhile(observed, losses))
       return excluded(lossText(observed, claims));
     if (isRest(claims)) {
       claims.take(claims.open);
@@ -47,7 +34,7 @@ export const randomLoss: FindingKind = {
     const whole = claims.open;
     const meanwhile = askedMeanwhile(observed, losses);
     const { fromMs, toMs } = sentSpan(whole);
-    const isMoment = toMs - fromMs <= MOMENT_MS;
+    const isMoment = toMs - fromMs <= LOSS_MOMENT_MS;
     // What was a moment is over.
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = [...new Set(losses.map(({ client }) => client.address))];
@@ -59,8 +46,8 @@ export const randomLoss: FindingKind = {
     const spared = sparedBeside(observed, clients, servers);
     const sockets = socketsText(observed, losses);
     const isMuch =
-      losses.length >= MUCH * (isMoment ? observed.total.asked : meanwhile) ||
-      (spared !== null && losses.length >= THEIRS * spared.asked);
+      losses.length >= FELT_SHARE * (isMoment ? observed.total.asked : meanwhile) ||
+      (spared !== null && losses.length >= LOSS_FELT_BY_FEW * spared.asked);
     const behind = losses.filter(({ hops }) => hops.length > 0);
     const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
     const stopped = stoppedBefore(observed, losses);
@@ -73,7 +60,7 @@ export const randomLoss: FindingKind = {
       severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
-        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply: of ${askersText(observed, clients)}.${of < HALF * asked ? ` From ${clock(fromMs)} on it is ${share(losses.length, of)}.` : ''}`,
+        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply: of ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on it is ${share(losses.length, of)}.` : ''}`,
         isMoment
           ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
           : spared !== null
@@ -134,8 +121,8 @@ function stoppedBefore(
     return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
   }, 0);
   const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  if (before.length < HALF * losses.length || before.length < 3) return null;
-  return replied > 0 && passed >= BOTH_SIDES * replied ? { lost: before.length, passed } : null;
+  if (before.length < LOSS_LATER_HALF * losses.length || before.length < 3) return null;
+  return replied > 0 && passed >= NEARLY_ALL * replied ? { lost: before.length, passed } : null;
 }
 
 /** Queries that the servers were asked from the first of these losses on. */
@@ -178,7 +165,7 @@ function sparedBeside(
   const { asked, lost, othersAsked, othersLost } = counted;
   const rate = lost / Math.max(1, asked);
   // As many losses as theirs would be expected of the others, were it the same for all.
-  return othersAsked * rate >= EXPECTED && othersLost <= SPARED * othersAsked * rate
+  return othersAsked * rate >= LOSS_EXPECTED && othersLost <= SPARED_SHARE * othersAsked * rate
     ? { asked, others, othersAsked, othersLost }
     : null;
 }
@@ -200,7 +187,7 @@ function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): 
 
 /** How little is lost, or that it is known why. */
 function lossText({ total }: Observations, { explained }: Claims): string {
-  if (explained.length === 0 || total.lost < RARE * total.asked)
+  if (explained.length === 0 || total.lost < LOSS_RARE * total.asked)
     return '(nearly) all queries are answered';
   return `${share(total.lost, total.asked)} queries got no reply, and the findings explain it`;
 }
@@ -217,15 +204,15 @@ function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[])
  * same servers, at the same time.
  */
 function isRest({ open, explained, names: known }: Claims): boolean {
-  if (open.length > REST * explained.length) return false;
+  if (open.length > LOSS_REST * explained.length) return false;
   const names = new Set(explained.map(({ name }) => name));
   // What is known to fail by its name says nothing of other names at the same server.
   const servers = new Set(
     explained.filter(({ name }) => !known.has(name)).map(({ server }) => server.address),
   );
   const times = explained.map(({ sentMs }) => sentMs);
-  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity) - AROUND_MS;
-  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity) + AROUND_MS;
+  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity) - LOSS_AROUND_MS;
+  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity) + LOSS_AROUND_MS;
   return open.every(
     ({ name, server, sentMs }) =>
       sentMs >= fromMs && sentMs <= toMs && (names.has(name) || servers.has(server.address)),

@@ -8,21 +8,11 @@ import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-
-/** So much of the refusals comes from behind a server that passes them on. */
-const FROM_BEHIND = 0.3;
-
-/**
- * So many refusals of names that are answered at other times show that it does not go by the name.
- */
-const AT_TIMES = 0.3;
+import { REFUSED_AT_TIMES } from '../thresholds/errors.ts';
+import { FELT_MS, FROM_UPSTREAM_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 
 /** Reasons (EDE) of an acl. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
-
-/** Queries that wait for so long, milliseconds, and so many of them, fill a limit. */
-const SLOW_MS = 900;
-const SLOW_LEAST = 3;
 
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: FindingKind = {
@@ -51,7 +41,8 @@ export const refused: FindingKind = {
     if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
-      ({ address, outcomes }) => behind.has(address) && outcomes.refused >= FROM_BEHIND * count,
+      ({ address, outcomes }) =>
+        behind.has(address) && outcomes.refused >= FROM_UPSTREAM_SHARE * count,
     );
     const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
       (one, other) => other.outcomes.refused - one.outcomes.refused,
@@ -60,7 +51,7 @@ export const refused: FindingKind = {
     // Who does not have a zone never answers for it.
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    const isLimit = !byClient && causes.length === 0 && ofThese >= AT_TIMES * all;
+    const isLimit = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
     const ended = lookupsRefused(observed, clients);
     const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
     // The names that a search path makes count little: a lookup of many queries fails by one.
@@ -162,8 +153,8 @@ function lookupsRefused({ affected }: Observations, clients: readonly ClientView
 function slowNames({ affected }: Observations): readonly string[] {
   const slow = affected
     .flatMap(({ exchanges }) => exchanges)
-    .filter((each) => (latencyOf(each) ?? 0) >= SLOW_MS);
-  if (slow.length < SLOW_LEAST) return [];
+    .filter((each) => (latencyOf(each) ?? 0) >= FELT_MS);
+  if (slow.length < MIN_CASES) return [];
   const names = keysOf(slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
   return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;

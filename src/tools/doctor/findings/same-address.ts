@@ -5,15 +5,14 @@ import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
+import {
+  MIN_IMPOSSIBLE_NAMES,
+  MIN_SAME_ADDRESS_NAMES,
+  MIN_SAME_ADDRESS_ZONES,
+  MIN_UNRELATED_ZONES,
+} from '../thresholds/answers.ts';
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
 
-/** Where one of the names cannot exist, fewer names or zones with one address are chance. */
-const NAMES_LEAST = 3;
-const UNRELATED_LEAST = 3;
-/** The same, where so many cannot exist, or are hardly in use. */
-const IMPOSSIBLE_LEAST = 2;
-/** The same, where none of them is known not to exist: so many zones, and so much of all names. */
-const ZONES_LEAST = 5;
-const NEARLY_ALL = 0.9;
 /** Domains at the top below which nothing exists (RFC 6761), or that only the cluster has. */
 const IMPOSSIBLE = new Set(['invalid', 'svc']);
 /** The same, that private networks may use. */
@@ -34,19 +33,19 @@ export const sameAddress: FindingKind = {
         // autopath completes names that a search path made.
         !observed.domains.isOfCluster(name),
     );
-    if (views.length < NAMES_LEAST) return unknown('too few external names were found');
+    if (views.length < MIN_SAME_ADDRESS_NAMES) return unknown('too few external names were found');
     const byAddress = [
       ...Map.groupBy(views, ({ addresses }) => addresses.toSorted().join(' ')),
     ].toSorted(([, one], [, other]) => other.length - one.length);
     for (const [address, names] of byAddress) {
-      if (names.length < NAMES_LEAST) break;
+      if (names.length < MIN_SAME_ADDRESS_NAMES) break;
       const impossible = names.filter((view) => isImpossible(view, observed));
       const zones = new Set(names.map(({ name }) => zoneOf(name)));
       const doubtful = names.filter(({ name }) => PRIVATE.has(topOf(name))).length;
       const isSure =
-        (impossible.length > 0 && zones.size >= UNRELATED_LEAST) ||
-        (impossible.length >= IMPOSSIBLE_LEAST && zones.size >= 2) ||
-        (doubtful > IMPOSSIBLE_LEAST && zones.size > UNRELATED_LEAST);
+        (impossible.length > 0 && zones.size >= MIN_SAME_ADDRESS_ZONES) ||
+        (impossible.length >= MIN_IMPOSSIBLE_NAMES && zones.size >= 2) ||
+        (doubtful > MIN_IMPOSSIBLE_NAMES && zones.size > MIN_SAME_ADDRESS_ZONES);
       if (!isSure && !isAll(names, zones, views, observed)) continue;
       const list = [...new Set([...impossible, ...names].map(({ name }) => name))];
       const servers = [
@@ -109,7 +108,7 @@ function isAll(
   all: readonly NameView[],
   { names: { list }, domains }: Observations,
 ): boolean {
-  if (zones.size < ZONES_LEAST || names.length < NEARLY_ALL * all.length) return false;
+  if (zones.size < MIN_UNRELATED_ZONES || names.length < NEARLY_ALL * all.length) return false;
   return !list.some(({ name, outcomes }) => outcomes.nxdomain > 0 && !domains.isOfCluster(name));
 }
 

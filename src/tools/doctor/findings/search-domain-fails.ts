@@ -22,13 +22,11 @@ import {
 import { clock, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
+import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
+import { MANY_STOPPED_LOOKUPS, MAX_OTHER_LOSSES } from '../thresholds/search.ts';
 
 /** Of a capture with very many losses only the first ones are known one by one. */
 const LOSSES_MAX = 5000;
-
-/** Of names of outside no more may be lost besides, by one that is. */
-const OTHERS = 0.2;
-const OTHERS_LEAST = 3;
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: FindingKind = {
@@ -139,14 +137,6 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
   return null;
 }
 
-/** A smaller share of all queries hardly anybody notices. */
-const FELT = 0.01;
-/**
- * Of so many lookups, in which the name as it was might have failed as well, chance spares none of
- * them.
- */
-const MANY = 7;
-
 /** A search domain whose names fail at times, while others that go the same way are answered. */
 function atTimes(observed: Observations, claims: Claims): Finding | null {
   for (const domain of domainsOf(observed)) {
@@ -167,8 +157,8 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
     const inside = told(domain, first!.server.address);
     return {
       ...inside,
-      severity: failures.length >= FELT * observed.total.asked ? 'critical' : 'warning',
-      confidence: goOn >= MANY ? 0.88 : 0.76,
+      severity: failures.length >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
+      confidence: goOn >= MANY_STOPPED_LOOKUPS ? 0.88 : 0.76,
       seen: [
         sentence(
           `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
@@ -222,7 +212,9 @@ function outsideFailsMeanwhile(
   const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity);
   const { outside } = ways.between(fromMs, toMs);
   const others = wrong(outside) - wrong(own);
-  return others >= OTHERS_LEAST && others > OTHERS * Math.max(others, outside.asked - own.asked);
+  return (
+    others >= MIN_CASES && others > MAX_OTHER_LOSSES * Math.max(others, outside.asked - own.asked)
+  );
 }
 
 /**
@@ -244,7 +236,7 @@ function othersGoToo(
       !isCut(name) &&
       !domains.isOfCluster(name),
   );
-  return others.length >= 3 && others.length > OTHERS * own.length;
+  return others.length >= 3 && others.length > MAX_OTHER_LOSSES * own.length;
 }
 
 function ofOdd({ odd }: SuffixReplies): string {

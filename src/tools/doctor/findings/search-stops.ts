@@ -6,10 +6,8 @@ import { isEmpty, type SeenExchange, type SeenLookup } from '../../capture/pair/
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { isBarred } from '../observe/barred.ts';
-
-const SURE = 0.75;
-/** Of so many lookups one may be put together of two. */
-const MANY = 50;
+import { SURE_RESOLVER } from '../thresholds/evidence.ts';
+import { MANY_LOOKUPS } from '../thresholds/search.ts';
 
 /**
  * Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record.
@@ -22,7 +20,7 @@ export const searchStops: FindingKind = {
     const musl = observed.clients.list.filter((client) => {
       const best = client.recognition.best;
       // Who is refused whatever it asks stops at no domain in particular.
-      return best?.kind === 'musl' && best.confidence >= SURE && !isBarred(client);
+      return best?.kind === 'musl' && best.confidence >= SURE_RESOLVER && !isBarred(client);
     });
     if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
     const addresses = new Set(musl.map(({ address }) => address));
@@ -39,7 +37,7 @@ export const searchStops: FindingKind = {
     const same = stopped.filter((each) => each.domain === domain);
     const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
     claims.take(exchanges);
-    const isSingle = same.length === 1 && observed.lookups >= MANY;
+    const isSingle = same.length === 1 && observed.lookups >= MANY_LOOKUPS;
     const names = [...new Set(same.map(({ lookup }) => lookup.name))];
     return {
       code: this.code,

@@ -3,15 +3,8 @@ import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
-
-/** Fewer are chance, and a smaller share of all queries costs little. */
-const LEAST = 10;
-const COSTS = 0.3;
-/**
- * Of names that are cut nobody knows which of them the search path made: so much of all is for
- * names that do not exist.
- */
-const ABSENT = 0.5;
+import { COSTLY_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_WASTED_QUERIES, WASTED_SHARE_OF_CUT } from '../thresholds/search.ts';
 
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: FindingKind = {
@@ -21,9 +14,10 @@ export const searchWaste: FindingKind = {
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < 5) return unknown('too few lookups');
     const whole = total.asked - cutNames;
-    const isOfMost = wasted >= COSTS * total.asked;
-    const isOfWhole = wasted >= COSTS * whole && total.nxdomain >= ABSENT * total.asked;
-    if (wasted < LEAST || !(isOfMost || isOfWhole))
+    const isOfMost = wasted >= COSTLY_SHARE * total.asked;
+    const isOfWhole =
+      wasted >= COSTLY_SHARE * whole && total.nxdomain >= WASTED_SHARE_OF_CUT * total.asked;
+    if (wasted < MIN_WASTED_QUERIES || !(isOfMost || isOfWhole))
       return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
     const made = names.list.filter(
       ({ name, outcomes }) => outcomes.nxdomain > 0 && domains.domainOf(name) !== null,
@@ -69,7 +63,7 @@ export const searchWaste: FindingKind = {
       'coredns_dns_responses_total',
       ({ rcode }) => rcode === 'NXDOMAIN',
     );
-    if (replies < ENOUGH) return quiet;
+    if (replies < MIN_MEASURED_QUERIES) return quiet;
     if (missing < 0.5 * replies)
       return excluded(`${percent(missing, replies)} of replies are NXDOMAIN`);
     const traffic = trafficOf(facts)!;
@@ -94,6 +88,3 @@ export const searchWaste: FindingKind = {
 function stemOf(name: string, domains: SearchDomains): string {
   return name.slice(0, name.length - (domains.domainOf(name)?.length ?? 0) - 1);
 }
-
-/** With fewer queries a share says nothing. */
-const ENOUGH = 50;

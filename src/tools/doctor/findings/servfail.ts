@@ -31,9 +31,14 @@ import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
-
-/** So many queries for A tell whether it is AAAA alone that fails. */
-const LEAST = 3;
+import { ALWAYS_FAILS, CACHED_FAILURE_SHARE, MIN_FINE_REPLIES } from '../thresholds/errors.ts';
+import {
+  FELT_SHARE,
+  FROM_UPSTREAM_SHARE,
+  LONG_WAIT_MS,
+  MIN_CASES,
+  MIN_MEASURED_QUERIES,
+} from '../thresholds/evidence.ts';
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: FindingKind = {
@@ -46,7 +51,7 @@ export const clusterServfail: FindingKind = {
     if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
       return excluded('names of the cluster are answered');
     const byType = ofCluster(observed, claims);
-    if (byType.a.asked >= LEAST && byType.a.servfail === 0)
+    if (byType.a.asked >= MIN_CASES && byType.a.servfail === 0)
       return excluded('of names of the cluster only AAAA fails');
     const meanwhile = observed.ways.between(byType.fromMs, byType.toMs).outside;
     if (
@@ -126,7 +131,7 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
       }
   const failing = [...sums].filter(([, { answered, servfail }]) => servfail > 0 && answered === 0);
   const well = [...sums].filter(
-    ([, { answered, servfail }]) => answered >= LEAST && servfail === 0,
+    ([, { answered, servfail }]) => answered >= MIN_CASES && servfail === 0,
   );
   if (failing.length === 0 || failing.length + well.length < sums.size || well.length === 0)
     return [];
@@ -135,14 +140,6 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
     `All of them came from ${list(failing)}; ${list(well)} answered every query for names of the cluster.`,
   ];
 }
-
-/**
- * Where nothing of outside is answered, so many of all failures come at once if they are
- * remembered.
- */
-const AT_ONCE = 0.7;
-/** A smaller share of all queries hardly anybody notices. */
-const FELT = 0.01;
 
 /** SERVFAIL that comes from a cache, again and again. */
 export const stuckServfail: FindingKind = {
@@ -179,14 +176,14 @@ export const stuckServfail: FindingKind = {
     if (fine === 0 && !isUpstreamFine(observed, behind)) {
       if (before === 0)
         return excluded('names that go to an upstream fail all of them, and all the time');
-      if (times < AT_ONCE * ofOutside(observed).servfail)
+      if (times < CACHED_FAILURE_SHARE * ofOutside(observed).servfail)
         return excluded('all names that go to an upstream fail, and many not at once');
     }
     for (const name of names) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
-      severity: times >= FELT * observed.total.asked ? 'critical' : 'warning',
+      severity: times >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
         `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
@@ -230,12 +227,9 @@ function othersFine({ ways }: Observations, stuck: readonly NameView[]): number 
 function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
   return servers.list.some(
     ({ address, outcomes }) =>
-      behind.has(address) && outcomes.asked >= LEAST && wrong(outcomes) <= 0.1 * outcomes.asked,
+      behind.has(address) && outcomes.asked >= MIN_CASES && wrong(outcomes) <= 0.1 * outcomes.asked,
   );
 }
-
-/** So much of the failures of a name, seen on both sides of a server, comes from behind it. */
-const FROM_BEHIND = 0.3;
 
 /** Whether it is upstream that fails, and not what is remembered of it. */
 function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>): boolean {
@@ -244,12 +238,8 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
     all += servfail;
     if (behind.has(address)) theirs += servfail;
   }
-  return all > 0 && theirs >= FROM_BEHIND * all;
+  return all > 0 && theirs >= FROM_UPSTREAM_SHARE * all;
 }
-
-/** Who waits for so long is felt, be it a few times; milliseconds. */
-const LATE_MS = 1000;
-const LATE_LEAST = 3;
 
 /** SERVFAIL in general. */
 export const serverFails: FindingKind = {
@@ -275,11 +265,11 @@ export const serverFails: FindingKind = {
     const addresses = new Set(theirs.map(({ address }) => address));
     const late = fails(observed, (name) => !claims.names.has(name)).filter(
       (each) =>
-        (latencyOf(each) ?? 0) >= LATE_MS &&
+        (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
         addresses.has(each.client.address) &&
         !isOfSilence(each.name, each.type),
     );
-    if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
+    if ((servfail < 5 || servfail < 0.02 * asked) && late.length < MIN_CASES)
       return excluded(failingText(observed, servfail));
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
@@ -287,7 +277,7 @@ export const serverFails: FindingKind = {
       ({ address, outcomes }) =>
         behind.has(address) &&
         // A cache hands one failure on many times.
-        (failures(outcomes) >= FROM_BEHIND * servfail ||
+        (failures(outcomes) >= FROM_UPSTREAM_SHARE * servfail ||
           (failures(outcomes) >= 5 && failures(outcomes) >= 0.5 * answered(outcomes))),
     );
     const worst = (causes.length > 0 ? causes : views).toSorted(
@@ -319,7 +309,7 @@ export const serverFails: FindingKind = {
           : [
               `${names[0]!.name} is an alias of ${target}: nobody answers for that zone, and nothing else is affected.`,
             ]),
-        ...(late.length >= LATE_LEAST
+        ...(late.length >= MIN_CASES
           ? [
               `${late.length} of them came after a second or more: the server waited for somebody in vain, and its clients for it.`,
             ]
@@ -350,7 +340,7 @@ export const serverFails: FindingKind = {
     if (measured.length === 0) return unread;
     const replies = total(facts, 'coredns_dns_responses_total');
     const failed = total(facts, 'coredns_dns_responses_total', isServfail);
-    if (replies < ENOUGH) return quiet;
+    if (replies < MIN_MEASURED_QUERIES) return quiet;
     if (failed < 5 || failed < 0.02 * replies)
       return excluded(`${share(failed, replies)} replies were SERVFAIL`);
     const worst = measured.toSorted(
@@ -383,9 +373,6 @@ export const serverFails: FindingKind = {
   },
 };
 
-/** So many queries for a name tell whether it always fails, and so many names that others do not. */
-const ALWAYS = { asked: 4, fine: 2 };
-
 /** Whether all that fails are names that always do, while others never do; null: it is not so. */
 function goesByName(
   { names: { list } }: Observations,
@@ -399,8 +386,8 @@ function goesByName(
   const fine = new Set(
     list.flatMap(({ name, outcomes }) => (outcomes.found > 0 && !failing.has(name) ? name : [])),
   ).size;
-  const isAlways = [...failing.values()].every((count) => count >= ALWAYS.asked);
-  return isAlways && fine >= ALWAYS.fine && failing.size <= fine
+  const isAlways = [...failing.values()].every((count) => count >= ALWAYS_FAILS.asked);
+  return isAlways && fine >= ALWAYS_FAILS.fine && failing.size <= fine
     ? { failing: failing.size, fine }
     : null;
 }
@@ -452,9 +439,6 @@ function halves(
   return sums;
 }
 
-/** So many replies tell that a name does not fail. */
-const FINE = 2;
-
 /** Names of the cluster that fail, and those that were asked for in the same time and never do. */
 function clusterNames(
   { names, domains, failed }: Observations,
@@ -468,7 +452,7 @@ function clusterNames(
     else answers.set(name, (answers.get(name) ?? 0) + answered(outcomes));
   }
   for (const { name } of failed) answers.delete(name);
-  const fine = [...answers.values()].filter((count) => count >= FINE).length;
+  const fine = [...answers.values()].filter((count) => count >= MIN_FINE_REPLIES).length;
   return { failing: failing.size, fine };
 }
 
@@ -499,6 +483,3 @@ function fails(observed: Observations, wanted: (name: string) => boolean): Obser
     ),
   );
 }
-
-/** With fewer queries a share says nothing. */
-const ENOUGH = 50;

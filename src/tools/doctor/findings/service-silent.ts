@@ -9,20 +9,8 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { clock, listed } from '../texts.ts';
 import { answeredElsewhere } from '../observe/server-lists.ts';
 import { askedForCluster, askersText } from '../observe/roles.ts';
-
-/**
- * So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of
- * the last ones overtake others.
- */
-const SINCE = { queries: 8, ms: 2000 };
-const LATE_MS = 50;
-/** Replies of a DNS pod meanwhile, and what it may lose of all. */
-const WELL = { replies: 3, lost: 0.1 };
-/**
- * Addresses that answer nobody are looked at from the one that is asked most: a cluster has few
- * that are its DNS service's.
- */
-const SILENT_MAX = 16;
+import { OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { ADDRESS_SILENT, MAX_SILENT_ADDRESSES, POD_WELL } from '../thresholds/silence.ts';
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
 export const serviceSilent: FindingKind = {
@@ -39,7 +27,7 @@ export const serviceSilent: FindingKind = {
         return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && isAsked;
       })
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
-      .slice(0, SILENT_MAX);
+      .slice(0, MAX_SILENT_ADDRESSES);
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
@@ -57,7 +45,9 @@ export const serviceSilent: FindingKind = {
           isWellSince(other, lastReplyMs) &&
           ![...theirs].some((client) => other.clients.has(client)),
       );
-      const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs - LATE_MS);
+      const losses = claims
+        .openTo(address)
+        .filter(({ sentMs }) => sentMs > lastReplyMs - OVERTAKEN_MS);
       const fell = Number.isFinite(lastReplyMs);
       if (pods.length === 0 || losses.length < 3) continue;
       // One client that is cut off looks the same where the others' queries are seen behind the
@@ -131,7 +121,7 @@ export const serviceSilent: FindingKind = {
 /** Whether it answers nobody, be it from some moment on. */
 function fellSilent({ outcomes, sinceReply, lastMs, lastReplyMs }: ServerView): boolean {
   if (answered(outcomes) === 0) return true;
-  return sinceReply.length >= SINCE.queries && lastMs - lastReplyMs >= SINCE.ms;
+  return sinceReply.length >= ADDRESS_SILENT.queries && lastMs - lastReplyMs >= ADDRESS_SILENT.ms;
 }
 
 /** Whether it goes on answering (nearly) all that it is asked. */
@@ -139,5 +129,5 @@ function isWellSince({ history }: ServerView, fromMs: number): boolean {
   const later = history.filter(([second]) => second * 1000 > fromMs);
   const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
-  return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
+  return asked - lost >= POD_WELL.replies && lost <= POD_WELL.lost * asked;
 }

@@ -4,13 +4,8 @@ import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
-
-/** Fewer are chance. */
-const LEAST = 3;
-/** Others may have asked the server for the same name a little before, milliseconds. */
-const AROUND_MS = 3000;
-/** A smaller share of all lookups is hardly noticed. */
-const FELT = 0.02;
+import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
+import { ASKED_BEFORE_MS } from '../thresholds/lateness.ts';
 
 /** Late replies that reach a closed port. */
 export const shortPatience: FindingKind = {
@@ -29,7 +24,7 @@ export const shortPatience: FindingKind = {
     );
     if (observed.total.asked === 0) return unknown('no query was seen');
     const { slow } = observed;
-    if (rejected.length < LEAST) {
+    if (rejected.length < MIN_CASES) {
       if (slow.length === 0) return excluded('no reply is late');
       return unknown('no ICMP error says that a late reply was rejected (capture ICMP, too)');
     }
@@ -48,7 +43,7 @@ export const shortPatience: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: rejected.length >= FELT * observed.lookups ? 'critical' : 'warning',
+      severity: rejected.length >= RARE_SHARE * observed.lookups ? 'critical' : 'warning',
       confidence: 0.93,
       seen: [
         sentence(
@@ -82,7 +77,7 @@ function waitedForLost(
       loss.client.address !== client.address &&
       loss.name === name &&
       loss.type === type &&
-      loss.sentMs >= sentMs - AROUND_MS &&
+      loss.sentMs >= sentMs - ASKED_BEFORE_MS &&
       loss.sentMs <= repliedMs!,
   );
 }

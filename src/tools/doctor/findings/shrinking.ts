@@ -2,6 +2,7 @@
 import { trafficOf } from '../cluster/traffic.ts';
 import { percent } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
+import { MIN_MEASURED_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 
 /** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
 export const shrinking: FindingKind = {
@@ -14,10 +15,11 @@ export const shrinking: FindingKind = {
     if (shrinks.length === 0) return excluded('no autoscaler takes DNS pods away');
     const traffic = trafficOf(facts);
     const silent = (facts.answers?.replicas ?? []).filter(({ outcome }) => outcome !== 'NOERROR');
-    const failing = traffic !== null && traffic.queries >= ENOUGH ? traffic.servfail : 0;
+    const failing =
+      traffic !== null && traffic.queries >= MIN_MEASURED_QUERIES ? traffic.servfail : 0;
     if (traffic === null && facts.answers === null)
       return unknown('neither were DNS pods asked nor their metrics read');
-    if (failing < OUTAGE && silent.length === 0) return excluded('DNS pods answer meanwhile');
+    if (failing < OUTAGE_SHARE && silent.length === 0) return excluded('DNS pods answer meanwhile');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
@@ -25,7 +27,7 @@ export const shrinking: FindingKind = {
         ...shrinks.map(
           ({ name, current, desired }) => `${name} goes from ${current} replicas to ${desired}.`,
         ),
-        ...(failing < OUTAGE
+        ...(failing < OUTAGE_SHARE
           ? []
           : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL meanwhile.`]),
         ...silent.map(
@@ -44,9 +46,3 @@ export const shrinking: FindingKind = {
     });
   },
 };
-
-/** With fewer queries a share says nothing. */
-const ENOUGH = 50;
-
-/** So much of the replies is SERVFAIL in an outage, and not of one client with one name. */
-const OUTAGE = 0.1;

@@ -5,36 +5,20 @@
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
-import { deadNames, UNLIKELY } from '../observe/dead-names.ts';
+import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
 import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
-
-/**
- * Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and
- * more dead ones than one.
- */
-const SHARES = { least: 0.08, most: 0.75 };
-const PODS_MAX = 12;
-/** Shares that differ by less than this are not told apart. */
-const NEAR = 0.02;
-/**
- * Turns, and how far from chance they may be: who waits for one socket opens no other, so that
- * silent ones come in crowds.
- */
-const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
-/** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
-const CHANCE_MAX = 0.003;
-/**
- * So many silent sockets of each client that has any, and no more that are answered, beside so many
- * of others, show that it goes by the client.
- */
-const WHO = { each: 3, answered: 0.05, others: 12 };
-/**
- * Where each query has a socket of its own, only as large a loss as a link hardly ever has points
- * to a pod, and for longer than a moment (milliseconds).
- */
-const SINGLE = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
+import {
+  DEAD_POD_SHARES,
+  MAX_REPLICAS,
+  SAME_SHARE,
+  SILENT_BY_CLIENT,
+  SILENT_SINGLE_QUERIES,
+  SOCKET_TURNS,
+  UNLIKELY_DEAD,
+  WHOLE_SOCKETS_CHANCE,
+} from '../thresholds/silence.ts';
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
 export const silentSockets: FindingKind = {
@@ -54,19 +38,19 @@ export const silentSockets: FindingKind = {
     if (silent.length < 3 || fine.length < 3)
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
-    if (dead.some((each) => each.chance < UNLIKELY || searchDomainOf(each, observed) !== null))
+    if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
       return excluded('it goes by the name, and not by the socket');
     if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
     if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');
     const turns = turnsOf(flows);
-    if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
+    if (part < DEAD_POD_SHARES.least || part > DEAD_POD_SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');
     if (
-      turns.count < TURNS.least ||
-      turns.deviation < (turns.count < TURNS.many ? TURNS.few : TURNS.most)
+      turns.count < SOCKET_TURNS.least ||
+      turns.deviation < (turns.count < SOCKET_TURNS.many ? SOCKET_TURNS.few : SOCKET_TURNS.most)
     )
       return excluded('sockets that get nothing are of one moment');
-    const bySocket = several.length >= 4 && chanceOf(several) < CHANCE_MAX;
+    const bySocket = several.length >= 4 && chanceOf(several) < WHOLE_SOCKETS_CHANCE;
     if (!bySocket && several.length > 0.5 * flows.length)
       return unknown('too few sockets asked more than once without a reply');
     // The first and the last socket are silent by choice of the stretch.
@@ -74,10 +58,10 @@ export const silentSockets: FindingKind = {
     const firsts = silent.map(({ firstMs }) => firstMs);
     const lastsMs = Math.max(...firsts) - Math.min(...firsts);
     const single =
-      silent.length >= SINGLE.lost &&
-      flows.length >= SINGLE.asked &&
-      inner >= SINGLE.least &&
-      lastsMs >= SINGLE.ms;
+      silent.length >= SILENT_SINGLE_QUERIES.lost &&
+      flows.length >= SILENT_SINGLE_QUERIES.asked &&
+      inner >= SILENT_SINGLE_QUERIES.least &&
+      lastsMs >= SILENT_SINGLE_QUERIES.ms;
     if (!bySocket && !single)
       return unknown('nearly every query has a socket of its own, and not many get lost');
     const keys = new Set(silent.map(keyOfFlow));
@@ -136,18 +120,18 @@ function goesByClient(flows: readonly FlowView[]): boolean {
   const theirs = flows.filter(({ client, firstMs }) => firstMs >= (since.get(client) ?? Infinity));
   const others = flows.filter(({ client }) => !since.has(client));
   return (
-    since.size * WHO.each <= silent.length &&
-    others.length >= WHO.others &&
-    theirs.length - silent.length <= WHO.answered * theirs.length
+    since.size * SILENT_BY_CLIENT.each <= silent.length &&
+    others.length >= SILENT_BY_CLIENT.others &&
+    theirs.length - silent.length <= SILENT_BY_CLIENT.answered * theirs.length
   );
 }
 
 /** The fewest endpoints of which some, dead, have about this share of all sockets. */
 function endpointsFor(part: number): { readonly dead: number; readonly pods: number } {
   let best = { dead: 1, pods: 2 };
-  for (let pods = 2; pods <= PODS_MAX; pods++) {
+  for (let pods = 2; pods <= MAX_REPLICAS; pods++) {
     const dead = Math.max(1, Math.round(part * pods));
-    if (Math.abs(dead / pods - part) < Math.abs(best.dead / best.pods - part) - NEAR)
+    if (Math.abs(dead / pods - part) < Math.abs(best.dead / best.pods - part) - SAME_SHARE)
       best = { dead, pods };
   }
   return best;

@@ -9,7 +9,7 @@ import {
   type SeenLookup,
 } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
-import { FELT_MS, type ServerView } from '../observe/server-view.ts';
+import { type ServerView } from '../observe/server-view.ts';
 import {
   excluded,
   unknown,
@@ -23,27 +23,18 @@ import { clock, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
+import { FELT_MS, LATE_MS } from '../thresholds/evidence.ts';
+import {
+  LATE_AT_TIMES,
+  LATE_QUANTILE,
+  SLOW_LOOKUPS,
+  SLOW_SISTER,
+  SLOW_ZONE,
+  WAITS_AT_TIME_MS,
+} from '../thresholds/lateness.ts';
 
-/**
- * Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the
- * time is spent waiting.
- */
-const LATE_SHARE = 0.65;
-/** What is slow for so many of the replies, milliseconds. */
-const HALF_MS = 400;
-/** So many replies that are felt, and so much of all, are worth a word where most are quick. */
-const AT_TIMES = { late: 5, share: 0.01 };
-/** Where so much of all lookups takes a second or more, programs give up. */
-const MOST_LATE = 0.5;
-/**
- * So many late replies, which are so much of what is asked for a zone, beside so many other names,
- * and so much of all lookups that take a second or more.
- */
-const ZONE = { late: 5, share: 0.5, others: 3, felt: 0.02 };
 /** A log does not say whose it is. */
 const LOGGED = 'The server of the log';
-/** Who waits for somebody does so at the time, milliseconds. */
-const AROUND_MS = 1500;
 
 /** Replies come, but late. */
 export const slowServer: FindingKind = {
@@ -62,7 +53,7 @@ export const slowServer: FindingKind = {
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
     const late = enough.filter(
       (server) =>
-        server.quantile(LATE_SHARE) >= HALF_MS || (waits && server.quantile(0.9) >= 2 * HALF_MS),
+        server.quantile(LATE_QUANTILE) >= LATE_MS || (waits && server.quantile(0.9) >= 2 * LATE_MS),
     );
     // Who is waited for is the cause, and who waits is late with it.
     const behind = upstreams(observed);
@@ -82,11 +73,11 @@ export const slowServer: FindingKind = {
       ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
       : [];
     claims.take(lost);
-    const mostly = took(slow.quantile(LATE_SHARE) / 2);
+    const mostly = took(slow.quantile(LATE_QUANTILE) / 2);
     const often = took(slow.quantile(0.9) / 2);
     return {
       ...said(slow.address),
-      severity: observed.slowLookups >= MOST_LATE * observed.lookups ? 'critical' : 'warning',
+      severity: observed.slowLookups >= SLOW_LOOKUPS * observed.lookups ? 'critical' : 'warning',
       confidence: 0.8,
       seen: [
         `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,
@@ -99,7 +90,7 @@ export const slowServer: FindingKind = {
       ],
       exchanges: slowLookups(observed).flatMap(({ exchanges }) =>
         exchanges.filter(
-          (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= HALF_MS,
+          (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= LATE_MS,
         ),
       ),
     };
@@ -160,7 +151,7 @@ function slowZone(
     const names = [...new Set(late.map(({ name }) => name))];
     const zone = names.length === 0 ? '' : names.reduce(commonZone);
     if (
-      late.length < ZONE.late ||
+      late.length < SLOW_ZONE.late ||
       zone.split('.').length <= 2 ||
       names.some((name) => lost.has(name))
     )
@@ -171,11 +162,11 @@ function slowZone(
       for (const [server, outcomes] of of)
         if (server === address && isBelow(name, zone)) asked += outcomes.asked;
         else if (server === address && !observed.domains.isOfCluster(name)) others.add(name);
-    if (others.size < ZONE.others || late.length < ZONE.share * asked) continue;
+    if (others.size < SLOW_ZONE.others || late.length < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     return {
       ...said(address),
-      severity: observed.slowLookups >= ZONE.felt * observed.lookups ? 'critical' : 'warning',
+      severity: observed.slowLookups >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
       confidence: 0.9,
       seen: [
         sentence(
@@ -212,7 +203,10 @@ function atTimes(
   const late = servers.filter(
     (each) =>
       each.late * unexplained >=
-      Math.max(AT_TIMES.late, AT_TIMES.share * (each.outcomes.asked - each.outcomes.lost)),
+      Math.max(
+        LATE_AT_TIMES.late,
+        LATE_AT_TIMES.share * (each.outcomes.asked - each.outcomes.lost),
+      ),
   );
   const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
   if (slow === undefined) return null;
@@ -222,7 +216,7 @@ function atTimes(
       (each) => each.server.address === address && (latencyOf(each) ?? 0) >= FELT_MS,
     ),
   );
-  if (exchanges.length < AT_TIMES.late) return null;
+  if (exchanges.length < LATE_AT_TIMES.late) return null;
   const names = new Set(exchanges.map(({ name }) => name));
   const { fromMs, toMs } = sentSpan(exchanges);
   const longest = exchanges.reduce((most, each) => Math.max(most, latencyOf(each)!), 0);
@@ -240,12 +234,6 @@ function atTimes(
 }
 
 /**
- * A server takes so many times as long as another one that has the same names, and so long at
- * least, milliseconds; so many replies and names tell.
- */
-const SISTER = { times: 10, ms: 8, replies: 10, names: 2 };
-
-/**
  * A server that is much slower than others that are asked by the same clients for the same names:
  * one DNS pod or one upstream of several. Null: there is none.
  */
@@ -258,19 +246,19 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
   for (const list of [backends.list, servers.list]) {
     const enough = list.filter(
       ({ address, outcomes }) =>
-        outcomes.asked - outcomes.lost >= SISTER.replies && !claims.late.has(address),
+        outcomes.asked - outcomes.lost >= SLOW_SISTER.replies && !claims.late.has(address),
     );
     const [slow, ...others] = enough.toSorted(
       (one, other) => other.quantile(0.5) - one.quantile(0.5),
     );
-    if (slow === undefined || slow.quantile(0.5) < SISTER.ms) continue;
+    if (slow === undefined || slow.quantile(0.5) < SLOW_SISTER.ms) continue;
     const sisters = others.filter(
       ({ address }) =>
         serveTheSame(observed, slow.address, address) &&
-        shared(slow.address, address) >= SISTER.names,
+        shared(slow.address, address) >= SLOW_SISTER.names,
     );
     const usual = Math.min(...sisters.map((each) => each.quantile(0.5)));
-    if (sisters.length === 0 || slow.quantile(0.5) < SISTER.times * usual) continue;
+    if (sisters.length === 0 || slow.quantile(0.5) < SLOW_SISTER.times * usual) continue;
     return {
       ...said(slow.address),
       title: 'One name server is much slower than others that are asked the same',
@@ -309,5 +297,10 @@ function said(
 
 /** Whether the server that left the query without a reply was waiting for somebody then. */
 function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {
-  return waitsForOthers(observed, server.address, sentMs - AROUND_MS, sentMs + AROUND_MS);
+  return waitsForOthers(
+    observed,
+    server.address,
+    sentMs - WAITS_AT_TIME_MS,
+    sentMs + WAITS_AT_TIME_MS,
+  );
 }

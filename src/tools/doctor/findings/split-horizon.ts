@@ -6,11 +6,7 @@ import { excluded, unknown, type Finding, type FindingKind } from './finding.ts'
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
-
-/** Fewer lookups that fail are hardly noticed. */
-const LOOKUPS_LEAST = 4;
-/** Fewer replies of either kind are chance. */
-const LEAST = 2;
+import { MIN_FAILED_LOOKUPS, MIN_REPLIES_OF_KIND } from '../thresholds/search.ts';
 
 interface Difference {
   readonly view: NameView;
@@ -93,7 +89,7 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     !isOfCluster(name, observed) && domains.domainOf(name) === null && !claims.names.has(name);
   const denied = names.list.filter(
     ({ name, outcomes: { nxdomain, found, nodata } }) =>
-      nxdomain >= LEAST && found + nodata === 0 && isOutside(name),
+      nxdomain >= MIN_REPLIES_OF_KIND && found + nodata === 0 && isOutside(name),
   );
   for (const [zone, theirs] of Map.groupBy(
     denied,
@@ -108,7 +104,11 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     const internal = own.filter(({ addresses }) => addresses.every(isPrivate));
     const missing = [...new Set(theirs.flatMap(({ name }) => (isBelow(name, zone) ? name : [])))];
     const failing = affected.filter(({ name }) => missing.includes(dotted(name)));
-    if (internal.length === 0 || internal.length < own.length || failing.length < LOOKUPS_LEAST)
+    if (
+      internal.length === 0 ||
+      internal.length < own.length ||
+      failing.length < MIN_FAILED_LOOKUPS
+    )
       continue;
     const behind = upstreams(observed);
     const servers = [
@@ -164,10 +164,10 @@ function difference(view: NameView, observed: Observations): Difference | null {
   if (!isBeside) return null;
   const servers = [...view.servers];
   const having = servers.flatMap(([server, { found, nxdomain }]) =>
-    found >= LEAST && nxdomain === 0 ? server : [],
+    found >= MIN_REPLIES_OF_KIND && nxdomain === 0 ? server : [],
   );
   const lacking = servers.flatMap(([server, { found, nodata, nxdomain }]) =>
-    nxdomain >= LEAST && found + nodata === 0 ? server : [],
+    nxdomain >= MIN_REPLIES_OF_KIND && found + nodata === 0 ? server : [],
   );
   // Servers that one client asks in turn are another finding.
   const isInTurn = having.some((one) =>

@@ -2,20 +2,15 @@
 import type { FlowView } from '../observe/flow-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { REUSED } from '../observe/sockets.ts';
 import { excluded, unknown, type FindingKind, type Verdict } from './finding.ts';
 import { clock } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
 import { serveTheSame } from '../observe/roles.ts';
+import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { NEW_SOCKETS_ELSEWHERE, STALE_FLOW } from '../thresholds/silence.ts';
+import { REUSED_PORTS } from '../thresholds/transport.ts';
 
-/** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
-const LEAST = { queries: 3, ms: 1500 };
-/**
- * So many sockets that are opened to others, and none to a server, show that new ones are not taken
- * to it any more.
- */
-const ELSEWHERE = 8;
 /** One port of a client got replies, and from some moment on gets none, while others do. */
 export const staleFlow: FindingKind = {
   code: 'ND3002',
@@ -92,13 +87,13 @@ export const deadFlow: FindingKind = {
 function silentFlows(observed: Observations): readonly FlowView[] {
   return observed.flows.list.filter(
     (flow) =>
-      flow.unanswered >= LEAST.queries &&
-      flow.silentMs >= LEAST.ms &&
+      flow.unanswered >= STALE_FLOW.queries &&
+      flow.silentMs >= STALE_FLOW.ms &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
       // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
       // taken elsewhere.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
-        openedElsewhere(observed, flow) >= ELSEWHERE),
+        openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE),
   );
 }
 
@@ -115,11 +110,8 @@ function openedElsewhere(observed: Observations, { server }: FlowView): number {
   peers.delete(server);
   for (const peer of peers) if (!serveTheSame(observed, server, peer)) peers.delete(peer);
   const count = later.filter((flow) => peers.has(flow.server) && flow.lastAnsweredMs > 0).length;
-  return theirs > REUSED * count ? 0 : count;
+  return theirs > REUSED_PORTS * count ? 0 : count;
 }
-
-/** What is sent so shortly before the last reply may have overtaken it, milliseconds. */
-const ENDING_MS = 100;
 
 interface Found {
   /** The one that lost most. */
@@ -147,9 +139,9 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
     ({ client, server, sentMs }) =>
       keys.has(`${client.address} ${client.port} ${server.address}`) ||
       // Whoever still asks it has an old entry, or asked in the moment in which it ended.
-      (isDone && server.address === flow.server && sentMs > lastReplyMs - ENDING_MS),
+      (isDone && server.address === flow.server && sentMs > lastReplyMs - SAME_MOMENT_MS),
   );
-  if (losses.length < LEAST.queries) return null;
+  if (losses.length < STALE_FLOW.queries) return null;
   const sockets = new Set(
     losses.map(({ client, server }) => `${client.address} ${client.port} ${server.address}`),
   );
@@ -177,7 +169,9 @@ function isNameOrType(observed: Observations, flow: FlowView): boolean {
     return view !== undefined && view.outcomes.lost === view.outcomes.asked;
   });
   // Another socket asks for something that is answered, or the names are many.
-  return names.size < LEAST.queries && never.length === names.size && !othersDiffer(observed, flow);
+  return (
+    names.size < STALE_FLOW.queries && never.length === names.size && !othersDiffer(observed, flow)
+  );
 }
 
 /** Whether the client’s other sockets are answered, and ask for the same. */
@@ -191,7 +185,7 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
 }
 
 function missing(observed: Observations): Verdict {
-  if (observed.flows.list.some(({ unanswered }) => unanswered >= LEAST.queries))
+  if (observed.flows.list.some(({ unanswered }) => unanswered >= STALE_FLOW.queries))
     return excluded('sockets that got no reply are not alone with that, or it is known why');
   const reused = observed.flows.list.some(({ asked }) => asked > 4);
   return reused

@@ -8,10 +8,7 @@ import { failedInSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, shownBy } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-
-/** From this share of all queries on, programs notice. */
-const FELT = 0.02;
-const LEAST = 3;
+import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 
 interface Kind {
   readonly code: string;
@@ -128,7 +125,7 @@ function ruleOf(kind: Kind): FindingKind {
       const failed = names.reduce((sum, each) => sum + failuresOf(observed, each), 0);
       const count = reasons.reduce((sum, each) => sum + each.count, 0);
       const isStale = kind === staleAnswers;
-      const isFelt = failed >= LEAST && failed >= FELT * total.asked;
+      const isFelt = failed >= MIN_CASES && failed >= RARE_SHARE * total.asked;
       for (const each of names) if (!isStale) claims.names.add(each);
       const servers = [
         ...new Set(reasons.flatMap((each) => each.servers.list.map(({ key }) => key))),

@@ -4,17 +4,8 @@ import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exc
 import { excluded, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { wasAnswered } from '../observe/losses.ts';
-
-/**
- * Fewer, and of so many queries, are those that were under way while the pods behind a service
- * changed.
- */
-const FEW = 5;
-const RARE = 0.005;
-/** So much is lost at an address whose replies are not translated. */
-const ALL = 0.95;
-/** What is sent so shortly before the last reply may have overtaken it, milliseconds. */
-const LAST_MS = 50;
+import { OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
 /** Replies come from another address than was asked, and clients throw them away. */
 export const strayReplies: FindingKind = {
@@ -24,7 +15,10 @@ export const strayReplies: FindingKind = {
   inCapture(observed, claims) {
     const seen = observed.strays.filter(isLost);
     const strays = [...seen, ...untranslated(observed)];
-    if (strays.length < 2 || (strays.length < FEW && strays.length < RARE * observed.total.asked))
+    if (
+      strays.length < 2 ||
+      (strays.length < STRAYS_FEW && strays.length < STRAYS_RARE * observed.total.asked)
+    )
       return excluded(
         `${strays.length} of ${observed.total.asked} queries got their reply from another address than was asked`,
       );
@@ -76,14 +70,14 @@ function untranslated({ losses, servers }: Observations): readonly SeenExchange[
     const { fromMs, toMs } = sentSpan(theirs);
     // It may begin, or end, within a second in which others were answered.
     const isPause = view?.pauses.some(
-      (pause) => fromMs >= pause.fromMs - LAST_MS && toMs <= pause.toMs,
+      (pause) => fromMs >= pause.fromMs - OVERTAKEN_MS && toMs <= pause.toMs,
     );
-    if (isPause === true && theirs.length >= FEW) return theirs;
+    if (isPause === true && theirs.length >= STRAYS_FEW) return theirs;
     const [from, to] = [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)];
     const meanwhile = view?.history.filter(([at]) => at >= from && at <= to) ?? [];
     const asked = meanwhile.reduce((sum, [, second]) => sum + second.asked, 0);
     const lost = meanwhile.reduce((sum, [, second]) => sum + second.lost, 0);
-    return lost >= ALL * asked ? theirs : [];
+    return lost >= STRAYS_LOST * asked ? theirs : [];
   });
 }
 

@@ -2,25 +2,16 @@
 import type { NameView } from '../observe/name-view.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, sentence } from '../texts.ts';
-
-/** So many names, each of a type, are a zone and not one name. */
-const LEAST = 4;
-const NAMES = 3;
-/** So much of a name’s negative answers are of one time. */
-const MOST = 0.7;
-const TOGETHER_MS = 60_000;
-/**
- * What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are.
- */
-const AWAY_MS = 1500;
-const BACK = 0.5;
-/**
- * If more than so many names, for each that goes with the others, come and go at times of their
- * own, they do so by turns.
- */
-const OTHERWISE = 0.5;
-/** So often a server is asked for them, of which it is said that it has them all, or none. */
-const ASKED_LEAST = 2;
+import {
+  ALTERNATING_NAMES,
+  BACK_SHARE,
+  GONE_TOGETHER_MS,
+  GONE_TOGETHER_SHARE,
+  MIN_GONE_DIFFERENT,
+  MIN_GONE_MS,
+  MIN_GONE_NAMES,
+  MIN_SERVER_ANSWERS,
+} from '../thresholds/errors.ts';
 
 /** Names that were found are all gone within a minute, for good or for a while. */
 export const suddenNegatives: FindingKind = {
@@ -29,25 +20,29 @@ export const suddenNegatives: FindingKind = {
   name: 'a zone that was emptied',
   inCapture(observed, claims) {
     const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
-    if (known.length < LEAST) return unknown('too few names were found in the first place');
+    if (known.length < MIN_GONE_NAMES)
+      return unknown('too few names were found in the first place');
     const gone = known.flatMap((view) => {
       const { absence, outcomes } = view;
       if (absence === null || absence.count < 2) return [];
       // Where servers differ, or caches have it by turns, there is one short time after the other.
       const negative = outcomes.nxdomain + outcomes.nodata;
-      return absence.count >= MOST * negative ? [{ ...absence, view }] : [];
+      return absence.count >= GONE_TOGETHER_SHARE * negative ? [{ ...absence, view }] : [];
     });
-    if (gone.length < LEAST)
+    if (gone.length < MIN_GONE_NAMES)
       return excluded(
         `of ${known.length} names and types that were found ${gone.length} were missing later`,
       );
     const middle = median(gone.map(({ fromMs }) => fromMs));
-    const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < TOGETHER_MS);
-    if (together.length < LEAST || new Set(together.map(({ view }) => view.name)).size < NAMES)
+    const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < GONE_TOGETHER_MS);
+    if (
+      together.length < MIN_GONE_NAMES ||
+      new Set(together.map(({ view }) => view.name)).size < MIN_GONE_DIFFERENT
+    )
       return excluded('names do not go at once');
     const back = together.filter(({ view, toMs }) => view.lastFoundMs > toMs);
-    const isBack = back.length >= BACK * together.length;
-    if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < AWAY_MS)
+    const isBack = back.length >= BACK_SHARE * together.length;
+    if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < MIN_GONE_MS)
       return excluded('names that were found are found later, too');
     const fromMs = together.reduce((least, each) => Math.min(least, each.fromMs), Infinity);
     const toMs = together.reduce((most, each) => Math.max(most, each.toMs), 0);
@@ -55,7 +50,7 @@ export const suddenNegatives: FindingKind = {
     const otherwise = known.filter(
       (view) => !views.has(view) && goesByItself(view, fromMs, isBack ? toMs : Infinity),
     );
-    if (otherwise.length > OTHERWISE * views.size)
+    if (otherwise.length > ALTERNATING_NAMES * views.size)
       return excluded('names come and go several times, each by itself');
     if (isOfServers(views))
       return excluded('it goes by the server: some have these names all along');
@@ -116,8 +111,8 @@ function isOfServers(views: ReadonlySet<NameView>): boolean {
     }
   const all = [...servers.values()];
   return (
-    all.some(({ found, denied }) => found >= ASKED_LEAST && denied === 0) &&
-    all.some(({ found, denied }) => denied >= ASKED_LEAST && found === 0)
+    all.some(({ found, denied }) => found >= MIN_SERVER_ANSWERS && denied === 0) &&
+    all.some(({ found, denied }) => denied >= MIN_SERVER_ANSWERS && found === 0)
   );
 }
 

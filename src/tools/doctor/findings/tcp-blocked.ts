@@ -18,27 +18,8 @@ import {
   notAsked,
 } from './finding.ts';
 import { clock, listed, sentence, share } from '../texts.ts';
-
-/**
- * A pair of client and server fails if so large a part of its connections does, and all of them
- * matter if they are so large a part of all.
- */
-const PAIR_FAILS = 0.5;
-const MATTERS = 0.02;
-/** What fails to, or from, one host by itself. */
-const FAILED_MIN = 3;
-/**
- * Who opens fewer connections for each truncated reply does not ask again by TCP; one connection
- * takes both families.
- */
-const ASKS_AGAIN = 0.1;
-const SURE = 0.75;
-/**
- * A forwarder gives up after some seconds; while it waits for TCP alone, (nearly) all fails that it
- * is asked; milliseconds.
- */
-const WAITS_MS = { before: 6000, after: 20_000 };
-const MOSTLY = 0.8;
+import { MIN_CASES, MOST, RARE_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
+import { TCP_PAIR_FAILS, TCP_PER_TRUNCATED, TCP_WAIT_MS } from '../thresholds/transport.ts';
 
 const code = 'ND3011';
 const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
@@ -55,7 +36,7 @@ export const tcpBlocked: FindingKind = {
     const { truncated } = observed;
     const blocked = blockedPairs(observed);
     const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
-    if (truncated.length === 0 && silent < FAILED_MIN && !isTcpAlone(observed))
+    if (truncated.length === 0 && silent < MIN_CASES && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
       const keys = new Set(
@@ -79,12 +60,12 @@ export const tcpBlocked: FindingKind = {
     const deaf = observed.clients.list.flatMap((client) => {
       const own = truncated.filter((each) => each.client.address === client.address);
       const asked = observed.connections.of(client.address) + client.byTcp;
-      return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
+      return own.length > 0 && asked < TCP_PER_TRUNCATED * own.length ? [{ client, own }] : [];
     });
     const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
     const unanswered = overTcp.length;
     const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
-    if (unanswered >= FAILED_MIN && unanswered === asked && observed.missingSegments === 0) {
+    if (unanswered >= MIN_CASES && unanswered === asked && observed.missingSegments === 0) {
       claims.take(overTcp);
       return notServed(observed, overTcp);
     }
@@ -132,7 +113,7 @@ export const tcpBlocked: FindingKind = {
 function isTcpAlone({ losses, flows }: Observations): boolean {
   const lost = losses.filter(({ protocol }) => protocol === 'tcp');
   return (
-    lost.length >= FAILED_MIN &&
+    lost.length >= MIN_CASES &&
     lost.some(({ server }) => flows.to(server.address).some((flow) => flow.asked > flow.lost))
   );
 }
@@ -143,7 +124,7 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
   const pairs = connections.at(lastMs);
   const failing = pairs.filter((pair) => {
     const { server, failedFromMs } = pair;
-    if (failed(pair) === 0 || failed(pair) < PAIR_FAILS * (failed(pair) + meanwhile(pair)))
+    if (failed(pair) === 0 || failed(pair) < TCP_PAIR_FAILS * (failed(pair) + meanwhile(pair)))
       return false;
     // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache
     // of the node does with force_tcp, nothing says so.)
@@ -161,10 +142,8 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
       .reduce((sum, pair) => sum + failed(pair), 0);
   const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
   const bad = failing.reduce((sum, pair) => sum + failed(pair), 0);
-  if (bad >= MATTERS * all) return failing;
-  return failing.filter(
-    ({ client, server }) => of(client) >= FAILED_MIN || of(server) >= FAILED_MIN,
-  );
+  if (bad >= RARE_SHARE * all) return failing;
+  return failing.filter(({ client, server }) => of(client) >= MIN_CASES || of(server) >= MIN_CASES);
 }
 
 /** Connections that were accepted in the time in which others were not. */
@@ -188,19 +167,19 @@ function waitingForTcp(
   const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
   const within = affected.flatMap(({ exchanges }) =>
     exchanges.filter(
-      ({ sentMs }) => sentMs >= fromMs - WAITS_MS.before && sentMs <= toMs + WAITS_MS.after,
+      ({ sentMs }) => sentMs >= fromMs - TCP_WAIT_MS.before && sentMs <= toMs + TCP_WAIT_MS.after,
     ),
   );
   const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
   const failed = within.filter(fails);
-  if (failed.length >= MOSTLY * within.length) return failed;
+  if (failed.length >= MOST * within.length) return failed;
   // What it was asked before it has in memory.
   const asked = within.filter(({ name, type }) => {
     const view = names.get(name, type);
     return view === undefined || Math.min(view.firstFoundMs, view.firstNegativeMs) >= fromMs;
   });
   const inVain = asked.filter(fails).length;
-  return inVain >= FAILED_MIN && inVain >= MOSTLY * asked.length ? failed : [];
+  return inVain >= MIN_CASES && inVain >= MOST * asked.length ? failed : [];
 }
 
 function blockedBy(
@@ -316,7 +295,7 @@ function tooLarge(truncated: readonly SeenExchange[]): string {
 
 function kindOf({ recognition }: ClientView): string {
   const best = recognition.best;
-  return best !== null && best.either >= SURE ? best.kind : '';
+  return best !== null && best.either >= SURE_RESOLVER ? best.kind : '';
 }
 
 /** glibc, Go and c-ares ask by TCP for whatever is truncated. */

@@ -8,13 +8,8 @@ import type { ReplyFault } from '../observe/reply-shape.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { clock, listed, sentence, share, shownBy } from '../texts.ts';
-
-/** Fewer replies of a kind are chance. */
-const LEAST = 3;
-/** A smaller share of all queries is hardly noticed. */
-const FELT = 0.01;
-/** From this share on, clients ask again because they reject the reply. */
-const REJECTED = 0.3;
+import { REJECTED_SHARE } from '../thresholds/errors.ts';
+import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Kind {
   readonly code: string;
@@ -32,7 +27,7 @@ interface Kind {
 
 /** Whether clients show that they reject these: they ask again, with the id of the query before. */
 function isRejected({ count, again }: FaultyReplies): boolean {
-  return again >= LEAST && again >= REJECTED * count;
+  return again >= MIN_CASES && again >= REJECTED_SHARE * count;
 }
 
 /** Whether no reply for most of these names has an address. */
@@ -46,7 +41,7 @@ function isWithoutAddress({ names }: FaultyReplies, observed: Observations): boo
 function isAtTimes({ names }: FaultyReplies, observed: Observations): boolean {
   return names.list.some(({ name, type, count }) => {
     const found = observed.names.get(name, type)?.outcomes.found ?? 0;
-    return count >= LEAST && found > count;
+    return count >= MIN_CASES && found > count;
   });
 }
 
@@ -74,7 +69,7 @@ const cutReplies: Kind = {
   prove: (server, name) =>
     `ndots query ${name} @${server}, and again with +tcp: over TCP the answer is whole`,
   disproved: 'a capture beside the server shows the same bytes: then the server itself is at fault',
-  isFelt: ({ count }, { total }) => count >= FELT * total.asked,
+  isFelt: ({ count }, { total }) => count >= FELT_SHARE * total.asked,
 };
 
 const wrongChecksums: Kind = {
@@ -139,7 +134,7 @@ const wrongOrder: Kind = {
   prove: (server, name) =>
     `ndots query ${name} @${server}, several times: each CNAME has to come first`,
   disproved: 'the CNAME records come first in every reply of the server',
-  isFelt: ({ count }, { total }) => count >= FELT * total.asked,
+  isFelt: ({ count }, { total }) => count >= FELT_SHARE * total.asked,
 };
 
 const otherClass: Kind = {
@@ -222,7 +217,7 @@ const bareReplies: Kind = {
     const failing = list.filter(
       (name) =>
         !hasAddress(name, observed) &&
-        addressTypes.every((type) => (names.get(`${type} ${name}`)?.count ?? 0) >= LEAST),
+        addressTypes.every((type) => (names.get(`${type} ${name}`)?.count ?? 0) >= MIN_CASES),
     );
     return failing.length > 0 ? false : null;
   },
@@ -251,7 +246,7 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
       if (replyFaults.read === 0) return unknown('the capture has no whole reply');
       const replies = replyFaults.kinds.get(fault);
       const isFelt =
-        replies === undefined || replies.count < LEAST ? null : kind.isFelt(replies, observed);
+        replies === undefined || replies.count < MIN_CASES ? null : kind.isFelt(replies, observed);
       if (replies === undefined || isFelt === null)
         return excluded(shownBy(replies?.count ?? 0, replyFaults.read));
       if (isFelt) for (const each of replies.names.list) claims.names.add(each.name);

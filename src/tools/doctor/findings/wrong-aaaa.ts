@@ -8,12 +8,8 @@ import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { pairsText } from '../observe/mixed-names.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
-
-/** So many of the errors of a name come in one row, and no fewer, where it is not always so. */
-const IN_ROW = 0.9;
-const LEAST = 3;
-/** So many failures of A for one of AAAA. */
-const FOR_A = 0.5;
+import { A_FAILURES } from '../thresholds/answers.ts';
+import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
 
 /**
  * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
@@ -34,8 +30,8 @@ export const wrongAaaa: FindingKind = {
       if (a.nxdomain + a.servfail + a.refused + a.error > 0) return [];
       // From some moment on, or up to one, will do.
       const inRow = aaaa.denial?.count ?? 0;
-      if (bad === 0 || inRow < (bad < asked - lost ? IN_ROW * bad : bad)) return [];
-      if (bad < asked - lost && inRow < LEAST) return [];
+      if (bad === 0 || inRow < (bad < asked - lost ? NEARLY_ALL * bad : bad)) return [];
+      if (bad < asked - lost && inRow < MIN_CASES) return [];
       return [
         {
           name: aaaa.name,
@@ -129,7 +125,7 @@ function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<
       ((isRefused && rcode === RCODE.REFUSED) || (sentMs >= fromMs && sentMs <= toMs)) &&
       !claims.names.has(name),
   );
-  return own.length > 0 && ofA.length >= FOR_A * own.length;
+  return own.length > 0 && ofA.length >= A_FAILURES * own.length;
 }
 
 /** The errors that AAAA of a name is answered with. */

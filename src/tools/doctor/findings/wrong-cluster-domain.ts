@@ -6,17 +6,16 @@ import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
+import {
+  MAX_SHORT_LABELS,
+  MIN_DENIALS,
+  MIN_FAILED_LOOKUPS,
+  MIN_FAILED_NAMES,
+} from '../thresholds/search.ts';
 
 const SERVICES = 'svc.';
 /** The default of kubelet and CoreDNS. */
 const DEFAULT_DOMAIN = 'cluster.local.';
-/** Fewer denials below a domain are chance. */
-const DENIED_LEAST = 8;
-/** So many lookups of so many names fail to their end, where no other domain is seen to work. */
-const LOOKUPS_LEAST = 4;
-const NAMES_LEAST = 2;
-/** More labels than a short name of a service has, and how a longer one ends. */
-const LABELS_MAX = 2;
 const LONGER = /^[^.]+\.[^.]+\.svc$/;
 
 /** A search domain in which nothing was ever found, while another one works. */
@@ -37,7 +36,7 @@ export const wrongClusterDomain: FindingKind = {
     );
     for (const domain of domains) {
       const sum = sums.get(domain)!;
-      if (sum.found + sum.nodata > 0 || sum.nxdomain < DENIED_LEAST) continue;
+      if (sum.found + sum.nodata > 0 || sum.nxdomain < MIN_DENIALS) continue;
       const failed = failedIn(domain, working, observed).filter(
         ({ client }) => !isServer(observed, client),
       );
@@ -110,7 +109,7 @@ function isAlone(
   names: readonly string[],
   { replyFaults }: Observations,
 ): boolean {
-  if (failed.length < LOOKUPS_LEAST || names.length < NAMES_LEAST) return false;
+  if (failed.length < MIN_FAILED_LOOKUPS || names.length < MIN_FAILED_NAMES) return false;
   const zones = replyFaults.zones.list.filter(({ name }) => isBelow(name, domain));
   // CoreDNS and ndots name themselves so in the zone of a cluster.
   if (zones.some(({ primary }) => primary === `ns.dns.${domain}`)) return false;
@@ -128,7 +127,7 @@ function searchPathOf(domain: string, { domains }: Observations): readonly strin
 
 /** Whether programs write names of services so: `db`, `db.shop`, `db.shop.svc`. */
 function isShort(name: string): boolean {
-  return name.split('.').length <= LABELS_MAX || LONGER.test(name);
+  return name.split('.').length <= MAX_SHORT_LABELS || LONGER.test(name);
 }
 
 function shortened(name: string): string {

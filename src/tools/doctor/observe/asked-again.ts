@@ -7,21 +7,13 @@ import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
+import { FIXED_IDS, PAIR_MS, SHORTEST_PATIENCE_MS } from '../thresholds/transport.ts';
 
 /** Repeats of which the exchanges are stored, and clients and questions that are followed. */
 const REPEATS_MAX = 1000;
 const CLIENTS_MAX = 8000;
 const QUESTIONS_MAX = 20_000;
-/**
- * Nobody waits for less, and no client waits for longer before it sends the same id again,
- * milliseconds.
- */
-const PATIENCE_MS = 250;
-const LONGEST_MS = 12_000;
-/** Both queries of a pair leave within this time, milliseconds. */
-const TOGETHER_MS = 50;
-/** A client that sends one id for several names, or all the time, draws none by chance. */
-const FIXED = { least: 4, share: 0.2, run: 6 };
 
 /** One question that was asked again. */
 export interface RepeatedQuery {
@@ -93,7 +85,7 @@ export class AskedAgain {
     let run = 0;
     if (last !== undefined) {
       const isSameId = last.exchange.id === id;
-      if (isSameId && isAfter(last.exchange, exchange, PATIENCE_MS, LONGEST_MS)) {
+      if (isSameId && isAfter(last.exchange, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) {
         run = last.run + 1;
         asker.longestRun = Math.max(asker.longestRun, run);
         this.#keep(last.exchange, exchange);
@@ -146,7 +138,7 @@ export class AskedAgain {
       const isSure = first.id === again.id;
       const key = isSure ? `${first.client.address} ${first.name}` : first.name;
       const times = lost.get(key) ?? [];
-      return !times.some((ms) => ms > first.sentMs - TOGETHER_MS && ms < again.sentMs);
+      return !times.some((ms) => ms > first.sentMs - PAIR_MS && ms < again.sentMs);
     });
   }
 
@@ -165,7 +157,7 @@ export class AskedAgain {
 
   /** What was asked so long ago is not asked again. */
   #forget(nowMs: number): void {
-    if (nowMs - this.#sinceMs < LONGEST_MS && this.#present.size < QUESTIONS_MAX) return;
+    if (nowMs - this.#sinceMs < SAME_QUERY_MS && this.#present.size < QUESTIONS_MAX) return;
     this.#before = this.#present;
     this.#present = new Map();
     this.#sinceMs = nowMs;
@@ -186,11 +178,13 @@ function isAfter(
   mostMs: number,
 ): boolean {
   const sinceMs = again.sentMs - sentMs;
-  return sinceMs >= leastMs && sinceMs <= mostMs && again.sentMs - repliedMs! >= PATIENCE_MS;
+  return (
+    sinceMs >= leastMs && sinceMs <= mostMs && again.sentMs - repliedMs! >= SHORTEST_PATIENCE_MS
+  );
 }
 
 function isTogether(one: SeenExchange, other: SeenExchange): boolean {
-  return Math.abs(one.sentMs - other.sentMs) < TOGETHER_MS;
+  return Math.abs(one.sentMs - other.sentMs) < PAIR_MS;
 }
 
 /** Whether the client asks for a name of its search path again instead of the next one. */
@@ -225,5 +219,7 @@ const newAsker = (): Asker => ({
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
-  return longestRun >= FIXED.run || (reused >= FIXED.least && reused >= FIXED.share * asked);
+  return (
+    longestRun >= FIXED_IDS.run || (reused >= FIXED_IDS.least && reused >= FIXED_IDS.share * asked)
+  );
 }

@@ -2,9 +2,8 @@
 import type { ClientView, Observations } from './observations.ts';
 import { programs } from './roles.ts';
 import type { StatedReason } from './reply-faults.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Fewer names may all be on a list. */
-const NAMES_LEAST = 3;
 /** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */
 export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
   return asked > lost && count >= 0.9 * (asked - lost);
@@ -16,5 +15,5 @@ export function isOfBarred({ clients, names }: StatedReason, observed: Observati
   const askers = new Set(programs(observed));
   const theirs = views.filter((view) => askers.has(view));
   const asked = new Set(names.list.map(({ name }) => name));
-  return asked.size >= NAMES_LEAST && theirs.length > 0 && theirs.every(isBarred);
+  return asked.size >= MIN_CASES && theirs.length > 0 && theirs.every(isBarred);
 }

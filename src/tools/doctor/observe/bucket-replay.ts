@@ -4,19 +4,10 @@
  * what it drops is compared with what was lost.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BUCKET_SLOT_MS, LOSS_SETTLED_MS } from '../thresholds/lateness.ts';
 
 /** Queries that are kept of one server. */
 const QUERIES_MAX = 60_000;
-/**
- * A query counts as lost so long after it was sent: what is younger in a full table is not known
- * yet, milliseconds.
- */
-const SETTLED_MS = 15_000;
-/**
- * Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is
- * a matter of microseconds.
- */
-const SLOT_MS = 50;
 /** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
 const BURSTS = [
   5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
@@ -74,7 +65,7 @@ export class BucketReplay {
   best(errorMax: number): Bucket | null {
     if (this.#lost < 20) return null;
     const sorted = this.#queries.toSorted((one, other) => Math.abs(one) - Math.abs(other));
-    const untilMs = this.#full ? Math.abs(sorted.at(-1)!) - SETTLED_MS : Infinity;
+    const untilMs = this.#full ? Math.abs(sorted.at(-1)!) - LOSS_SETTLED_MS : Infinity;
     const known = sorted.filter((ms) => Math.abs(ms) <= untilMs);
     // Before the first and after the last that is dropped there may be no limit; when the first one
     // is, the bucket is empty.
@@ -127,7 +118,7 @@ function slotsOf(queries: readonly number[]): Slots {
   let count = 0;
   let present = Number.NaN;
   for (const [at, ms] of times.entries()) {
-    const slot = Math.floor(ms / SLOT_MS);
+    const slot = Math.floor(ms / BUCKET_SLOT_MS);
     if (slot !== present) count++;
     present = slot;
     ends[count - 1] = at + 1;

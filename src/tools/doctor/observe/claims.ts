@@ -1,14 +1,7 @@
 /** What findings have explained, so that a later, more general one explains only the rest. */
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
-
-/**
- * Failures are remembered for five seconds (CoreDNS’s cache), and asked for again by then,
- * milliseconds.
- */
-export const REMEMBERED_MS = 6000;
-/** What is sent at the same moment, milliseconds. */
-const AROUND_MS = 100;
+import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
 /**
  * Which lost queries have been explained, so that a general rule does not explain them once more.
@@ -63,7 +56,7 @@ export class Claims {
    */
   isOfSilence({ sentMs }: { readonly sentMs: number }, afterMs = 0): boolean {
     return this.silences.some(
-      ({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs <= toMs + afterMs,
+      ({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs + afterMs,
     );
   }
 

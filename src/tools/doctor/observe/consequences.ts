@@ -4,20 +4,9 @@
  */
 import type { Observations } from './observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { REMEMBERED_MS, type Claims } from './claims.ts';
-
-/** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
-const WAITS_MS = 6000;
-/** A query is passed on within this time, milliseconds. */
-const PASSED_ON_MS = 100;
-/**
- * A reply that comes later is felt, milliseconds; of so many it has to be known what they waited
- * for.
- */
-const LATE_MS = 400;
-const MOSTLY = 0.7;
-/** So many of the late replies are of times in which the server is waited for. */
-const NEARLY_ALL = 0.9;
+import { type Claims } from './claims.ts';
+import { FORWARDER_WAITS_MS, LATE_MS, NEARLY_ALL, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { WAITED_FOR_SHARE } from '../thresholds/lateness.ts';
 
 /** What a server left without a reply, or answered late. */
 export interface Silence {
@@ -41,8 +30,8 @@ export function waitingForThese(
     ({ name, server, sentMs }) =>
       names.has(name) &&
       !servers.has(server.address) &&
-      sentMs >= fromMs - WAITS_MS &&
-      sentMs <= toMs + WAITS_MS,
+      sentMs >= fromMs - FORWARDER_WAITS_MS &&
+      sentMs <= toMs + FORWARDER_WAITS_MS,
   );
 }
 
@@ -64,10 +53,10 @@ export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] 
   for (const { sentMs, server } of losses.toSorted((one, other) => one.sentMs - other.sentMs)) {
     const last = open.get(server.address);
     if (last !== undefined && sentMs <= last.toMs) {
-      last.toMs = sentMs + WAITS_MS;
+      last.toMs = sentMs + FORWARDER_WAITS_MS;
       continue;
     }
-    const made = { server: server.address, fromMs: sentMs, toMs: sentMs + WAITS_MS };
+    const made = { server: server.address, fromMs: sentMs, toMs: sentMs + FORWARDER_WAITS_MS };
     open.set(server.address, made);
     all.push(made);
   }
@@ -95,7 +84,7 @@ export function explainWaiting(
         // Names of the cluster they have in memory.
         !observed.domains.isOfCluster(loss.name) &&
         silences.some(
-          ({ fromMs, toMs }) => loss.sentMs >= fromMs - PASSED_ON_MS && loss.sentMs <= toMs,
+          ({ fromMs, toMs }) => loss.sentMs >= fromMs - SAME_MOMENT_MS && loss.sentMs <= toMs,
         ),
     ),
   );
@@ -128,9 +117,9 @@ export function explainLate(
     const waiting = theirs.filter(({ name, type, sentMs, repliedMs }) =>
       asked
         .get(`${type} ${name}`)
-        ?.some((loss) => loss.sentMs >= sentMs - PASSED_ON_MS && loss.sentMs < repliedMs!),
+        ?.some((loss) => loss.sentMs >= sentMs - SAME_MOMENT_MS && loss.sentMs < repliedMs!),
     );
-    if (waiting.length >= MOSTLY * theirs.length) claims.late.add(address);
+    if (waiting.length >= WAITED_FOR_SHARE * theirs.length) claims.late.add(address);
   }
 }
 
@@ -176,7 +165,7 @@ export function failedInSilence(
       let count = counts.get(key);
       if (count === undefined) counts.set(key, (count = { all: 0, within: 0 }));
       count.all++;
-      if (claims.isOfSilence(each, REMEMBERED_MS)) count.within++;
+      if (claims.isOfSilence(each, FORWARDER_WAITS_MS)) count.within++;
     }
   return (name, type) => {
     const count = counts.get(`${type} ${name}`);

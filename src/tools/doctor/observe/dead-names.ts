@@ -6,14 +6,7 @@
 import type { Observations } from './observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-
-/** So much of what a server loses is of such names. */
-const EXPLAINS = 0.95;
-/**
- * Sockets that got replies after they had lost something: where they are so many, each query is a
- * trial, and not each socket.
- */
-const MIXED = 0.3;
+import { DEAD_NAMES_SHARE, MIXED_SOCKETS } from '../thresholds/silence.ts';
 
 /** Names that a server does not answer from some moment on, while it answers others. */
 export interface DeadNames {
@@ -31,9 +24,6 @@ export interface DeadNames {
   /** The same, for names that were told from the others by something else before. */
   readonly chanceOfThese: number;
 }
-
-/** What is less likely is no chance. */
-export const UNLIKELY = 0.02;
 
 /**
  * @param losses what got no reply, of any servers.
@@ -67,7 +57,8 @@ function deadAt(
   const dead = new Set(names);
   const theirs = losses.filter(({ name }) => dead.has(name));
   const others = [...last].flatMap(([name, ms]) => (ms >= fromMs && !dead.has(name) ? name : []));
-  if (names.length === 0 || others.length === 0 || theirs.length < EXPLAINS * known) return null;
+  if (names.length === 0 || others.length === 0 || theirs.length < DEAD_NAMES_SHARE * known)
+    return null;
   const { all, silent } = trialsOf(observed, server, losses, fromMs);
   const suffix = suffixOf(names, others);
   // Of names some would be picked, of what they end in one.
@@ -93,7 +84,7 @@ function trialsOf(
   const flows = observed.flows.to(server);
   const losing = flows.filter(({ lost }) => lost > 0);
   const mixed = losing.filter(({ lastAnsweredMs }) => lastAnsweredMs >= fromMs);
-  if (mixed.length < MIXED * losing.length) {
+  if (mixed.length < MIXED_SOCKETS * losing.length) {
     const opened = flows.filter(({ firstMs }) => firstMs >= fromMs);
     return { all: opened.length, silent: opened.filter(({ lost }) => lost > 0).length };
   }

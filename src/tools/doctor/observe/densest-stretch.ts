@@ -3,14 +3,10 @@
  * statistic (Kulldorff, 1997).
  */
 import type { Second } from './server-view.ts';
+import { MIN_CHANGE_LIKELIHOOD } from '../thresholds/silence.ts';
 
 /** Slots of time that are compared; a longer capture has longer ones. */
 const SLOTS_MAX = 400;
-/**
- * Ten times more likely by a change than by chance in each of so many stretches, as a natural
- * logarithm.
- */
-const LIKELY_MIN = 12;
 
 /** From the first to the last of them, milliseconds since 1970. */
 export interface Stretch {
@@ -55,7 +51,7 @@ export function densestStretch(
       if (likely > best.likely) best = { from, to, likely };
     }
   }
-  if (best.likely < LIKELY_MIN) return null;
+  if (best.likely < MIN_CHANGE_LIKELIHOOD) return null;
   const within = timesMs.filter((ms) => {
     const slot = slotOf(Math.floor(ms / 1000));
     return slot >= best.from && slot <= best.to;

@@ -1,16 +1,12 @@
 /** Servers that leave queries with EDNS without a reply, and answer those without it. */
-import { deadNames, UNLIKELY } from './dead-names.ts';
+import { deadNames } from './dead-names.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { ClientView, Observations } from './observations.ts';
 import { lossRate } from './outcomes.ts';
 import type { ServerView } from './server-view.ts';
-
-/** Of fewer queries with EDNS, and without, nothing can be said. */
-export const EDNS_LEAST = 4;
-/** The share of queries with EDNS that a server that drops EDNS loses at least. */
-export const EDNS_LOST = 0.9;
-/** The share of queries without EDNS that it loses at most. */
-export const EDNS_SPARED = 0.1;
+import { SPARED_SHARE } from '../thresholds/evidence.ts';
+import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { EDNS_LOST } from '../thresholds/transport.ts';
 
 /**
  * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
@@ -18,7 +14,7 @@ export const EDNS_SPARED = 0.1;
  */
 export function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
   const { clients } = observed;
-  if (lossRate(edns) < EDNS_LOST || lossRate(plain) > EDNS_SPARED) return false;
+  if (lossRate(edns) < EDNS_LOST || lossRate(plain) > SPARED_SHARE) return false;
   if (edns.asked > edns.lost && goesByName(address, observed)) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
   const users = theirs.filter(({ withEdns }) => withEdns > 0);
@@ -33,7 +29,7 @@ function goesByName(address: string, observed: Observations): boolean {
   const losses = observed.losses.filter(
     ({ server, udpSize }) => udpSize > 0 && server.address === address,
   );
-  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY);
+  return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD);
 }
 
 /** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */

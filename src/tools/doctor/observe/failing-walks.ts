@@ -13,22 +13,13 @@ import {
 } from '../../capture/pair/seen-exchange.ts';
 import { failedInSilence } from './consequences.ts';
 import type { Claims } from './claims.ts';
-
-/** So much of all that fails is below the domain: otherwise it is not the domain. */
-const NEARLY_ALL = 0.9;
-/**
- * Queries and names that fail, lookups that they are of, and those of these lookups that go on to a
- * name of outside.
- */
-const LEAST = { queries: 4, names: 2, lookups: 4, goOn: 3 };
-/** So much of what these lookups ask below the domain fails, and of what they ask besides may. */
-const FAILS = 0.8;
-const OTHERS = 0.1;
-/**
- * Where less of it fails, as each query does by chance or is answered when it is repeated: so much,
- * of so many lookups that go on, and so unlikely is it that chance picks the domain.
- */
-const AT_CHANCE = { fails: 0.3, goOn: 4, part: 0.7, chance: 0.005 };
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
+import {
+  FAILING_AT_TIMES,
+  FAILING_ELSEWHERE,
+  FAILING_SHARE,
+  FAILING_WALKS,
+} from '../thresholds/search.ts';
 
 /** What a search domain makes fail. */
 export interface FailingWalks {
@@ -57,22 +48,27 @@ export function failingWalks(
   const own = lookups.flatMap(({ exchanges }) => exchanges.filter(({ name }) => isBelow(name)));
   const failures = own.filter(isBad);
   const names = new Set(failures.map(({ name }) => name));
-  if (failures.length < LEAST.queries || names.size < LEAST.names) return null;
-  if (lookups.length < LEAST.lookups || failures.length < AT_CHANCE.fails * own.length) return null;
+  if (failures.length < FAILING_WALKS.queries || names.size < FAILING_WALKS.names) return null;
+  if (
+    lookups.length < FAILING_WALKS.lookups ||
+    failures.length < FAILING_AT_TIMES.fails * own.length
+  )
+    return null;
   const next = lookups.map((lookup) => nextOutside(lookup, observed, isBelow));
   const others = next.flat();
   const isAnswered = (each: SeenExchange): boolean => each.ending === 'answered' && !isBad(each);
   const goOn = next.filter((exchanges) => exchanges.some(isAnswered)).length;
-  if (goOn < LEAST.goOn || others.filter(isBad).length > OTHERS * others.length) return null;
-  const isSeldom = failures.length < FAILS * own.length;
+  if (goOn < FAILING_WALKS.goOn || others.filter(isBad).length > FAILING_ELSEWHERE * others.length)
+    return null;
+  const isSeldom = failures.length < FAILING_SHARE * own.length;
   if (isSeldom) {
-    if (goOn < Math.max(AT_CHANCE.goOn, AT_CHANCE.part * lookups.length)) return null;
+    if (goOn < Math.max(FAILING_AT_TIMES.goOn, FAILING_AT_TIMES.part * lookups.length)) return null;
     // What is asked again after it failed is one try.
     const tries = lookups.reduce((sum, { exchanges }) => {
       const theirs = exchanges.filter((each) => isBelow(each.name) && isBad(each));
       return sum + new Set(theirs.map(({ name, type }) => `${type} ${name}`)).size;
     }, 0);
-    if (chanceOf(observed, isBelow, tries) > AT_CHANCE.chance) return null;
+    if (chanceOf(observed, isBelow, tries) > FAILING_AT_TIMES.chance) return null;
   }
   return { failures, names, lookups: lookups.length, goOn };
 }
@@ -109,9 +105,9 @@ export function isAllBelow(
   ].filter(({ name }) => !claims.names.has(name) && !isCut(name));
   const below = open.filter(({ name }) => isBelow(name));
   return (
-    below.length >= LEAST.queries &&
+    below.length >= FAILING_WALKS.queries &&
     below.length >= NEARLY_ALL * open.length &&
-    new Set(below.map(({ name }) => name)).size >= LEAST.names
+    new Set(below.map(({ name }) => name)).size >= FAILING_WALKS.names
   );
 }
 

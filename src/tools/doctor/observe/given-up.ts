@@ -4,16 +4,13 @@
  */
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { LATE_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
-/** A reply that comes sooner is not late: the client took that of another server, milliseconds. */
-const LATE_MS = 400;
 /** Late replies that may be rejected; with more, all are forgotten. */
 const LATE_MAX = 5000;
 const REJECTED_MAX = 2000;
 /** Of one socket. */
 const OF_PORT_MAX = 8;
-/** The kernel rejects a packet at once, milliseconds. */
-const AT_ONCE_MS = 100;
 /** Repeats of questions that are remembered. */
 const REPEATED_MAX = 5000;
 
@@ -49,7 +46,7 @@ export class GivenUp {
   unreachable(address: string, port: number, timeMs: number): void {
     if (this.#late.size === 0 || this.rejected.length >= REJECTED_MAX) return;
     const theirs = this.#late.get(`${address} ${port}`) ?? [];
-    const at = theirs.findIndex(({ repliedMs }) => Math.abs(timeMs - repliedMs!) <= AT_ONCE_MS);
+    const at = theirs.findIndex(({ repliedMs }) => Math.abs(timeMs - repliedMs!) <= SAME_MOMENT_MS);
     if (at < 0) return;
     const [exchange] = theirs.splice(at, 1) as [SeenExchange];
     this.rejected.push({
@@ -70,7 +67,7 @@ export class GivenUp {
       return;
     }
     const gap = Math.abs(sentMs - known.sentMs);
-    if (gap > AT_ONCE_MS) known.waitedMs = Math.min(known.waitedMs, gap);
+    if (gap > SAME_MOMENT_MS) known.waitedMs = Math.min(known.waitedMs, gap);
     known.sentMs = Math.max(known.sentMs, sentMs);
   }
 }

@@ -5,28 +5,13 @@
  */
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
-
-/**
- * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy
- * clusters that this was measured by none took more than 32, but for one whose server was far away,
- * which takes as long at all times.
- */
-const LATE_MS = 50;
-/**
- * So many seconds, which are so much of the time from the first of them to the last, and so many
- * replies in them.
- */
-const LEAST = { seconds: 4, share: 0.5, replies: 20 };
-/**
- * Before and afterwards, or when little waits, it is so many times quicker: else the way to it is
- * long.
- */
-const QUICKER = { otherwise: 4, least: 1.5 };
-
-/** So many queries for names of the cluster go to an upstream on purpose, or by mistake. */
-const FORWARDED = 5;
-
-const NEARLY_ALL = 0.9;
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
+import {
+  MEMORY_LATE,
+  MEMORY_LATE_MS,
+  MEMORY_QUICKER,
+  MIN_FORWARDED,
+} from '../thresholds/lateness.ts';
 
 /** When a server was late with names of the cluster. */
 export interface LateStretch {
@@ -65,25 +50,29 @@ function areForwarded({ servers, backends, names, domains }: Observations): bool
         found += outcomes.found + outcomes.nodata;
       }
   }
-  return asked >= FORWARDED && found === 0;
+  return asked >= MIN_FORWARDED && found === 0;
 }
 
 function stretchOf(server: ServerView): LateStretch | null {
   const history = server.history.filter(([, { own }]) => own > 0);
-  const late = history.filter(([, { own, ownMs }]) => ownMs >= LATE_MS * own);
-  if (late.length < LEAST.seconds) return null;
+  const late = history.filter(([, { own, ownMs }]) => ownMs >= MEMORY_LATE_MS * own);
+  if (late.length < MEMORY_LATE.seconds) return null;
   const [fromS, toS] = [late[0]![0], late.at(-1)![0]];
   const within = history.filter(([second]) => second >= fromS && second <= toS);
   const rest = history.filter(([second]) => second < fromS || second > toS);
   const [meanMs, otherwiseMs] = [meanOf(within), meanOf(rest)];
   const replies = within.reduce((sum, [, { own }]) => sum + own, 0);
-  if (late.length < LEAST.share * within.length || replies < LEAST.replies || meanMs === null)
+  if (
+    late.length < MEMORY_LATE.share * within.length ||
+    replies < MEMORY_LATE.replies ||
+    meanMs === null
+  )
     return null;
   if (server.stoodStill || areStandstills(server, late)) return null;
   const isQuicker =
     otherwiseMs === null
-      ? server.quantile(0.05) * QUICKER.least <= meanMs
-      : otherwiseMs * QUICKER.otherwise <= meanMs;
+      ? server.quantile(0.05) * MEMORY_QUICKER.least <= meanMs
+      : otherwiseMs * MEMORY_QUICKER.otherwise <= meanMs;
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
 }
 

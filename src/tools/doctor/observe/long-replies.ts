@@ -8,21 +8,8 @@ import type { Observations } from './observations.ts';
 import { sentSpan, UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from './claims.ts';
-
-/** So many are lost, and so much of what can be compared is longer than all that comes. */
-const LEAST = 3;
-const MOST = 0.8;
-/** So unlikely is it that chance picks these. */
-const CHANCE_MAX = 0.01;
-/** The same where long ones come at other times: so many lookups lose theirs, at so many times. */
-const AT_TIMES = { lookups: 4, chance: 0.002 };
-/** A client asks again for a name within this time, milliseconds. */
-const AGAIN_MS = 5500;
-/**
- * Of sizes that nobody has seen: so many queries for so many names, (nearly) all that is lost, and
- * so many that are answered in the same way.
- */
-const UNSEEN = { queries: 6, names: 2, share: 0.9, answered: 6 };
+import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { LONG_AT_TIMES, LONG_UNSEEN, RETRY_MS } from '../thresholds/transport.ts';
 
 /** Lost queries with EDNS whose answers are long. */
 export interface LongReplies {
@@ -58,9 +45,9 @@ function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   );
   const losses = comparable.filter((loss) => sizeOf(loss) > limit);
   const isChance =
-    losses.length < LEAST ||
+    losses.length < MIN_CASES ||
     losses.length < MOST * comparable.length ||
-    longShare(names.list, limit) ** losses.length >= CHANCE_MAX;
+    longShare(names.list, limit) ** losses.length >= MAX_CHANCE;
   if (isChance) return null;
   return {
     limit,
@@ -79,8 +66,8 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
   if (losses.length < comparable.length - 1 || losses.length < MOST * comparable.length)
     return null;
   const lookups = lookupsOf(losses);
-  if (lookups < AT_TIMES.lookups) return null;
-  if (longShare(observed.names.list, limit) ** lookups >= AT_TIMES.chance) return null;
+  if (lookups < LONG_AT_TIMES.lookups) return null;
+  if (longShare(observed.names.list, limit) ** lookups >= LONG_AT_TIMES.chance) return null;
   return {
     limit,
     losses,
@@ -101,8 +88,11 @@ function unseenOnes(observed: Observations, { open }: Claims): LongReplies | nul
     return view !== undefined && view.longest === 0 && view.outcomes.asked === view.outcomes.lost;
   });
   const hit = new Set(losses.map(({ name }) => name));
-  if (losses.length < UNSEEN.queries || hit.size < UNSEEN.names) return null;
-  if (losses.length < UNSEEN.share * lost.length || losses.some(({ type }) => type === TYPE.AAAA))
+  if (losses.length < LONG_UNSEEN.queries || hit.size < LONG_UNSEEN.names) return null;
+  if (
+    losses.length < LONG_UNSEEN.share * lost.length ||
+    losses.some(({ type }) => type === TYPE.AAAA)
+  )
     return null;
   const spared = new Set<string>();
   for (const { name, outcomes } of names.list)
@@ -111,7 +101,7 @@ function unseenOnes(observed: Observations, { open }: Claims): LongReplies | nul
   const answered = servers.list
     .filter(({ address }) => asked.has(address))
     .reduce((sum, { edns }) => sum + edns.asked - edns.lost, 0);
-  if (spared.size < hit.size || answered < UNSEEN.answered || all.length > 2 * losses.length)
+  if (spared.size < hit.size || answered < LONG_UNSEEN.answered || all.length > 2 * losses.length)
     return null;
   return {
     limit: UDP_BYTES,
@@ -126,7 +116,7 @@ function lookupsOf(losses: readonly SeenExchange[]): number {
   let count = 0;
   for (const { client, name, sentMs } of losses.toSorted((a, b) => a.sentMs - b.sentMs)) {
     const key = `${client.address} ${name}`;
-    if (sentMs - (last.get(key) ?? -Infinity) > AGAIN_MS) count++;
+    if (sentMs - (last.get(key) ?? -Infinity) > RETRY_MS) count++;
     last.set(key, sentMs);
   }
   return count;

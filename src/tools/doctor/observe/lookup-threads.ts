@@ -3,24 +3,21 @@
  * next one begins as soon as one ends.
  */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import {
+  HANDED_SHARE,
+  MIN_FULL_LOOKUPS,
+  NEXT_LOOKUP_MS,
+  THREAD_WAIT_MS,
+} from '../thresholds/lateness.ts';
 
 /** Lookups of one client that are looked at: the first ones. */
 const LOOKUPS_MAX = 500;
 /** More at a time are no few threads: libuv has four. */
 const THREADS_MAX = 4;
-/** A thread that is free takes the next lookup within this time, milliseconds. */
-const HEEL_MS = 2;
-/** Fewer that began with all threads at work do not say enough. */
-const FULL_MIN = 30;
-/** So many of these follow another one's end; the rest begin a batch. */
-const HANDED = 0.8;
-
-/** Who waits for less than this feels nothing, milliseconds. */
-const LONG_MS = 10;
 
 /** Whether it takes long enough for others to wait for it. */
 export function isLong({ startMs, endMs }: SeenLookup): boolean {
-  return endMs - startMs >= LONG_MS;
+  return endMs - startMs >= THREAD_WAIT_MS;
 }
 
 /** What lookups of a client wait for. */
@@ -56,9 +53,9 @@ export class LookupThreads {
       if (active.length > threads) [threads, full, handed] = [active.length, 0, 0];
       if (active.length < threads) continue;
       full++;
-      if (startMs - endedMs <= HEEL_MS) handed++;
+      if (startMs - endedMs <= NEXT_LOOKUP_MS) handed++;
     }
-    if (threads < 2 || full < FULL_MIN || handed < HANDED * full) return null;
+    if (threads < 2 || full < MIN_FULL_LOOKUPS || handed < HANDED_SHARE * full) return null;
     const sumMs = times.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
     return { threads, full, handed, meanMs: sumMs / times.length };
   }

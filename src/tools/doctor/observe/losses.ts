@@ -2,6 +2,8 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_OF_ONE_TYPE, OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 
 /** Whether the server answered anybody between these times. */
 export function answeredBetween(
@@ -18,9 +20,6 @@ export function answeredBetween(
   );
 }
 
-/** So many other connections, and so large a part of them, have to repeat their first packet. */
-const OTHERS = { opened: 5, repeated: 0.5 };
-
 /**
  * Whether connections that have nothing to do with DNS fare alike in these seconds: then it is not
  * the server, nor a socket of it.
@@ -32,18 +31,15 @@ export function hitsAllAlike(
   const meanwhile = spans.map(({ fromS, toS }) => others.between(fromS, toS));
   const opened = meanwhile.reduce((sum, each) => sum + each.opened, 0);
   const repeated = meanwhile.reduce((sum, each) => sum + each.repeated, 0);
-  return opened >= OTHERS.opened && repeated >= OTHERS.repeated * opened;
+  return opened >= OTHER_CONNECTIONS.opened && repeated >= OTHER_CONNECTIONS.repeated * opened;
 }
-
-/** So many queries are hardly of one type by chance: programs ask for A as often. */
-const OF_ONE_TYPE = 5;
 
 /**
  * Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply
  * as well.
  */
 export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
-  return losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
+  return losses.length >= MIN_OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
 /**
@@ -63,9 +59,6 @@ export function wentAstray(losses: readonly SeenExchange[]): boolean {
 export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
   return losses.filter(({ attempt }) => attempt === 1);
 }
-
-/** So many late replies to a server, while it gives none itself, show that it waits for them. */
-const WAITED_LEAST = 3;
 
 /**
  * Whether a server is silent because it waits: it, or one behind its address, goes on asking
@@ -90,7 +83,7 @@ export function waitsForOthers(
     sentMs >= fromMs && sentMs < toMs;
   const waited = slow.filter((each) => isMeanwhile(each) && own.has(each.client.address));
   return (
-    waited.length >= WAITED_LEAST &&
+    waited.length >= MIN_CASES &&
     !losses.some(
       (loss) => isMeanwhile(loss) && own.has(loss.server.address) && domains.isOfCluster(loss.name),
     )

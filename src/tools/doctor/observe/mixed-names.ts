@@ -5,9 +5,7 @@ import { serveTheSame } from './roles.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isDeniedAnew, isRemembered, isWithoutTtl } from './remembered-denial.ts';
-
-/** So many replies of one kind in a row are not chance, while the other type has both kinds. */
-const STEADY = 6;
+import { STEADY_REPLIES } from '../thresholds/search.ts';
 
 /** Names with alternating replies; `both`: those of which no type is steady. */
 export interface MixedNames {
@@ -40,7 +38,7 @@ export function mixedNames(observed: Observations, claims: Claims): MixedNames {
 function isOfOneType({ names }: Observations, name: string): boolean {
   return addressTypes.some((type) => {
     const { found, nodata, nxdomain } = names.get(name, type)!.outcomes;
-    return found + nodata + nxdomain >= STEADY && (found + nodata === 0 || nxdomain === 0);
+    return found + nodata + nxdomain >= STEADY_REPLIES && (found + nodata === 0 || nxdomain === 0);
   });
 }
 

@@ -8,54 +8,22 @@ import type { Flows } from './flows.ts';
 import type { Observations } from './observations.ts';
 import { lossRate } from './outcomes.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
-
-/** Nothing that is new gets through, and all that is known does: of so many queries. */
-const NEW_MIN = 8;
-const KNOWN_MIN = 20;
-const KNOWN_LOST = 0.02;
-/**
- * So many of the sockets that were opened meanwhile get nothing: a dead server would take its
- * share.
- */
-const ALL_SILENT = 0.9;
-/**
- * Of known sockets so many queries would be lost if they were lost as those of new ones are: of
- * fewer, chance could spare all.
- */
-const EXPECTED_MIN = 5;
-const EXPECTED_SURE = 8;
-/**
- * The same, of known sockets between the first and the last moment: clients that wait leave few
- * moments.
- */
-const EXPECTED_THROUGHOUT = 20;
-/**
- * Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of
- * these, while so many other connections repeat their first packet and so many sockets get in amid
- * others.
- */
-const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
-/**
- * So many queries of new sockets are lost without one that is answered among them, and so many
- * other connections repeat their first packet.
- */
-const ALL_NEW = { lost: 20, others: 10 };
-/**
- * So much of what is lost is lost amid silence: then so many queries of known sockets show that
- * these are spared.
- */
-const AMID = { share: 0.3, known: 3 };
-/** What is opened so shortly after another one is of the same moment, milliseconds. */
-const MOMENT_MS = 150;
-/** Replies that are under way when it begins, milliseconds. */
-const AMID_MS = 100;
-/**
- * So many sockets of other clients, opened meanwhile and answered, show that one client alone
- * loses.
- */
-const OTHERS_MIN = 10;
-/** No larger a share of these is lost. */
-const SPARED_SHARE = 0.08;
+import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import {
+  ALL_NEW_LOST,
+  EXPECTED_THROUGHOUT,
+  LOST_IN_SILENCE,
+  MAX_KNOWN_LOST,
+  MIN_EXPECTED,
+  MIN_KNOWN_QUERIES,
+  MIN_NEW_QUERIES,
+  MIN_OTHER_SOCKETS,
+  NEW_SILENT,
+  OPENED_TOGETHER_MS,
+  OTHER_SOCKETS_LOST,
+  SURE_EXPECTED,
+  WHOLE_PAIRS,
+} from '../thresholds/transport.ts';
 
 /**
  * A full table and a dead pod behind the service both hit sockets from their first packet on. The
@@ -69,10 +37,10 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   if (!askTheSame(observed)) return null;
   const all = observed.newSockets.throughout;
   if (
-    all.fresh.asked >= NEW_MIN &&
-    lossRate(all.fresh) >= ALL_SILENT &&
-    all.known.asked >= KNOWN_MIN &&
-    lossRate(all.known) <= KNOWN_LOST
+    all.fresh.asked >= MIN_NEW_QUERIES &&
+    lossRate(all.fresh) >= NEW_SILENT &&
+    all.known.asked >= MIN_KNOWN_QUERIES &&
+    lossRate(all.known) <= MAX_KNOWN_LOST
   )
     return `From the first to the last of these moments ${share(all.fresh.lost, all.fresh.asked)} queries of new sockets were lost, and ${share(all.known.lost, all.known.asked)} of known ones: a dead server behind the address would take a part of the new ones.`;
   const { others, flows, pairs, newSockets } = observed;
@@ -90,7 +58,7 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   const silent = list.filter(isSilent);
   const meanwhile = whileSilent(list);
   const inCrowds =
-    silent.length >= ALL_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
+    silent.length >= NEW_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
   if (silent.length >= 5 && inCrowds)
     return `${silent.length} sockets that got nothing at all were opened in the same moments; those opened before went on.`;
   const entered = list.filter(({ lost, asked }) => lost > 0 && lost < asked);
@@ -122,7 +90,7 @@ export function oneLosesAlone({ losses, flows }: Observations): boolean {
           !clients.has(client) && firstMs >= fromMs && firstMs <= toMs && lost === 0,
       ),
   );
-  return clients.size === 1 && spared.length >= OTHERS_MIN;
+  return clients.size === 1 && spared.length >= MIN_OTHER_SOCKETS;
 }
 
 /**
@@ -143,9 +111,9 @@ function goesByClient({ losses, flows }: Observations): boolean {
         if (isNew) spared++;
         if (isNew && missing > 0) lost++;
       } else if (isNew && missing > 0) hit++;
-      else if (isNew || (firstReplyMs < fromMs && lastAnsweredMs > fromMs + AMID_MS)) goOn++;
+      else if (isNew || (firstReplyMs < fromMs && lastAnsweredMs > fromMs + SAME_MOMENT_MS)) goOn++;
     }
-  return spared >= OTHERS_MIN && lost === 0 && goOn <= SPARED_SHARE * hit;
+  return spared >= MIN_OTHER_SOCKETS && lost === 0 && goOn <= OTHER_SOCKETS_LOST * hit;
 }
 
 /**
@@ -156,11 +124,13 @@ function howAmidOthers(observed: Observations): string | null {
   const { others, pairs, newSockets, total } = observed;
   const { fresh, known } = newSockets.meanwhile;
   const { oneLost, bothLost } = pairs.one;
-  if (bothLost < WHOLE.pairs || oneLost > WHOLE.halves * bothLost) return null;
-  if (known.asked >= NEW_MIN && lossRate(known) > WHOLE.halves * lossRate(fresh)) return null;
-  if (others.repeated < Math.max(WHOLE.others, 0.3 * lossRate(total) * others.opened)) return null;
+  if (bothLost < WHOLE_PAIRS.pairs || oneLost > WHOLE_PAIRS.halves * bothLost) return null;
+  if (known.asked >= MIN_NEW_QUERIES && lossRate(known) > WHOLE_PAIRS.halves * lossRate(fresh))
+    return null;
+  if (others.repeated < Math.max(WHOLE_PAIRS.others, 0.3 * lossRate(total) * others.opened))
+    return null;
   const amid = enteredAmid(observed);
-  return amid < WHOLE.amid
+  return amid < WHOLE_PAIRS.amid
     ? null
     : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
 }
@@ -171,8 +141,8 @@ function howAmidOthers(observed: Observations): string | null {
  */
 function howWithOthers({ newSockets, others }: Observations): string | null {
   const { fresh, known } = newSockets.amid;
-  if (fresh.lost < ALL_NEW.lost || known.asked === 0 || known.lost > 0) return null;
-  if (others.repeated < ALL_NEW.others) return null;
+  if (fresh.lost < ALL_NEW_LOST.lost || known.asked === 0 || known.lost > 0) return null;
+  if (others.repeated < ALL_NEW_LOST.others) return null;
   return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered amid that (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
 }
 
@@ -185,9 +155,9 @@ function enteredAmid({ flows }: Observations): number {
   let [entered, pending, silentMs] = [0, 0, -Infinity];
   for (const { firstMs, lost } of opened) {
     if (lost === 0) {
-      if (firstMs - silentMs <= MOMENT_MS) pending++;
+      if (firstMs - silentMs <= OPENED_TOGETHER_MS) pending++;
     } else {
-      if (firstMs - silentMs <= MOMENT_MS) entered += pending;
+      if (firstMs - silentMs <= OPENED_TOGETHER_MS) entered += pending;
       [pending, silentMs] = [0, firstMs];
     }
   }
@@ -228,16 +198,22 @@ function sparesAny({ newSockets }: Observations): boolean {
   const { throughout, amid } = newSockets;
   // Where nothing new is answered for a time, what is known has to be answered within it, and not
   // before and behind it.
-  if (amid.fresh.lost >= AMID.share * newSockets.meanwhile.fresh.lost)
-    return amid.known.asked >= AMID.known && amid.known.lost <= SPARED_SHARE * amid.known.asked;
+  if (amid.fresh.lost >= LOST_IN_SILENCE.share * newSockets.meanwhile.fresh.lost)
+    return (
+      amid.known.asked >= LOST_IN_SILENCE.known &&
+      amid.known.lost <= OTHER_SOCKETS_LOST * amid.known.asked
+    );
   if (
     lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
-    throughout.known.lost <= SPARED_SHARE * lossRate(throughout.fresh) * throughout.known.asked
+    throughout.known.lost <=
+      OTHER_SOCKETS_LOST * lossRate(throughout.fresh) * throughout.known.asked
   )
     return true;
   const { fresh, known, spared } = newSockets.meanwhile;
   const expected = lossRate(fresh) * known.asked;
   // The moments before and behind an outage are two.
-  const moments = expected >= EXPECTED_SURE ? 3 : 4;
-  return spared >= moments && expected >= EXPECTED_MIN && known.lost <= SPARED_SHARE * expected;
+  const moments = expected >= SURE_EXPECTED ? 3 : 4;
+  return (
+    spared >= moments && expected >= MIN_EXPECTED && known.lost <= OTHER_SOCKETS_LOST * expected
+  );
 }

@@ -47,10 +47,11 @@ import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
-import { FELT_MS, ServerView } from './server-view.ts';
+import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
+import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
@@ -69,12 +70,8 @@ const MOST = {
   searched: 200,
   timed: 100,
 } as const;
-/** Who has asked a server so often is looked at by the second. */
-const BUSY = 20;
 /** Ports that are remembered of what a client asks a server without a reply. */
 const PORTS_MAX = 4;
-/** A reply that comes later is felt. */
-const LATE_MS = 400;
 /** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
@@ -529,7 +526,7 @@ export class Observations {
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
-    if (server.asked === BUSY && this.#followed < MOST.rates) {
+    if (server.asked === MIN_QUERIES && this.#followed < MOST.rates) {
       this.#followed++;
       server.rates = new Rates();
       server.replay = new BucketReplay(MOST.ofClient);

@@ -3,13 +3,12 @@
  * the same time.
  */
 import { BoundedMap } from './bounded-map.ts';
+import { COPY_MS } from '../thresholds/transport.ts';
 
 /** Connections whose first packet is remembered. */
 const OPENING_MAX = 20_000;
 /** Seconds that are looked at one by one: two hours. */
 const SECONDS_MAX = 7200;
-/** What comes again sooner is a copy of the packet, milliseconds. */
-const AGAIN_MS = 200;
 
 /**
  * Connections that were opened, and of these the ones whose first packet had to be repeated because
@@ -37,7 +36,7 @@ export class OtherConnections implements Openings {
       if (second !== null) second.opened++;
       if (this.#opening.size >= OPENING_MAX) this.#opening.clear();
       this.#opening.set(key, { ms: timeMs, settled: false });
-    } else if (!known.settled && timeMs > known.ms + AGAIN_MS) {
+    } else if (!known.settled && timeMs > known.ms + COPY_MS) {
       // Counted once, however often it is tried.
       this.repeated++;
       const second = this.#second(known.ms);

@@ -6,9 +6,8 @@
 import { HEADER } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { MIN_HUMPS, SAME_ATTEMPT_MS } from '../thresholds/answers.ts';
 
-/** So long after a reply the same question is still the same attempt to learn it, milliseconds. */
-const AGAIN_MS = 8000;
 /** Questions that are waited for; when there are more, all are forgotten. */
 const WAITING_MAX = 5000;
 const IGNORED_MAX = 5000;
@@ -55,7 +54,7 @@ export class QuestionCase {
     if (before !== undefined) {
       this.#waiting.delete(key);
       const againMs = sentMs - before.sentMs - latencyOf(before)!;
-      const isInTime = againMs >= 0 && againMs < AGAIN_MS;
+      const isInTime = againMs >= 0 && againMs < SAME_ATTEMPT_MS;
       const list = isAnotherTry(before, exchange) ? this.#ignored : this.#suspected;
       if (isInTime && list.length < IGNORED_MAX) list.push({ exchange: before, againMs });
     }
@@ -85,10 +84,9 @@ export class QuestionCase {
 
 /** Capitals that no person writes: two humps of a letter or two, as in `sHOP` and `StRiPE`. */
 const SHORT_HUMP = /[^A-Za-z][a-z](?=[A-Z])|[A-Z][a-z]{1,2}(?=[A-Z])/g;
-const HUMPS_LEAST = 2;
 
 function isDrawn(spelling: string): boolean {
-  return ODD_END.test(spelling) || (spelling.match(SHORT_HUMP)?.length ?? 0) >= HUMPS_LEAST;
+  return ODD_END.test(spelling) || (spelling.match(SHORT_HUMP)?.length ?? 0) >= MIN_HUMPS;
 }
 
 /** A short top-level domain in capitals and small letters, as in `cOm`. */

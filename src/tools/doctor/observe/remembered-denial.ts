@@ -5,13 +5,7 @@
 import type { NameView, NegativeTtl } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
-
-/** TTLs are whole seconds: so far they may be off, milliseconds. */
-const OFF_MS = 1500;
-/** So often a name was missing before anybody had it. */
-const DENIED_FIRST = 8;
-/** That so many answers in a row are the same by chance is no more likely than this. */
-const CHANCE = 0.001;
+import { MIN_EARLY_DENIALS, SAME_ANSWERS_CHANCE, TTL_ERROR_MS } from '../thresholds/search.ts';
 
 /**
  * Whether caches remember that the name was missing: what they say counts down, nothing of it was
@@ -40,7 +34,7 @@ function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolea
   const { found, nodata, nxdomain } = outcomes;
   const yes = found + nodata;
   return (
-    missingFirst >= DENIED_FIRST &&
+    missingFirst >= MIN_EARLY_DENIALS &&
     isNoChance(nxdomain - missingFirst, yes, missingFirst) &&
     isNoChance(yes - existingLast, nxdomain, existingLast)
   );
@@ -53,7 +47,7 @@ function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolea
 export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
   const there = Math.min(...serverTimes.map(({ existsMs }) => existsMs));
   const until = Math.max(...serverTimes.map(({ untilMs }) => untilMs));
-  return until - 1000 * longestTtl > there + OFF_MS;
+  return until - 1000 * longestTtl > there + TTL_ERROR_MS;
 }
 
 /**
@@ -69,7 +63,7 @@ function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): 
         missingMs > -Infinity &&
         existsMs < Infinity &&
         existsMs > missingMs &&
-        existsMs >= untilMs - OFF_MS,
+        existsMs >= untilMs - TTL_ERROR_MS,
     ) ||
     isNoChance(nxdomain - missingFirst, yes, missingFirst) ||
     isNoChance(yes - existingLast, nxdomain, existingLast)
@@ -81,7 +75,7 @@ function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): 
  * not make it.
  */
 function isNoChance(others: number, opposite: number, inRow: number): boolean {
-  return (others / (others + opposite)) ** inRow <= CHANCE;
+  return (others / (others + opposite)) ** inRow <= SAME_ANSWERS_CHANCE;
 }
 
 /**
@@ -120,6 +114,8 @@ export function countdown(ttls: readonly NegativeTtl[]): readonly NegativeTtl[] 
 function follows(one: NegativeTtl, next: NegativeTtl): boolean {
   const fell = one.ttl - next.ttl;
   return (
-    one.server === next.server && fell > 0 && Math.abs(1000 * fell - (next.ms - one.ms)) <= OFF_MS
+    one.server === next.server &&
+    fell > 0 &&
+    Math.abs(1000 * fell - (next.ms - one.ms)) <= TTL_ERROR_MS
   );
 }

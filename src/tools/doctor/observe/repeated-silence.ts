@@ -3,21 +3,11 @@ import type { Observations } from './observations.ts';
 import type { Pause, ServerView } from './server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from './consequences.ts';
-import { choices, deadNames, UNLIKELY } from './dead-names.ts';
+import { choices, deadNames } from './dead-names.ts';
 import { type Claims } from './claims.ts';
 import { hitsAllAlike, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
-
-/**
- * So many pauses, and in each so many queries that got no reply, from so many sockets and for so
- * many names.
- */
-const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
-/** So much of what is lost is of these pauses. */
-const EXPLAINS = 0.9;
-/** What is likelier may be chance. */
-const CHANCE_MAX = 0.0001;
-/** The first one may have been sent just before the last reply came, milliseconds. */
-const UNDER_WAY_MS = 20;
+import { MAX_CHANCE_OF_MANY, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { REPEATED_SILENCE, SILENCE_BEGINS_MS, UNLIKELY_DEAD } from '../thresholds/silence.ts';
 
 /** One of the times, and what was lost in it. */
 export interface Silent {
@@ -41,12 +31,16 @@ export function repeatedSilence(observed: Observations, claims: Claims): Repeate
     const open = claims.openTo(view.address);
     const silent = silentTimes(view, open, observed);
     const losses = silent.flatMap((each) => each.losses);
-    if (silent.length < LEAST.pauses || losses.length < EXPLAINS * open.length) continue;
+    if (silent.length < REPEATED_SILENCE.pauses || losses.length < NEARLY_ALL * open.length)
+      continue;
     if (wentAstray(losses)) continue;
     if (onlyAaaa(losses) || losses.some((loss) => !isAnsweredElse(observed, loss))) continue;
-    if (isOfNames(view, losses, observed) || chanceOf(view, silent, losses, observed) > CHANCE_MAX)
+    if (
+      isOfNames(view, losses, observed) ||
+      chanceOf(view, silent, losses, observed) > MAX_CHANCE_OF_MANY
+    )
       continue;
-    if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
+    if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD)) continue;
     if (
       silent.some(({ pause }) => waitsForOthers(observed, view.address, pause.fromMs, pause.toMs))
     )
@@ -102,13 +96,13 @@ function silentTimes(
   return pauses.flatMap((pause) => {
     const toMs = Math.min(pause.toMs, end);
     const losses = open.filter(
-      ({ sentMs }) => sentMs >= pause.fromMs - UNDER_WAY_MS && sentMs < toMs,
+      ({ sentMs }) => sentMs >= pause.fromMs - SILENCE_BEGINS_MS && sentMs < toMs,
     );
     const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
     const names = new Set(losses.map(({ name }) => name));
-    return losses.length >= LEAST.queries &&
-      sockets.size >= LEAST.sockets &&
-      names.size >= LEAST.names
+    return losses.length >= REPEATED_SILENCE.queries &&
+      sockets.size >= REPEATED_SILENCE.sockets &&
+      names.size >= REPEATED_SILENCE.names
       ? { pause: { fromMs: pause.fromMs, toMs }, losses }
       : [];
   });

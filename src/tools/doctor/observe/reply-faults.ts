@@ -8,6 +8,7 @@ import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
+import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
 
 const NAMES_MAX = 2000;
 const SERVERS_MAX = 200;
@@ -16,8 +17,6 @@ const SAMPLES_MAX = 200;
 const REASONS_MAX = 200;
 /** Replies that may be asked for again; with more, the oldest are forgotten. */
 const WAITING_MAX = 5000;
-/** A client that sends the same query again within this time has not used the reply, milliseconds. */
-const AGAIN_MS = 12_000;
 
 /** Replies of one kind. */
 export interface FaultyReplies {
@@ -116,7 +115,7 @@ export class ReplyFaults {
     const key = questionOf(exchange);
     const same = this.#waiting.get(key);
     const sinceMs = exchange.sentMs - (same?.sentMs ?? -Infinity);
-    if (same !== undefined && sinceMs >= 0 && sinceMs < AGAIN_MS) {
+    if (same !== undefined && sinceMs >= 0 && sinceMs < SAME_QUERY_MS) {
       same.of.again++;
       this.#waiting.delete(key);
       return;

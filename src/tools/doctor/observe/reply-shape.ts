@@ -9,6 +9,7 @@ import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { MIN_REASON_BYTES } from '../thresholds/errors.ts';
 
 /** Why a reply is of no use, or of less. */
 export type ReplyFault =
@@ -59,7 +60,6 @@ const META_TYPES = 128;
 /** A pointer to the question's name, which nearly all owners are. */
 const QUESTION_POINTER = 0xc000 | HEADER.SIZE;
 const CLIENT_COOKIE = 8;
-const REASON_LEAST = 2;
 
 const records = new Records();
 const shape: ReplyShape = {
@@ -203,7 +203,7 @@ function readOptions({ cookie, query }: SeenExchange, reply: Uint8Array): boolea
   for (let at = records.dataAt; at + 4 <= stop;) {
     const code = (reply[at]! << 8) | reply[at + 1]!;
     const length = (reply[at + 2]! << 8) | reply[at + 3]!;
-    if (code === OPTION.EDE && length >= REASON_LEAST && shape.reason === -1) {
+    if (code === OPTION.EDE && length >= MIN_REASON_BYTES && shape.reason === -1) {
       shape.reason = (reply[at + 4]! << 8) | reply[at + 5]!;
       const end = Math.min(stop, at + 4 + length);
       shape.reasonText = utf8.decode(reply.subarray(at + 6, end)).replaceAll('\0', '');

@@ -3,19 +3,13 @@
  * the client tried.
  */
 import { BoundedMap } from './bounded-map.ts';
+import { CONNECT_LATE_MS, CONNECT_OPEN_MS } from '../thresholds/transport.ts';
 
 /** Connections that are followed at a time; the oldest is let go. */
 const OPENING_MAX = 20_000;
 const PAIRS_MAX = 10_000;
-/** Later than by one packet that was lost, milliseconds. */
-const LATE_MS = 2500;
 /** Times that are remembered of one pair. */
 const TIMES_MAX = 500;
-/**
- * A client tries for longer than this before it gives up: what is younger at the end of a capture
- * may still be answered, milliseconds.
- */
-const OPEN_MS = 3000;
 
 /** The connections of one client to one server. */
 export interface ConnectionPair {
@@ -94,7 +88,7 @@ export class ServerConnections {
     if (opening === undefined) return;
     this.#opening.delete(key);
     const { pair, ms } = opening;
-    if (isAccepted && timeMs - ms >= LATE_MS) {
+    if (isAccepted && timeMs - ms >= CONNECT_LATE_MS) {
       pair.late++;
       failedAt(pair, ms);
     } else if (isAccepted) {
@@ -111,7 +105,8 @@ export class ServerConnections {
     const lastMs = Math.max(messageMs, this.#lastMs);
     const silent = new Map<ConnectionPair, number[]>();
     for (const { pair, ms } of this.#opening.values())
-      if (lastMs - ms >= OPEN_MS) (silent.get(pair) ?? silent.set(pair, []).get(pair)!).push(ms);
+      if (lastMs - ms >= CONNECT_OPEN_MS)
+        (silent.get(pair) ?? silent.set(pair, []).get(pair)!).push(ms);
     return this.#pairs.list.map((pair) => {
       const times = silent.get(pair) ?? [];
       return {

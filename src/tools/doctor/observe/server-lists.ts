@@ -1,15 +1,13 @@
 /** Clients that have a list of servers, or spread their queries over several. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
-
-/** Some ask all servers of their list at once, one after the other, milliseconds. */
-const AT_ONCE_MS = 5;
-
-/** Fewer answers are chance. */
-const ANSWERED_LEAST = 3;
-
-/** So many queries tell how often a client asks one server, and another. */
-const ASKED_LEAST = 4;
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import {
+  ASKED_AT_ONCE_MS,
+  MAX_STAYED,
+  MIN_ASKED_OF_LIST,
+  MIN_WENT_ON,
+} from '../thresholds/silence.ts';
 
 /** Servers, besides this one, that answer the client. */
 export function answeredElsewhere(
@@ -18,7 +16,7 @@ export function answeredElsewhere(
   server: string,
 ): readonly { readonly address: string; readonly asked: number }[] {
   return [...(clients.get(client)?.servers ?? [])].flatMap(([address, { asked, lost }]) =>
-    address !== server && asked - lost >= ANSWERED_LEAST ? [{ address, asked }] : [],
+    address !== server && asked - lost >= MIN_CASES ? [{ address, asked }] : [],
   );
 }
 
@@ -41,12 +39,6 @@ export function asksInTurn(observed: Observations, client: string, server: strin
   );
 }
 
-/** So many questions that were asked once more of another server are no chance. */
-const WENT_ON = 2;
-
-/** And so few, for each of these, that were asked once more of the same. */
-const STAYED = 0.1;
-
 /**
  * Whether the client takes what the server leaves without a reply to another one, with the same
  * ids: it has a list of servers, and goes along it. Behind the address of a service a repeat stays
@@ -63,7 +55,7 @@ function goesOn({ affected }: Observations, client: string, server: string): boo
         if (isAskedAnew(one, lookup.exchanges)) stayed++;
         else if (isTakenOn(one, lookup.exchanges)) count++;
       }
-  return count >= WENT_ON && stayed <= STAYED * count;
+  return count >= MIN_WENT_ON && stayed <= MAX_STAYED * count;
 }
 
 /**
@@ -86,7 +78,7 @@ function isTakenOn(one: SeenExchange, exchanges: readonly SeenExchange[]): boole
   return exchanges.some(
     (other) =>
       other.server.address !== one.server.address &&
-      other.sentMs > one.sentMs - AT_ONCE_MS &&
+      other.sentMs > one.sentMs - ASKED_AT_ONCE_MS &&
       other.id === one.id &&
       other.type === one.type &&
       other.name === one.name,
@@ -108,7 +100,7 @@ function askedBothWhenWell(
   return servers.every(
     (server) =>
       flows.to(server).filter((flow) => flow.client === client && flow.firstReplyMs < lostMs)
-        .length >= ASKED_LEAST,
+        .length >= MIN_ASKED_OF_LIST,
   );
 }
 
@@ -130,14 +122,14 @@ export function hasItFirst(observed: Observations, client: string, server: strin
     (loss) =>
       loss.client.address === client &&
       loss.server.address === server &&
-      loss.sentMs < elsewhereMs + AT_ONCE_MS,
+      loss.sentMs < elsewhereMs + ASKED_AT_ONCE_MS,
   );
   if (lost.length === 0) return false;
   const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
-  if (asked >= ASKED_LEAST && others[0]!.asked <= asked) return true;
+  if (asked >= MIN_ASKED_OF_LIST && others[0]!.asked <= asked) return true;
   const answeredAlone = observed.flows
     .to(server)
     .filter((flow) => flow.client === client && flow.firstReplyMs < elsewhereMs)
     .reduce((sum, flow) => sum + flow.asked - flow.lost, 0);
-  return new Set(lost.map(({ name }) => name)).size + answeredAlone >= ASKED_LEAST;
+  return new Set(lost.map(({ name }) => name)).size + answeredAlone >= MIN_ASKED_OF_LIST;
 }

@@ -7,17 +7,7 @@ import { wentAstray } from './losses.ts';
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
 import { areSilentByChance } from './sockets.ts';
-
-/** So many new sockets that others answer show that a pod is no endpoint any more. */
-const REMOVED = 8;
-/** So many sockets that are answered among others that are not. */
-const AMID = 2;
-
-/**
- * So much was answered, and lost, before a server fell silent; so many queries, sockets and names,
- * and so long, show that it did.
- */
-const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
+import { ANSWERED_BETWEEN, FELL_SILENT, NEW_SOCKETS_ELSEWHERE } from '../thresholds/silence.ts';
 
 /** A stretch of seconds. */
 export interface Window {
@@ -55,7 +45,8 @@ export function removedFrom(
   const { flows, backends } = observed;
   if (backends.get(address) === undefined) return null;
   const later = flows.list.filter(({ firstMs }) => firstMs > lastAskedMs);
-  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastAskedMs).length >= REMOVED
+  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastAskedMs).length >=
+    NEW_SOCKETS_ELSEWHERE
     ? lastAskedMs
     : null;
 }
@@ -136,7 +127,7 @@ function answersAmid(second: number, address: string, { flows, losses }: Observa
     .to(address)
     .flatMap(({ lastAnsweredMs }) => (isIn(lastAnsweredMs) ? lastAnsweredMs : []));
   const [from, to] = [Math.min(...lost), Math.max(...lost)];
-  return answered.filter((ms) => ms > from && ms < to).length >= AMID;
+  return answered.filter((ms) => ms > from && ms < to).length >= ANSWERED_BETWEEN;
 }
 
 function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
@@ -173,16 +164,24 @@ export function silentForGood(
   const losses = claims
     .openTo(address)
     .filter(({ server, sentMs }) => server.address === address && sentMs >= fromMs);
-  if (outcomes.asked - outcomes.lost < NEVER.answered || outcomes.lost - losses.length > NEVER.lost)
+  if (
+    outcomes.asked - outcomes.lost < FELL_SILENT.answered ||
+    outcomes.lost - losses.length > FELL_SILENT.lost
+  )
     return null;
-  if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
+  if (
+    sinceReply.length < FELL_SILENT.asked ||
+    losses.length < 2 ||
+    sockets.size < FELL_SILENT.sockets
+  )
     return null;
   if (wentAstray(losses)) return null;
   // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the
   // name.
   const isOfName =
-    names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
-  if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
+    names.size < FELL_SILENT.names &&
+    ![...names].some(observed.domains.isOfCluster, observed.domains);
+  if (isOfName || endMs - lastReplyMs < FELL_SILENT.ms) return null;
   if (areSilentByChance(observed.flows.to(address), { fromMs, toMs: Infinity })) return null;
   takeSilence(observed, claims, losses);
   return { view, losses, sockets: sockets.size, names: names.size, endMs };

@@ -11,29 +11,14 @@ import { type Claims } from './claims.ts';
 import { isLinkLocal } from './roles.ts';
 import { waitsForOthers } from './losses.ts';
 import { upstreams } from './roles.ts';
-
-/** Shorter ones are not felt much, milliseconds. */
-const LEAST_MS = 1500;
-/**
- * But when it comes again so often; each time so many wait, some for names of the cluster, and
- * hardly anybody is answered meanwhile.
- */
-const AGAIN = { times: 3, waited: 6, own: 2 };
-/** What was under way when it stopped is answered meanwhile: one for so many that wait. */
-const UNDER_WAY = 10;
-/**
- * So many queries wait, from so many sockets, for so many names; and of these, names of the
- * cluster.
- */
-const WAITED = { queries: 6, sockets: 3, names: 2, own: 2 };
-/**
- * Without names of the cluster, so many names, and clients, have nothing in common but the server.
- */
-const ALL = { queries: 10, names: 3, clients: 3 };
-/** Otherwise half of its replies come sooner, milliseconds. */
-const QUICK_MS = 400;
-/** What is lost or late with it was sent so long before or after, milliseconds. */
-const AROUND_MS = 100;
+import { LATE_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import {
+  MIN_STANDSTILL_MS,
+  REPEATED_STANDSTILL,
+  STANDSTILL_OF_ALL,
+  STANDSTILL_WAITING,
+  WAITING_PER_REPLY,
+} from '../thresholds/silence.ts';
 
 /** What shows that it is the server that stands still, and not somebody it asks. */
 type Proof = 'memory' | 'upstream' | 'everybody' | 'one of several';
@@ -66,7 +51,7 @@ export function serverStandstill(observed: Observations, claims: Claims): StoodS
   if (cause === undefined) return null;
   const { view, windows } = cause;
   const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
-    windows.some(({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs < toMs);
+    windows.some(({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs < toMs);
   const losses = claims.openTo(view.address).filter(isIn);
   claims.take(losses);
   for (const each of all)
@@ -95,10 +80,12 @@ function stillOf(
   const long = felt(view.standstills.list);
   const own = isOfMemory(long);
   // Whose replies are late at all times, and not for names of the cluster, is slow.
-  if (!own && behind.has(view.address) && view.quantile(0.5) > QUICK_MS) return null;
+  if (!own && behind.has(view.address) && view.quantile(0.5) > LATE_MS) return null;
   // Without names of the cluster a few that wait for as long are chance.
   const whole = long.filter(
-    (each) => isWhole(each) && (own || !behind.has(view.address) || each.waited >= WAITED.queries),
+    (each) =>
+      isWhole(each) &&
+      (own || !behind.has(view.address) || each.waited >= STANDSTILL_WAITING.queries),
   );
   const proof = proofOf(view, whole, behind);
   const waits = ({ fromMs, toMs }: Standstill): boolean =>
@@ -111,16 +98,19 @@ function stillOf(
 
 /** Those that are long, or come again and again. */
 function felt(all: readonly Standstill[]): readonly Standstill[] {
-  const long = all.filter(({ fromMs, toMs }) => toMs - fromMs >= LEAST_MS);
+  const long = all.filter(({ fromMs, toMs }) => toMs - fromMs >= MIN_STANDSTILL_MS);
   const short = all.filter(
-    (each) => each.waited >= AGAIN.waited && each.own >= AGAIN.own && isWhole(each),
+    (each) =>
+      each.waited >= REPEATED_STANDSTILL.waited &&
+      each.own >= REPEATED_STANDSTILL.own &&
+      isWhole(each),
   );
-  return long.length === 0 && short.length >= AGAIN.times ? short : long;
+  return long.length === 0 && short.length >= REPEATED_STANDSTILL.times ? short : long;
 }
 
 /** Whether nobody else was answered meanwhile. */
 function isWhole({ meanwhile, waited, own }: Standstill): boolean {
-  return meanwhile === 0 || (own > 0 && UNDER_WAY * meanwhile <= waited);
+  return meanwhile === 0 || (own > 0 && WAITING_PER_REPLY * meanwhile <= waited);
 }
 
 function proofOf(
@@ -131,19 +121,25 @@ function proofOf(
   if (!hasWaited(windows)) return null;
   if (isOfMemory(windows)) return 'memory';
   const { queries, names, sockets } = waitedIn(windows);
-  if (names < ALL.names) return null;
+  if (names < STANDSTILL_OF_ALL.names) return null;
   if (behind.has(address)) return 'upstream';
   const clients = new Set([...sockets].map((socket) => socket.slice(0, socket.indexOf(' '))));
-  return queries >= ALL.queries && clients.size >= ALL.clients ? 'everybody' : null;
+  return queries >= STANDSTILL_OF_ALL.queries && clients.size >= STANDSTILL_OF_ALL.clients
+    ? 'everybody'
+    : null;
 }
 
 function hasWaited(windows: readonly Standstill[]): boolean {
   const { queries, sockets, names } = waitedIn(windows);
-  return queries >= WAITED.queries && sockets.size >= WAITED.sockets && names >= WAITED.names;
+  return (
+    queries >= STANDSTILL_WAITING.queries &&
+    sockets.size >= STANDSTILL_WAITING.sockets &&
+    names >= STANDSTILL_WAITING.names
+  );
 }
 
 function isOfMemory(windows: readonly Standstill[]): boolean {
-  return waitedIn(windows).own >= WAITED.own;
+  return waitedIn(windows).own >= STANDSTILL_WAITING.own;
 }
 
 /** What waited in all of these. */

@@ -5,6 +5,8 @@ import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import type { Rate } from './rates.ts';
 import { Standstills } from './standstills.ts';
+import { FELT_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { BREATHLESS_FACTOR, BREATHLESS_MS, STOPPED_PROCESS } from '../thresholds/silence.ts';
 
 /** Seconds that are looked at one by one: two hours. */
 const SECONDS_MAX = 7200;
@@ -18,18 +20,6 @@ const BUCKETS = 20;
  * some overtake others, milliseconds.
  */
 const SINCE_MAX = 50;
-const LAST_MS = 50;
-/**
- * So much later than else, and milliseconds, are most replies of a server that is out of breath.
- */
-const MUCH_MORE = 15;
-const MUCH_MS = 15;
-/**
- * A process that stands still gives no reply for so many seconds, and then late ones, milliseconds.
- */
-const STILL = { seconds: 3, ms: 2000 };
-/** What a reply takes for which programs wait noticeably, milliseconds. */
-export const FELT_MS = 900;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
@@ -123,7 +113,7 @@ export class ServerView {
       return;
     }
     if (this.#sinceReply.length > 0)
-      this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - LAST_MS);
+      this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - OVERTAKEN_MS);
     if (repliedMs - this.lastReplyMs >= PAUSE_MS && this.#pauses.length < PAUSES_MAX)
       this.#pauses.push({ fromMs: this.lastReplyMs, toMs: repliedMs });
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
@@ -146,7 +136,8 @@ export class ServerView {
     if (exchange.rcode !== RCODE.SERVFAIL) {
       if (took >= FELT_MS) this.late++;
       // (What had to be told from the reply to its repeat is known later than it came.)
-      if (repliedMs >= this.lastReplyMs - LAST_MS) this.standstills.add(exchange, repliedMs, isOwn);
+      if (repliedMs >= this.lastReplyMs - OVERTAKEN_MS)
+        this.standstills.add(exchange, repliedMs, isOwn);
     }
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
@@ -175,7 +166,7 @@ export class ServerView {
   /** A query that has no reply, be it because the capture ends. */
   awaits({ sentMs, client, server, name }: SeenExchange): void {
     this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
-    if (sentMs > this.lastReplyMs - LAST_MS && this.#sinceReply.length < SINCE_MAX)
+    if (sentMs > this.lastReplyMs - OVERTAKEN_MS && this.#sinceReply.length < SINCE_MAX)
       this.#sinceReply.push({ sentMs, client, server, name });
   }
 
@@ -214,7 +205,7 @@ export class ServerView {
    */
   get isOutOfBreath(): boolean {
     const { within, otherwise } = this.pace;
-    return otherwise > 0 && within > MUCH_MS && within > MUCH_MORE * otherwise;
+    return otherwise > 0 && within > BREATHLESS_MS && within > BREATHLESS_FACTOR * otherwise;
   }
 
   /**
@@ -225,9 +216,9 @@ export class ServerView {
     // The beginning counts: it may have stood still by then.
     const seconds = this.history.filter(([, { replied }], at) => at === 0 || replied > 0);
     const isGap = seconds.some(
-      ([second], at) => at > 0 && second - seconds[at - 1]![0] > STILL.seconds,
+      ([second], at) => at > 0 && second - seconds[at - 1]![0] > STOPPED_PROCESS.seconds,
     );
-    return isGap && this.quantile(1) >= STILL.ms;
+    return isGap && this.quantile(1) >= STOPPED_PROCESS.ms;
   }
 
   /**

@@ -3,12 +3,8 @@
  * by turns or by moments.
  */
 import type { FlowView } from './flow-view.ts';
-
-/**
- * A socket that has the port of an earlier one, be it of before the capture, finds the old entry:
- * one of so many new ones, and hardly more.
- */
-export const REUSED = 0.02;
+import { MAX_CHANCE } from '../thresholds/evidence.ts';
+import { REUSED_PORTS, SILENT_BY_TURNS } from '../thresholds/transport.ts';
 
 /** Whether the socket never got a reply. */
 export function isSilent({ lost, asked }: FlowView): boolean {
@@ -50,14 +46,6 @@ export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
   return flows.filter(({ firstMs }) => firstMs >= fromMs && firstMs <= toMs);
 }
 
-/** Of fewer that are silent by turns nothing can be said of those that follow. */
-const BY_TURNS = { silent: 3, turns: 4 };
-/**
- * What chance makes so often of sockets that are silent by turns is no moment at which all fall
- * silent.
- */
-const MAY_BE_CHANCE = 0.01;
-
 /**
  * Whether it is chance that all sockets of this time are silent: some before it are, amid others
  * that are answered, and so few follow that all of them meet the same fate now and then. That no
@@ -72,9 +60,9 @@ export function areSilentByChance(
     .reduce((least, each) => Math.min(least, each.firstMs), Infinity);
   const opened = flows.filter(({ firstMs }) => firstMs >= sinceMs && firstMs < toMs);
   const before = opened.filter(({ firstMs }) => firstMs < fromMs);
-  if (before.filter(isSilent).length < BY_TURNS.silent) return false;
-  if (turnsOf(before).count < BY_TURNS.turns) return false;
+  if (before.filter(isSilent).length < SILENT_BY_TURNS.silent) return false;
+  if (turnsOf(before).count < SILENT_BY_TURNS.turns) return false;
   const run = opened.filter((flow) => flow.firstMs >= fromMs && isSilent(flow)).length;
   const rate = opened.filter(isSilent).length / opened.length;
-  return (opened.length - run + 1) * rate ** run > MAY_BE_CHANCE;
+  return (opened.length - run + 1) * rate ** run > MAX_CHANCE;
 }

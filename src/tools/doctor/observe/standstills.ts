@@ -2,21 +2,9 @@
  * Replies that were all late and came all at once: whoever gave them stood still, and answered what
  * had waited when it went on.
  */
+import { LONG_WAIT_MS, OVERTAKEN_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { STANDSTILL, STANDSTILL_RATIO } from '../thresholds/silence.ts';
 
-/** What waited for as long is looked at, milliseconds. */
-const LATE_MS = 1000;
-/** Replies to what had waited come within this time of each other, milliseconds. */
-const AT_ONCE_MS = 100;
-/**
- * Who serves one query after the other answers for about as long as it was asked: who stood still
- * was asked for so many times longer.
- */
-const LONGER = 3;
-/**
- * Of fewer queries, or from fewer sockets, nothing can be said; and more are not remembered one by
- * one.
- */
-const LEAST = { waited: 3, sockets: 2 };
 const SOCKETS_MAX = 50;
 const STANDSTILLS_MAX = 50;
 /**
@@ -24,7 +12,6 @@ const STANDSTILLS_MAX = 50;
  * count: they were on their way, milliseconds.
  */
 const REPLIES = 64;
-const UNDER_WAY_MS = 50;
 
 /** A time in which queries waited. */
 export interface Standstill {
@@ -78,11 +65,11 @@ export class Standstills {
   ): void {
     const { sentMs, client, name } = query;
     let burst = this.#burst;
-    if (burst !== null && repliedMs - burst.firstReplyMs > AT_ONCE_MS) {
+    if (burst !== null && repliedMs - burst.firstReplyMs > SAME_MOMENT_MS) {
       this.#end(burst);
       burst = this.#burst = null;
     }
-    const isLate = repliedMs - sentMs >= LATE_MS;
+    const isLate = repliedMs - sentMs >= LONG_WAIT_MS;
     if (burst === null && isLate)
       burst = this.#burst = {
         ...{ firstSentMs: sentMs, lastSentMs: sentMs },
@@ -90,7 +77,7 @@ export class Standstills {
         ...{ before: this.#replies.slice(), sockets: new Set(), names: new Set() },
       };
     // What was asked while others waited waited with them.
-    if (burst === null || sentMs > burst.firstReplyMs - AT_ONCE_MS) {
+    if (burst === null || sentMs > burst.firstReplyMs - SAME_MOMENT_MS) {
       this.#replies[this.#next++ % REPLIES] = repliedMs;
       return;
     }
@@ -113,10 +100,10 @@ export class Standstills {
 
   #end(burst: Burst): void {
     const { firstSentMs, lastSentMs, firstReplyMs, lastReplyMs, waited, sockets } = burst;
-    const isAtOnce = lastSentMs - firstSentMs >= LONGER * (lastReplyMs - firstReplyMs);
-    if (!isAtOnce || waited < LEAST.waited || sockets.size < LEAST.sockets) return;
+    const isAtOnce = lastSentMs - firstSentMs >= STANDSTILL_RATIO * (lastReplyMs - firstReplyMs);
+    if (!isAtOnce || waited < STANDSTILL.waited || sockets.size < STANDSTILL.sockets) return;
     if (this.#known.length >= STANDSTILLS_MAX) return;
-    const from = firstSentMs + UNDER_WAY_MS;
+    const from = firstSentMs + OVERTAKEN_MS;
     this.#known.push({
       ...{ fromMs: firstSentMs, toMs: lastReplyMs, waited, own: burst.own },
       meanwhile: burst.before.reduce((sum, ms) => (ms > from ? sum + 1 : sum), 0),

@@ -3,18 +3,16 @@
  * before it.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import {
+  BEHIND_MS,
+  BEHIND_WITH_WORK_MS,
+  DID_NOT_WAIT,
+  MIN_LINE_LATE,
+  MIN_LINE_QUERIES,
+} from '../thresholds/lateness.ts';
 
 /** Queries of one server that are looked at: the first ones. */
 const QUERIES_MAX = 4000;
-/** Fewer do not say enough. */
-const QUERIES_MIN = 60;
-/** What takes longer is late, and what was sent by so much later came behind it, milliseconds. */
-const LATE_MS = 150;
-const BEHIND_MS = 20;
-/** Fewer late replies do not say enough. */
-const LATE_MIN = 8;
-/** What takes a smaller share of the time did not wait at all. */
-const QUICK = 0.1;
 /** In a line hardly anything overtakes, be there several workers. */
 const OVERTAKEN_MAX = 0.3;
 
@@ -44,12 +42,12 @@ export class WaitingLine {
     const { sentMs, repliedMs, protocol } = exchange;
     if (protocol !== 'udp' || repliedMs === null || isLost(exchange)) return;
     // Exchanges end in the order of their replies.
-    if (repliedMs - sentMs >= LATE_MS) {
+    if (repliedMs - sentMs >= BEHIND_WITH_WORK_MS) {
       this.#late++;
       const newest = this.#newest;
       if (newest.sentMs > sentMs + BEHIND_MS && newest.repliedMs < repliedMs) {
         this.#overtaken++;
-        if (newest.repliedMs - newest.sentMs < QUICK * (repliedMs - sentMs)) this.#outrun++;
+        if (newest.repliedMs - newest.sentMs < DID_NOT_WAIT * (repliedMs - sentMs)) this.#outrun++;
       }
     }
     if (sentMs > this.#newest.sentMs) this.#newest = { sentMs, repliedMs };
@@ -61,17 +59,17 @@ export class WaitingLine {
    * it, and not for its processor.
    */
   get isOutrun(): boolean {
-    return this.#late >= LATE_MIN && this.#outrun > OVERTAKEN_MAX * this.#late;
+    return this.#late >= MIN_LINE_LATE && this.#outrun > OVERTAKEN_MAX * this.#late;
   }
 
   /** Whether replies come in another order than queries: then none waits for those before it. */
   get isOvertaken(): boolean {
-    return this.#late >= LATE_MIN && this.#overtaken > OVERTAKEN_MAX * this.#late;
+    return this.#late >= MIN_LINE_LATE && this.#overtaken > OVERTAKEN_MAX * this.#late;
   }
 
   /** Null: too few queries. */
   get line(): Line | null {
-    if (this.#queries.length < QUERIES_MIN) return null;
+    if (this.#queries.length < MIN_LINE_QUERIES) return null;
     const sorted = this.#queries.toSorted((one, other) => one.sentMs - other.sentMs);
     let waiting: number[] = [];
     const points = sorted.map(({ sentMs, repliedMs }) => {

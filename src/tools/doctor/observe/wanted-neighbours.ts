@@ -5,17 +5,13 @@
  * A query that waits for this is never sent, and the program goes on to its next name server.
  */
 import { BoundedMap } from './bounded-map.ts';
+import { NEIGHBOUR_GIVEN_UP_MS } from '../thresholds/transport.ts';
 
 const PAIRS_MAX = 2000;
 /** Addresses of one asker that are followed. */
 const ADDRESSES_MAX = 20;
 /** Times that are remembered of each: lookups are told of some time after they began. */
 const TIMES_MAX = 64;
-/**
- * So long after its last request a kernel gives up, milliseconds: one second, and what timers and
- * busy machines add.
- */
-const GIVEN_UP_MS = { from: 900, to: 1300 };
 
 /** What one asks for, and its lookups since it did so first. */
 export interface Wanted {
@@ -91,20 +87,20 @@ class Requests implements Wanted {
     const last = this.#times.findLast((ms) => ms <= startMs);
     if (last === undefined) return false;
     const sinceMs = startMs - last;
-    const isLate = sinceMs >= GIVEN_UP_MS.from && sinceMs < GIVEN_UP_MS.to;
+    const isLate = sinceMs >= NEIGHBOUR_GIVEN_UP_MS.from && sinceMs < NEIGHBOUR_GIVEN_UP_MS.to;
     if (isLate) this.late++;
     else this.otherwise++;
     return isLate;
   }
 
   get chance(): number {
-    const spanMs = this.#lastMs - this.#firstMs + GIVEN_UP_MS.to;
+    const spanMs = this.#lastMs - this.#firstMs + NEIGHBOUR_GIVEN_UP_MS.to;
     return Math.min(1, (this.#givenUpMs + givenUp(Infinity)) / spanMs);
   }
 }
 
 /** How much of a time without a request is one in which it has just given up, milliseconds. */
 function givenUp(sinceMs: number): number {
-  const { from, to } = GIVEN_UP_MS;
+  const { from, to } = NEIGHBOUR_GIVEN_UP_MS;
   return Math.max(0, Math.min(sinceMs, to) - from);
 }

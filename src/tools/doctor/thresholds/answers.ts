@@ -1,0 +1,46 @@
+/** Thresholds: servers and types whose answers differ. */
+
+/** Fewer equal answers are chance. Replies; chosen. */
+export const MIN_SAME_ANSWERS = 2;
+
+/** A server is steady if it gives one set of addresses in this share of its answers. Share; chosen. */
+export const STEADY_SERVER = 0.9;
+
+/** Sets of one server that return this often alternate; otherwise the name changed. Times; chosen. */
+export const MIN_RETURNS = 2;
+
+/** The same for sets that share addresses, since pods come and go. Times; chosen. */
+export const MIN_RETURNS_IN_PART = 5;
+
+/** Caches fetched an external name this often and got the same addresses. Times; chosen. */
+export const MIN_RENEWALS = 2;
+
+/** An answer is up to this much older than its TTL says, since TTLs are whole seconds. Milliseconds; RFC 1035. */
+export const TTL_ROUNDED_MS = 1000;
+
+/** Names of a zone that only the one server has, and as many that only the other has. Names; chosen. */
+export const MIN_EACH_WAY = 2;
+
+/** This many NXDOMAIN replies are not chance, however often the server had the name before. Replies; chosen. */
+export const MANY_NXDOMAIN = 5;
+
+/** Names with one address, where one of them cannot exist. Names; chosen. */
+export const MIN_SAME_ADDRESS_NAMES = 3;
+
+/** Zones of those names. Zones; chosen. */
+export const MIN_SAME_ADDRESS_ZONES = 3;
+
+/** The same, where this many names cannot exist or are hardly in use. Names; chosen. */
+export const MIN_IMPOSSIBLE_NAMES = 2;
+
+/** The same, where every name may exist. Zones; chosen. */
+export const MIN_UNRELATED_ZONES = 5;
+
+/** At most this many failures of A for each failure of AAAA. Ratio; chosen. */
+export const A_FAILURES = 0.5;
+
+/** The same question this long after a reply is still the same attempt. Milliseconds; chosen. */
+export const SAME_ATTEMPT_MS = 8000;
+
+/** Capitals in this many places that a person would not use show random case. Places; chosen. */
+export const MIN_HUMPS = 2;

@@ -1,0 +1,61 @@
+/** Thresholds: SERVFAIL, REFUSED, negative answers and replies that clients cannot use. */
+
+/** More failing names are not those of a few Services. Names; chosen. */
+export const MAX_FAILING_TARGETS = 5;
+
+/** This many other cluster names that are found show that the server has its data. Names; chosen. */
+export const MIN_FOUND_NAMES = 1;
+
+/** A query that comes back does so within this time. Milliseconds; chosen. */
+export const LOOP_RETURN_MS = 2000;
+
+/** Fewer queries come from a program on the server's own host. Queries; chosen. */
+export const MIN_LOOP_QUERIES = 5;
+
+/** A loop has fewer servers than this. Servers; chosen, and a limit of work. */
+export const MAX_LOOP_SERVERS = 100;
+
+/** Upstreams of one cause that get a finding of their own. Upstreams; chosen. */
+export const MAX_LOGGED_UPSTREAMS = 5;
+
+/** From this share of refusals for names answered at other times on, refusals do not depend on the name. Share; chosen. */
+export const REFUSED_AT_TIMES = 0.3;
+
+/** If no external name resolves, this share of the failures comes at once when failures are cached. Share; chosen. */
+export const CACHED_FAILURE_SHARE = 0.7;
+
+/** Queries that show that a name always fails, and other names that resolve. Chosen. */
+export const ALWAYS_FAILS = { asked: 4, fine: 2 };
+
+/** This many replies show that a name does not fail. Replies; chosen. */
+export const MIN_FINE_REPLIES = 2;
+
+/** Names (each of a type) that disappear together are a zone from this number on. Names; chosen. */
+export const MIN_GONE_NAMES = 4;
+
+/** The same without the type. Names; chosen. */
+export const MIN_GONE_DIFFERENT = 3;
+
+/** At least this share of a name's negative answers comes in one time. Share; chosen. */
+export const GONE_TOGETHER_SHARE = 0.7;
+
+/** Names that disappear within this time go together. Milliseconds; chosen. */
+export const GONE_TOGETHER_MS = 60_000;
+
+/** Names that come back sooner alternate. Milliseconds; chosen. */
+export const MIN_GONE_MS = 1500;
+
+/** The zone is back if this share of the names is. Share; chosen. */
+export const BACK_SHARE = 0.5;
+
+/** If more names than this, for each that goes with the others, alternate on their own, all of them do. Ratio; chosen. */
+export const ALTERNATING_NAMES = 0.5;
+
+/** Answers of a server that show that it has all these names, or none. Replies; chosen. */
+export const MIN_SERVER_ANSWERS = 2;
+
+/** From this share of repeats on, clients repeat queries because they reject the reply. Share; chosen. */
+export const REJECTED_SHARE = 0.3;
+
+/** The INFO-CODE of an Extended DNS Error. Bytes; RFC 8914 section 2. */
+export const MIN_REASON_BYTES = 2;

@@ -1,0 +1,112 @@
+/** Thresholds: servers and pods that stop answering. */
+
+/** With this many new sockets for each pod, every pod gets one in all likelihood. Factor; e⁻³ is 5 %. */
+export const SOCKETS_PER_POD = 3;
+
+/** This many losses before a silence are not chance. Queries; chosen. */
+export const MIN_EARLIER_LOSSES = 4;
+
+/** Fewer losses than this share of the explained ones in the same silence are their rest. Share; chosen. */
+export const OUTAGE_REST = 0.5;
+
+/** An address answers nobody any more: queries, and milliseconds. Chosen. */
+export const ADDRESS_SILENT = { queries: 8, ms: 2000 };
+
+/** A DNS pod is well at the time: replies, and the largest share that it loses. Chosen. */
+export const POD_WELL = { replies: 3, lost: 0.1 };
+
+/** Silent addresses examined, busiest first: few addresses are those of a DNS Service. Addresses; chosen. */
+export const MAX_SILENT_ADDRESSES = 16;
+
+/** Share of all sockets that dead pods of a Service can have: from one of twelve replicas to more dead than live ones. Chosen. */
+export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
+
+/** The most replicas that are told apart. Pods; chosen. */
+export const MAX_REPLICAS = 12;
+
+/** Shares that differ by less are not told apart. Share; chosen. */
+export const SAME_SHARE = 0.02;
+
+/** Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations): a client that waits for one socket opens no other, so silent ones come in groups. Chosen. */
+export const SOCKET_TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
+
+/** Sockets stay whole or without any reply by chance with this probability at most. Chosen. */
+export const WHOLE_SOCKETS_CHANCE = 0.003;
+
+/** Losses depend on the client: silent sockets of each client that has one, the largest answered share of these, and answered sockets of other clients. Chosen. */
+export const SILENT_BY_CLIENT = { each: 3, answered: 0.05, others: 12 };
+
+/** With one query for each socket, only a loss larger than a link ever has points to a pod: share, losses, queries, milliseconds. Chosen. */
+export const SILENT_SINGLE_QUERIES = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
+
+/** A port stays without replies: queries with ids of their own, and milliseconds. Chosen. */
+export const STALE_FLOW = { queries: 3, ms: 1500 };
+
+/** This many new sockets to other servers, and none to this one, show that it gets no new ones. Sockets; chosen. */
+export const NEW_SOCKETS_ELSEWHERE = 8;
+
+/** Sockets answered among silent ones. Sockets; chosen. */
+export const ANSWERED_BETWEEN = 2;
+
+/** A server fell silent: replies and losses before, then queries, sockets, names and milliseconds without a reply. Chosen. */
+export const FELL_SILENT = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
+
+/** A shorter standstill is hardly felt. Milliseconds; chosen. */
+export const MIN_STANDSTILL_MS = 1500;
+
+/** Shorter ones count if they repeat: times, queries that wait each time, and queries for cluster names among these. Chosen. */
+export const REPEATED_STANDSTILL = { times: 3, waited: 6, own: 2 };
+
+/** At most one reply for this many waiting queries was already on its way. Ratio; chosen. */
+export const WAITING_PER_REPLY = 10;
+
+/** Queries that wait, their sockets, their names, and the cluster names among these. Chosen. */
+export const STANDSTILL_WAITING = { queries: 6, sockets: 3, names: 2, own: 2 };
+
+/** Without cluster names: queries, names and clients that have only the server in common. Chosen. */
+export const STANDSTILL_OF_ALL = { queries: 10, names: 3, clients: 3 };
+
+/** A stopped process sends no reply for this many seconds, and then late ones, milliseconds. Chosen. */
+export const STOPPED_PROCESS = { seconds: 3, ms: 2000 };
+
+/** A queue answers for about as long as it was filled; a stopped process was filled this many times longer. Factor; chosen. */
+export const STANDSTILL_RATIO = 3;
+
+/** The least number of queries that waited, and of their sockets. Chosen. */
+export const STANDSTILL = { waited: 3, sockets: 2 };
+
+/** Pauses, and in each the queries without a reply, their sockets and their names. Chosen. */
+export const REPEATED_SILENCE = { pauses: 2, queries: 4, sockets: 2, names: 2 };
+
+/** The first lost query may have been sent this long before the last reply. Milliseconds; chosen. */
+export const SILENCE_BEGINS_MS = 20;
+
+/** Some clients query all servers of their list one after the other, within this time. Milliseconds; chosen. */
+export const ASKED_AT_ONCE_MS = 5;
+
+/** This many queries show how a client divides them among its servers. Queries; chosen. */
+export const MIN_ASKED_OF_LIST = 4;
+
+/** This many questions repeated to another server are not chance. Questions; chosen. */
+export const MIN_WENT_ON = 2;
+
+/** For each of those, at most this many are repeated to the same server. Ratio; chosen. */
+export const MAX_STAYED = 0.1;
+
+/** At least this share of a server's losses is of names that it never answers. Share; chosen. */
+export const DEAD_NAMES_SHARE = 0.95;
+
+/** From this share of sockets with replies after losses on, each query is a trial of its own, not each socket. Share; chosen. */
+export const MIXED_SOCKETS = 0.3;
+
+/** Names that chance leaves unanswered with this probability are dead. Probability; chosen. */
+export const UNLIKELY_DEAD = 0.02;
+
+/** A stretch differs from the rest if a change is this much likelier than chance. Natural logarithm; chosen. */
+export const MIN_CHANGE_LIKELIHOOD = 12;
+
+/** Most replies of an overloaded server take this many times longer than otherwise. Factor; chosen. */
+export const BREATHLESS_FACTOR = 15;
+
+/** The same, milliseconds at least. Chosen. */
+export const BREATHLESS_MS = 15;
