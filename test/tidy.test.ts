@@ -206,8 +206,8 @@ describe('the house', () => {
   test('a finding imports no other finding, and what doctor observes knows no finding', () => {
     const doctor = 'src/tools/doctor/';
     const ofFindings =
-      /^src\/tools\/doctor\/(?:observe\/|cluster\/|texts\.ts|severity\.ts|findings\/finding\.ts)/;
-    const ofAnalyses = /^src\/tools\/doctor\/(?:observe\/|texts\.ts|severity\.ts)/;
+      /^src\/tools\/doctor\/(?:observe\/|cluster\/|thresholds\/|texts\.ts|severity\.ts|findings\/finding\.ts)/;
+    const ofAnalyses = /^src\/tools\/doctor\/(?:observe\/|thresholds\/|texts\.ts|severity\.ts)/;
     const broken = running.flatMap((file) => {
       const isTable = /\/findings\/(?:finding|table)\.ts$/.test(file);
       const allowed = file.startsWith(`${doctor}findings/`)
@@ -224,6 +224,22 @@ describe('the house', () => {
       });
     });
     assert.deepEqual(broken, []);
+  });
+
+  test('a finding declares no threshold, and compares counts and shares with none of its own', () => {
+    const declared = /^(?:export )?const [A-Z]\w*(?:: \w+)? = (?:-?[\d.]|\{[^}]*: -?[\d.])[^;]*/gm;
+    // Not thresholds: none, one, two, half, and seconds in milliseconds.
+    const compared =
+      /(?:(?<![<>])[<>]=? |\bquantile\()(?!(?:[012]|0\.5|1000)\b(?!\.))[\d.]+(?![\d.]| \?)/g;
+    const shares = /\b0\.(?!5\b)\d+ \* \w+/g;
+    const broken = running
+      .filter((file) => file.startsWith('src/tools/doctor/findings/'))
+      .flatMap((file) =>
+        [declared, compared, shares].flatMap((pattern) =>
+          [...texts.get(file)!.matchAll(pattern)].map(([text]) => `${file}: ${text.trim()}`),
+        ),
+      );
+    assert.deepEqual(broken, [], 'thresholds are in src/tools/doctor/thresholds/');
   });
 
   test('no wing is larger than its budget', () => {

@@ -145,7 +145,7 @@ export const OPTION = {
   EDE: 15,
 } as const;
 
-/** Extended DNS Error info codes (RFC 8914). */
+/** Extended DNS Error info codes (RFC 8914, and from 25 on the IANA registry). */
 export const EDE = {
   OTHER: 0,
   UNSUPPORTED_DNSKEY_ALGORITHM: 1,
@@ -172,6 +172,10 @@ export const EDE = {
   NO_REACHABLE_AUTHORITY: 22,
   NETWORK_ERROR: 23,
   INVALID_DATA: 24,
+  SIGNATURE_EXPIRED_BEFORE_VALID: 25,
+  TOO_EARLY: 26,
+  UNSUPPORTED_NSEC3_ITERATIONS: 27,
+  SYNTHESIZED: 29,
 } as const;
 
 /** By code: the names as the registry writes them. */

@@ -11,9 +11,12 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import {
   ABSENT_SHARE,
   AS_WRITTEN_SHARE,
+  DOMAIN_SHARE,
+  FEW_NAMES_SHARE,
   MIN_ABSENT_QUERIES,
   SEARCHED_SHARE,
 } from '../thresholds/search.ts';
+import { MIN_QUERIES } from '../thresholds/evidence.ts';
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: FindingKind = {
@@ -21,7 +24,7 @@ export const absentNames: FindingKind = {
   title: 'Programs ask again and again for names that do not exist',
   name: 'a storm of queries for names that do not exist',
   inCapture({ absent, total, names, seconds, domains }, claims) {
-    if (total.asked < 20) return unknown('too few queries');
+    if (total.asked < MIN_QUERIES) return unknown('too few queries');
     const searched = absent.queries < ABSENT_SHARE * total.asked;
     if (
       absent.queries < MIN_ABSENT_QUERIES ||
@@ -40,10 +43,10 @@ export const absentNames: FindingKind = {
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
       return excluded('why these names are not there is known');
-    const domain = absent.domain(0.8);
+    const domain = absent.domain(DOMAIN_SHARE);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
     const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));
-    const few = seen.size <= 0.1 * absent.lookups;
+    const few = seen.size <= FEW_NAMES_SHARE * absent.lookups;
     const example = absent.samples[0]!.name;
     return {
       code: this.code,

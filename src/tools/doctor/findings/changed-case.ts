@@ -3,7 +3,8 @@
  */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, took } from '../texts.ts';
-import { LATE_MS } from '../thresholds/evidence.ts';
+import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
+import { MIXED_CASE_SHARE } from '../thresholds/answers.ts';
 
 /** Replies do not repeat the question's capitals, and clients that check them throw them away. */
 export const changedCase: FindingKind = {
@@ -11,8 +12,8 @@ export const changedCase: FindingKind = {
   title: 'A server changes the capitals of names, and clients throw its replies away',
   name: 'replies that change the case of their question',
   inCapture({ questionCase: { asked, changed, ignored } }) {
-    if (asked < 3) return unknown('no client mixes the case of its questions');
-    if (ignored.length < 3 || ignored.length < 0.3 * changed)
+    if (asked < MIN_CASES) return unknown('no client mixes the case of its questions');
+    if (ignored.length < MIN_CASES || ignored.length < MIXED_CASE_SHARE * changed)
       return excluded(
         changed === 0
           ? 'replies repeat their question as it was spelled'

@@ -17,7 +17,7 @@ import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { answeredElsewhere, asksInTurn, hasItFirst } from '../observe/server-lists.ts';
-import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
+import { DEAF_SHARE, MIN_CASES, MIN_LASTING_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { SOCKETS_PER_POD } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
@@ -36,14 +36,14 @@ export const deadBackend: FindingKind = {
       );
     const dead = list.filter(
       (view) =>
-        (view.outcomes.asked >= 3 && lossRate(view.outcomes) >= 0.95) ||
+        (view.outcomes.asked >= MIN_CASES && lossRate(view.outcomes) >= DEAF_SHARE) ||
         diedMeanwhile(view, observed, list.length),
     );
     const fromMs = Math.min(...dead.map(({ lastReplyMs }) => lastReplyMs));
     const fine = list.filter(
       (view) =>
-        view.outcomes.asked >= 3 &&
-        lossRate(view.outcomes) <= 0.1 &&
+        view.outcomes.asked >= MIN_CASES &&
+        lossRate(view.outcomes) <= SPARED_SHARE &&
         view.lastReplyMs > fromMs &&
         !dead.includes(view),
     );
@@ -54,7 +54,7 @@ export const deadBackend: FindingKind = {
         ? unknown('a DNS pod that answered nobody was asked too little')
         : excluded('all DNS pods that were asked answer');
     const losses = dead.flatMap(({ address }) => claims.openTo(address));
-    if (losses.length < 3)
+    if (losses.length < MIN_CASES)
       return unknown('what got lost on its way to a pod is explained otherwise');
     claims.take(losses);
     // A cache that asks them by turns is late itself meanwhile.

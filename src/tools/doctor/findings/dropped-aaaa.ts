@@ -9,7 +9,7 @@ import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
 import { listed } from '../texts.ts';
 import { waitingForThese } from '../observe/consequences.ts';
-import { SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { NEARLY_ALL, SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   AAAA_NEVER_ANSWERED,
   AAAA_OTHERS_LOST,
@@ -67,7 +67,7 @@ export const droppedAaaa: FindingKind = {
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
     for (const name of names) claims.names.add(name);
-    const all = aaaa.lost >= 0.9 * aaaa.asked;
+    const all = aaaa.lost >= NEARLY_ALL * aaaa.asked;
     return {
       code: this.code,
       title: this.title,

@@ -7,7 +7,7 @@ import { waitingForThese } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { MAX_FAILING_TARGETS, MIN_FOUND_NAMES } from '../thresholds/errors.ts';
+import { MAX_FAILING_TARGETS, MIN_FOUND_NAMES, UPSTREAM_WAIT_MS } from '../thresholds/errors.ts';
 import { LONG_WAIT_MS, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Failing {
@@ -134,7 +134,8 @@ function lossesOf(
   const outside = open.filter(({ name }) => !domains.isOfCluster(name));
   const isAwaited = ({ sentMs }: SeenExchange): boolean =>
     waiting.some(
-      (each) => sentMs >= each.sentMs && sentMs <= (each.repliedMs ?? each.sentMs + 5000),
+      (each) =>
+        sentMs >= each.sentMs && sentMs <= (each.repliedMs ?? each.sentMs + UPSTREAM_WAIT_MS),
     );
   const byName = [...Map.groupBy(outside, ({ name }) => name).values()];
   return byName.filter((losses) => losses.every(isAwaited)).flat();

@@ -1,6 +1,7 @@
 /** Lookups that wait within a program, where no packet shows it. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent } from '../texts.ts';
+import { MIN_THREAD_LOOKUPS } from '../thresholds/lateness.ts';
 
 /** A program whose lookups wait for its few threads (libuv has four). */
 export const fewThreads: FindingKind = {
@@ -8,7 +9,7 @@ export const fewThreads: FindingKind = {
   title: 'Lookups wait in a program for one of its few threads',
   name: 'a program with few threads for lookups',
   inCapture({ clients, lookups }) {
-    if (lookups < 30) return unknown('too few lookups');
+    if (lookups < MIN_THREAD_LOOKUPS) return unknown('too few lookups');
     const waiting = clients.list.flatMap(({ address, threads }) => {
       const few = threads?.few ?? null;
       return few === null ? [] : [{ address, ...few }];

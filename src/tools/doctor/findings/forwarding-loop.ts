@@ -5,11 +5,17 @@ import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isServer } from '../observe/roles.ts';
-import { LOOP_RETURN_MS, MAX_LOOP_SERVERS, MIN_LOOP_QUERIES } from '../thresholds/errors.ts';
-import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import {
+  LOOPING_SERVER,
+  LOOP_RETURN_MS,
+  LOOP_SECONDS,
+  MAX_LOOP_SERVERS,
+  MIN_LOOP_QUERIES,
+} from '../thresholds/errors.ts';
+import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
 /** What waits for a question that goes round does so for as many seconds. */
-const back: readonly number[] = Array.from({ length: 7 }, (_, earlier) => earlier);
+const back: readonly number[] = Array.from({ length: LOOP_SECONDS }, (_, earlier) => earlier);
 
 const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
@@ -53,7 +59,8 @@ export const forwardingLoop: FindingKind = {
     const repeated = observed.names.list
       .filter(
         ({ outcomes: { asked, lost, servfail, refused } }) =>
-          asked >= 10 && lost + servfail + refused >= 0.5 * asked,
+          asked >= LOOPING_SERVER.queries &&
+          lost + servfail + refused >= LOOPING_SERVER.failed * asked,
       )
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     // The same question goes round: that two servers ask each other for different names is not a
@@ -235,7 +242,7 @@ function returningOf({ losses, affected }: Observations): Returning | null {
   );
   const found = new Map<string, SeenExchange[]>();
   for (const same of byQuestion.values()) {
-    if (same.length < 3) continue;
+    if (same.length < MIN_CASES) continue;
     for (const [at, back] of same.entries()) {
       const left = same
         .slice(0, at)

@@ -1,7 +1,8 @@
 /** What gRPC asks for besides addresses. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
-import { COSTLY_SHARE } from '../thresholds/evidence.ts';
+import { COSTLY_SHARE, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_GRPC_QUERIES, MIN_GRPC_SHARE } from '../thresholds/search.ts';
 
 /** gRPC asks for service configurations that nobody publishes. */
 export const grpcLookups: FindingKind = {
@@ -9,8 +10,8 @@ export const grpcLookups: FindingKind = {
   title: 'gRPC clients ask for service configurations that do not exist',
   name: 'gRPC’s extra queries',
   inCapture({ serviceConfigs: { asked, found }, total }) {
-    if (total.asked < 20) return unknown('too few queries');
-    if (asked < 10 || asked < 0.05 * total.asked || found > 0)
+    if (total.asked < MIN_QUERIES) return unknown('too few queries');
+    if (asked < MIN_GRPC_QUERIES || asked < MIN_GRPC_SHARE * total.asked || found > 0)
       return excluded(`${percent(asked, total.asked)} of the queries are of that kind`);
     return {
       code: this.code,

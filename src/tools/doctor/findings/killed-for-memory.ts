@@ -1,6 +1,7 @@
 /** DNS pods that were killed for their memory, or are near to it. */
 import { nameOf } from '../cluster/facts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding, noPods } from './finding.ts';
+import { MEMORY_FULL } from '../thresholds/lateness.ts';
 
 /** DNS pods that were killed for their memory, or are near to it. */
 export const killedForMemory: FindingKind = {
@@ -13,7 +14,7 @@ export const killedForMemory: FindingKind = {
     const near = facts.measurement.measured.flatMap(({ pod, after }) => {
       const bytes = after.sum('process_resident_memory_bytes');
       const limit = pod.memoryLimit ?? 0;
-      return limit > 0 && bytes > 0.9 * limit && !killed.includes(pod)
+      return limit > 0 && bytes > MEMORY_FULL * limit && !killed.includes(pod)
         ? [{ pod, bytes, limit }]
         : [];
     });

@@ -13,7 +13,7 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
-import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
 
@@ -31,7 +31,7 @@ export const missingFragments: FindingKind = {
       ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
     );
     // Who lost fragments offered to take more than fits into a packet.
-    const large = claims.open.filter(({ udpSize }) => udpSize > 1232);
+    const large = claims.open.filter(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
     const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
     const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
     const sized = largeOnes(observed, claims);
@@ -51,7 +51,7 @@ export const missingFragments: FindingKind = {
     for (const { server } of gapped) claims.late.add(server.address);
     // Whether these are large nobody has seen, but short ones that were asked for in this way got
     // their answers.
-    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));
+    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
     if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
     return {
       code: this.code,
@@ -106,7 +106,7 @@ export const missingFragments: FindingKind = {
   inCluster(facts) {
     const { answers } = facts;
     if (answers === null) return notAsked;
-    const sizes = [512, 1232, 4096];
+    const sizes = [512, UNFRAGMENTED_BYTES, 4096];
     const asked = sizes.flatMap((size) => {
       const failed = failuresOf(answers, `edns-${size}`);
       return failed === null ? [] : [{ size, failed }];
@@ -190,11 +190,12 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
   const isLarge = ({ type, name }: SeenExchange): boolean =>
     needsFragments(names.get(name, type)?.longest ?? 0);
   const lost = open.filter(
-    (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > 1232 && isLarge(loss)),
+    (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > UNFRAGMENTED_BYTES && isLarge(loss)),
   );
   // What is lost before it is answered anywhere says nothing of sizes.
   const comparable = open.filter(
-    ({ type, name, udpSize }) => udpSize > 1232 && (names.get(name, type)?.longest ?? 0) > 0,
+    ({ type, name, udpSize }) =>
+      udpSize > UNFRAGMENTED_BYTES && (names.get(name, type)?.longest ?? 0) > 0,
   );
   if (lost.length < MIN_CASES || lost.length < MOST * comparable.length) return [];
   const all = askedOf(names.list);

@@ -6,6 +6,7 @@ import { clock, listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { countdown, countsDown, isRemembered, isWithoutTtl } from '../observe/remembered-denial.ts';
 import { NEW_NAME } from '../thresholds/search.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** A name that was asked for before it existed stays missing for as long as that was remembered. */
 export const newName: FindingKind = {
@@ -16,7 +17,7 @@ export const newName: FindingKind = {
     const cached = observed.names.list.filter((view) => {
       const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
       if (claims.names.has(name) || isWithoutTtl(observed, view)) return false;
-      if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
+      if (outcomes.nxdomain < MIN_CASES || outcomes.found === 0) return false;
       // Of several caches each forgets at its own time.
       return firstFoundMs < lastNegativeMs
         ? isRemembered(observed, view)
@@ -40,7 +41,9 @@ export const newName: FindingKind = {
           ],
         };
     }
-    const candidates = observed.names.list.filter(({ negativeTtls }) => negativeTtls.length >= 3);
+    const candidates = observed.names.list.filter(
+      ({ negativeTtls }) => negativeTtls.length >= MIN_CASES,
+    );
     if (candidates.length === 0)
       return unknown('no name was asked for again and again while it was missing');
     if (cached.length === 0)

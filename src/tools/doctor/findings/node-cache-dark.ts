@@ -3,6 +3,8 @@ import { isLinkLocal } from '../observe/roles.ts';
 import { answered } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, share } from '../texts.ts';
+import { NODE_CACHE_SILENT_MS } from '../thresholds/silence.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** The cache on the node is gone, and its address and rules are still there. */
 export const nodeCacheDark: FindingKind = {
@@ -14,12 +16,14 @@ export const nodeCacheDark: FindingKind = {
     if (local.length === 0) return unknown('no query to a link-local address was seen');
     const dark = local.find(({ outcomes, lastReplyMs, lastMs }) => {
       const silentMs = lastMs - Math.max(lastReplyMs, -Infinity);
-      return outcomes.lost >= 3 && (answered(outcomes) === 0 || silentMs > 3000);
+      return (
+        outcomes.lost >= MIN_CASES && (answered(outcomes) === 0 || silentMs > NODE_CACHE_SILENT_MS)
+      );
     });
     if (dark === undefined) return excluded('the cache on the node answers');
     const { address, outcomes, lastReplyMs } = dark;
     const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs);
-    if (losses.length < 3) return excluded('the cache on the node answers');
+    if (losses.length < MIN_CASES) return excluded('the cache on the node answers');
     claims.take(losses);
     const refused = observed.unreachable.get(address);
     return {

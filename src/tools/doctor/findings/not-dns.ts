@@ -2,8 +2,8 @@
 import { lossRate } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
-import { RARE_SHARE } from '../thresholds/evidence.ts';
-import { REST_OF_OTHERS } from '../thresholds/transport.ts';
+import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
+import { MIN_OTHER_CONNECTIONS, OTHERS_ALIKE, REST_OF_OTHERS } from '../thresholds/transport.ts';
 
 /**
  * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
@@ -16,19 +16,23 @@ export const notDns: FindingKind = {
   inCapture(observed, claims) {
     const { opened, repeated } = observed.others;
     const exceeded = observed.counters.get('trackingExceeded') ?? 0;
-    if (opened < 10 && exceeded === 0)
+    if (opened < MIN_OTHER_CONNECTIONS && exceeded === 0)
       return unknown(
         'the capture has no other connections to compare with (capture more than port 53)',
       );
     const losses = claims.open;
     const rate = lossRate(observed.total);
     const otherRate = opened === 0 ? 0 : repeated / opened;
-    const alike = opened >= 10 && repeated >= 2 && otherRate >= 0.3 * rate && otherRate >= 0.01;
+    const alike =
+      opened >= MIN_OTHER_CONNECTIONS &&
+      repeated >= 2 &&
+      otherRate >= OTHERS_ALIKE.ofRate * rate &&
+      otherRate >= OTHERS_ALIKE.share;
     if (
       exceeded === 0 &&
       repeated >= 2 &&
       otherRate >= RARE_SHARE &&
-      !(losses.length >= 3 && alike)
+      !(losses.length >= MIN_CASES && alike)
     )
       return unknown(
         `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
@@ -36,7 +40,7 @@ export const notDns: FindingKind = {
     // What is known of nearly all of them is known of the rest.
     if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
       return excluded('what hits other connections as well is explained otherwise');
-    if (losses.length < 3 || !(alike || exceeded > 0))
+    if (losses.length < MIN_CASES || !(alike || exceeded > 0))
       return excluded('other connections are opened without loss');
     claims.take(losses);
     return {

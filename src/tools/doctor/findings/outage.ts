@@ -25,10 +25,14 @@ import {
 } from '../observe/server-silence.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { CLOSED } from '../observe/icmp-errors.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
-import { MIN_EARLIER_LOSSES, OUTAGE_REST, UNLIKELY_DEAD } from '../thresholds/silence.ts';
-
-const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
+import {
+  MIN_EARLIER_LOSSES,
+  MIN_OUTAGE_SECONDS,
+  OUTAGE_REST,
+  UNLIKELY_DEAD,
+} from '../thresholds/silence.ts';
 
 /** All replies stop for a while, or for good, for everybody at once. */
 export const outage: FindingKind = {
@@ -36,7 +40,7 @@ export const outage: FindingKind = {
   title: 'A name server stopped answering for a while',
   name: 'a restart or a rollout of the DNS pods',
   inCapture(observed, claims) {
-    if (observed.seconds < 3) return unknown('the capture is too short');
+    if (observed.seconds < MIN_OUTAGE_SECONDS) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
     // Who has been answered goes on being answered: it is not the server.
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
@@ -50,7 +54,7 @@ export const outage: FindingKind = {
       const theirs = claims.openTo(view.address);
       const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
-      if (losses.length < 3 || wentAstray(losses)) continue;
+      if (losses.length < MIN_CASES || wentAstray(losses)) continue;
       // Where most of it is explained this is but the rest, as is what comes from a port that
       // somebody had before.
       const explained = claims.explainedTo(view.address).filter(isMeanwhile);
@@ -58,7 +62,7 @@ export const outage: FindingKind = {
         claims.take(losses);
         continue;
       }
-      if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < 3) continue;
+      if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < MIN_CASES) continue;
       if (onlyAaaa(losses)) continue;
       const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
       if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
@@ -122,7 +126,7 @@ export const outage: FindingKind = {
  */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
   const errors = unreachable.get(address);
-  if (errors === undefined || errors.count < MIN_CASES || !PORT.has(errors.code)) return [];
+  if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return [];
   return [
     `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, and no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
   ];

@@ -19,8 +19,14 @@ import { clock, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
 import { upstreams } from '../observe/roles.ts';
-import { LATE_MS } from '../thresholds/evidence.ts';
-import { BUSY_MEAN_MS } from '../thresholds/lateness.ts';
+import { LATE_MS, MIN_QUERIES, RARE_SHARE, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import {
+  BUSY,
+  BUSY_MEAN_MS,
+  OVERLOAD_LOSSES,
+  QUEUE,
+  WAITING_LOOKUPS,
+} from '../thresholds/lateness.ts';
 
 const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND7001',
@@ -44,7 +50,7 @@ export const overload: FindingKind = {
   title: said.title,
   name: 'an overloaded server',
   inCapture(observed, claims) {
-    if (observed.total.asked < 20) return unknown('too few queries to judge by');
+    if (observed.total.asked < MIN_QUERIES) return unknown('too few queries to judge by');
     const late = lateWithOwnNames(observed, claims);
     if (late !== null) return late;
     for (const server of observed.servers.list) {
@@ -61,14 +67,14 @@ export const overload: FindingKind = {
       const within = mean(lossy);
       const slow =
         quiet.length === 0
-          ? within > 500
-          : (within > 150 && within > 4 * before) ||
+          ? within > BUSY.aloneMs
+          : (within > BUSY.ms && within > BUSY.times * before) ||
             // The most are slow, and not a few that somebody else is waited for.
             server.isOutOfBreath;
       const losses = claims.openTo(server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
       if (!slow || server.stoodStill || answersOthers(observed, server)) continue;
-      if (losses.length < 5 || losses.length < 0.02 * asked) continue;
+      if (losses.length < OVERLOAD_LOSSES || losses.length < RARE_SHARE * asked) continue;
       claims.take(losses);
       claims.late.add(server.address);
       const rejects =
@@ -142,7 +148,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   // A server that is busy loses queries of anybody.
   const losers = new Set(losses.map(({ client }) => client.address));
   const isUpstreamSlow = [...upstreams(observed)].some(
-    (address) => (observed.servers.get(address)?.quantile(0.65) ?? 0) >= LATE_MS,
+    (address) => (observed.servers.get(address)?.quantile(QUEUE.quantile) ?? 0) >= LATE_MS,
   );
   const feltMs = isUpstreamSlow ? 2 * BUSY_MEAN_MS : BUSY_MEAN_MS;
   if (losers.size < Math.min(2, worst.server.clients.size) && worst.meanMs < feltMs) return null;
@@ -177,14 +183,14 @@ function answersOthers({ lines, backends }: Observations, server: ServerView): b
 
 /** All wait for each other, and hardly anything is lost yet. */
 function waitingLine(observed: Observations, claims: Claims): Verdict | null {
-  if (observed.slowLookups < 0.3 * observed.lookups) return null;
+  if (observed.slowLookups < WAITING_LOOKUPS * observed.lookups) return null;
   const behind = [...observed.servers.list, ...observed.backends.list].flatMap((server) => {
     const line = observed.lines.get(server.address)?.line ?? null;
     return line === null ||
-      line.correlation < 0.8 ||
-      line.longest < 4 ||
+      line.correlation < QUEUE.correlation ||
+      line.longest < QUEUE.longest ||
       observed.lines.get(server.address)!.isOvertaken ||
-      server.quantile(0.9) < LATE_MS
+      server.quantile(SLOW_QUANTILE) < LATE_MS
       ? []
       : [{ ...line, server }];
   });
@@ -208,7 +214,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
         .slice(0, 3)
         .map(
           ({ server, stepMs, longest, correlation }) =>
-            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} before it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(0.9) / 2)}.`,
+            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} before it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(SLOW_QUANTILE) / 2)}.`,
         ),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
     ],

@@ -19,6 +19,7 @@ import { oneLosesAlone, sparesKnown } from '../observe/new-socket-losses.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import {
   ALIVE_SOCKET,
+  AWS_LIMIT,
   BEHIND_WITH_WORK_MS,
   BUCKET_CHANCE_FACTOR,
   BUCKET_MAX_ERROR,
@@ -26,11 +27,16 @@ import {
   CONSTANT_LOAD,
   EVEN_REPLIES,
   FULL_SECOND,
+  LIMIT_BELOW,
+  LIMIT_EXCEEDED,
   LIMIT_OF_DOMAIN,
+  LIMIT_RATE,
   LOW_LIMIT,
+  MIN_LIMITED_QUERIES,
   MIN_LIMIT_LOSSES,
 } from '../thresholds/lateness.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
+import { MIN_CASES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 
 interface PacketLimit {
   readonly rate: number;
@@ -45,7 +51,9 @@ export const packetCap: FindingKind = {
   title: 'Replies stop at a fixed number a second: a packet limit',
   name: 'a packet limit of the cloud',
   inCapture(observed, claims) {
-    const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
+    const busy = observed.servers.list.filter(
+      ({ outcomes }) => outcomes.asked >= MIN_LIMITED_QUERIES.busy,
+    );
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     // A limit takes packets as they come, and not those of new sockets.
     if (sparesKnown(observed) && !oneLosesAlone(observed))
@@ -72,7 +80,7 @@ export const packetCap: FindingKind = {
         continue;
       if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
-      const aws = found.rate > 900 && found.rate < 1100;
+      const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
         code: this.code,
@@ -126,7 +134,7 @@ function isOfSearch(
 
 function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
   const { address, outcomes, history } = server;
-  if (outcomes.asked < 300) return null;
+  if (outcomes.asked < MIN_LIMITED_QUERIES.measured) return null;
   // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for
   // those before it.
   const line = lines.get(address)?.line ?? null;
@@ -190,7 +198,7 @@ function evenlyOfSome(
     const passed = full.map(([, { asked, lost }]) => asked - lost);
     const sent = full.map(([, { asked }]) => asked);
     const { mean: rate } = spreadOf(passed);
-    if (rate < LOW_LIMIT.rate || spreadOf(sent).mean < 1.15 * rate) return [];
+    if (rate < LOW_LIMIT.rate || spreadOf(sent).mean < LIMIT_EXCEEDED * rate) return [];
     if (unevenness(passed, sent) > EVEN_REPLIES.least || isOfSocket(client.address, counts.lost))
       return [];
     if (onlyAaaa(losses.filter((loss) => loss.client.address === client.address))) return [];
@@ -226,13 +234,13 @@ interface Plateau {
 /** @param least what is asked in a full second */
 function plateauIn(history: RateHistory, least: number): Plateau | null {
   const full = fullSeconds(history, least);
-  if (full.length < 3) return null;
+  if (full.length < MIN_CASES) return null;
   const replied = spreadOf(full.map(([, second]) => second.replied));
   const { mean: rate } = replied;
   const asked = full.reduce((sum, [, second]) => sum + second.asked, 0) / full.length;
   const fewest = Math.min(...full.map(([, second]) => second.asked));
-  if (asked < 1.15 * rate || fewest < rate) return null;
-  const isSteady = rate >= 50 && replied.deviation <= 0.06 * rate;
+  if (asked < LIMIT_EXCEEDED * rate || fewest < rate) return null;
+  const isSteady = rate >= LIMIT_RATE.least && replied.deviation <= LIMIT_RATE.deviation * rate;
   if (!isSteady && !isSteadierThanChance(full)) return null;
   if (losesBelow(history, rate)) return null;
   return {
@@ -261,7 +269,8 @@ function fullSeconds(history: RateHistory, least: number): RateHistory {
  */
 function losesBelow(history: RateHistory, rate: number): boolean {
   const below = history.filter(
-    ([, { asked, lost }]) => asked < 0.9 * rate && lost > 0.1 * asked && lost > 3,
+    ([, { asked, lost }]) =>
+      asked < LIMIT_BELOW.rate * rate && lost > LIMIT_BELOW.lost * asked && lost > MIN_CASES,
   );
   return below.length > 1;
 }
@@ -296,7 +305,7 @@ function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | 
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
   // A queue that overflows drops the tail, too, but what it takes waits.
-  if (chance < BUCKET_CHANCE_FACTOR * error || server.quantile(0.9) > BEHIND_WITH_WORK_MS)
+  if (chance < BUCKET_CHANCE_FACTOR * error || server.quantile(SLOW_QUANTILE) > BEHIND_WITH_WORK_MS)
     return null;
   return {
     rate,
@@ -307,7 +316,7 @@ function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | 
 
 /** A bucket that each client has for itself: of several clients it tells which queries are lost. */
 function bucketOfEach(server: ServerView, observed: Observations): PacketLimit | null {
-  if (server.quantile(0.9) > BEHIND_WITH_WORK_MS) return null;
+  if (server.quantile(SLOW_QUANTILE) > BEHIND_WITH_WORK_MS) return null;
   const sure = limitedBelow(BUCKET_OF_CLIENT.error, server, observed);
   const [first] = sure;
   if (first === undefined || sure.length < BUCKET_OF_CLIENT.clients) return null;

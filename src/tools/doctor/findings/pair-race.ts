@@ -2,7 +2,13 @@
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
-import { MIN_PAIRS_ALONE, SECOND_OF_PAIR } from '../thresholds/transport.ts';
+import {
+  MIN_PAIRS_ALONE,
+  PAIR_IMMUNE,
+  PAIR_REST,
+  SECOND_OF_PAIR,
+  SURE_PAIRS,
+} from '../thresholds/transport.ts';
 
 /** Of two queries that leave together from one port, one is lost. */
 export const pairRace: FindingKind = {
@@ -41,19 +47,20 @@ export const pairRace: FindingKind = {
     const second = one.oneLost === 0 ? 0 : one.secondLost / one.oneLost;
     const expected = one.oneLost / (2 * one.asked);
     const onlyPairs =
-      rest <= 0.25 * theirs.length && (singles < 10 || rest <= 0.3 * expected * singles);
+      rest <= PAIR_REST.ofLosses * theirs.length &&
+      (singles < PAIR_REST.singles || rest <= PAIR_REST.ofExpected * expected * singles);
     if (!onlyPairs) return excluded('queries are lost alone as often as in pairs');
     // The first one has its entry by then.
     if (second < SECOND_OF_PAIR)
       return excluded('of the two queries of a pair the first is lost as well as the second');
     claims.take(theirs);
-    const immune = two.asked >= 5 && two.oneLost <= 0.02 * two.asked;
+    const immune = two.asked >= PAIR_IMMUNE.pairs && two.oneLost <= PAIR_IMMUNE.lost * two.asked;
     return {
       code: this.code,
       title: this.title,
       severity: isFew ? 'warning' : 'critical',
       confidence:
-        (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= 8 ? 0.9 : 0.8,
+        (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= SURE_PAIRS ? 0.9 : 0.8,
       seen: [
         `${share(one.oneLost, one.asked)} pairs of A and AAAA from one port lost one of the two, ${percent(one.secondLost, one.oneLost)} of them the second; the repeat was answered.`,
         ...(isFew ? ['Two are few: it may be chance. Nothing else was lost.'] : []),

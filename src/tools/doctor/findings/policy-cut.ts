@@ -11,7 +11,7 @@ import { answeredBetween } from '../observe/losses.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
-import { POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
+import { POLICY_CUT, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
 
 type AskingClient = Asked & { readonly address: string };
 
@@ -72,10 +72,12 @@ export const policyCut: FindingKind = {
       const isDeaf = isProvenDeaf(server, observed);
       const cut = theirs.filter(
         ({ address, asked, lost }) =>
-          asked >= 4 && lost === asked && !(isDeaf && asksWithEdns(observed, address)),
+          asked >= POLICY_CUT.queries &&
+          lost === asked &&
+          !(isDeaf && asksWithEdns(observed, address)),
       );
       const fine = theirs.filter(
-        ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < 0.2,
+        ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < POLICY_CUT.others,
       );
       if (cut.length === 0 || fine.length === 0) continue;
       const addresses = new Set(cut.map(({ address }) => address));
@@ -84,7 +86,7 @@ export const policyCut: FindingKind = {
         .filter(({ client }) => addresses.has(client.address));
       // One port that gets nothing is a stale entry of connection tracking, not a rule.
       const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
-      if (!several || losses.length < 4) continue;
+      if (!several || losses.length < POLICY_CUT.queries) continue;
       // Others are answered while these are not: else the server was away.
       const { fromMs, toMs } = sentSpan(losses);
       if (toMs - fromMs < MIN_LASTING_MS) continue;

@@ -6,7 +6,7 @@ import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries } from '../observe/losses.ts';
 import { askersText } from '../observe/roles.ts';
-import { FELT_SHARE, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   LOSS_AROUND_MS,
   LOSS_EXPECTED,
@@ -15,6 +15,7 @@ import {
   LOSS_MOMENT_MS,
   LOSS_RARE,
   LOSS_REST,
+  MIN_LOSS_QUERIES,
 } from '../thresholds/transport.ts';
 
 /** Queries are lost, and nothing that was looked at decides which. */
@@ -24,8 +25,8 @@ export const randomLoss: FindingKind = {
   name: 'loss without a pattern',
   inCapture(observed, claims) {
     const losses = firstTries(claims.open);
-    if (observed.total.asked < 5) return unknown('too few queries');
-    if (losses.length < 3 || losses.length < LOSS_RARE * askedMeanwhile(observed, losses))
+    if (observed.total.asked < MIN_LOSS_QUERIES) return unknown('too few queries');
+    if (losses.length < MIN_CASES || losses.length < LOSS_RARE * askedMeanwhile(observed, losses))
       return excluded(lossText(observed, claims));
     if (isRest(claims)) {
       claims.take(claims.open);
@@ -121,7 +122,7 @@ function stoppedBefore(
     return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
   }, 0);
   const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  if (before.length < LOSS_LATER_HALF * losses.length || before.length < 3) return null;
+  if (before.length < LOSS_LATER_HALF * losses.length || before.length < MIN_CASES) return null;
   return replied > 0 && passed >= NEARLY_ALL * replied ? { lost: before.length, passed } : null;
 }
 

@@ -8,8 +8,15 @@ import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import { REFUSED_AT_TIMES } from '../thresholds/errors.ts';
-import { FELT_MS, FROM_UPSTREAM_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
+import { ENDED_LOOKUPS, REFUSED_AT_TIMES } from '../thresholds/errors.ts';
+import {
+  FELT_MS,
+  FROM_UPSTREAM_SHARE,
+  MANY_ERRORS,
+  MIN_CASES,
+  OUTAGE_SHARE,
+  RARE_SHARE,
+} from '../thresholds/evidence.ts';
 
 /** Reasons (EDE) of an acl. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
@@ -38,7 +45,8 @@ export const refused: FindingKind = {
     // Others are answered what these are refused: it depends on the client.
     const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
     // However little these ask: for them it is everything.
-    if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
+    if (count < MANY_ERRORS || (!byClient && count < RARE_SHARE * asked))
+      return excluded('REFUSED is rare');
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) =>
@@ -55,13 +63,15 @@ export const refused: FindingKind = {
     const ended = lookupsRefused(observed, clients);
     const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
     // The names that a search path makes count little: a lookup of many queries fails by one.
-    const isMuch = ended >= 5 && ended >= 0.05 * lookups;
+    const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const slow = isLimit ? slowNames(observed) : [];
     return {
       code: this.code,
       title: this.title,
       severity:
-        byClient || isMuch || slow.length > 0 || count >= 0.1 * asked ? 'critical' : 'warning',
+        byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
+          ? 'critical'
+          : 'warning',
       confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(

@@ -1,6 +1,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
+import { COSTLY_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
 
 /** Most of the traffic turns addresses into names. */
 export const reverseLookups: FindingKind = {
@@ -8,8 +9,8 @@ export const reverseLookups: FindingKind = {
   title: 'A large part of the queries turns addresses into names',
   name: 'reverse lookups in bulk',
   inCapture({ types, total, names, clients, reverse: { asked } }) {
-    if (total.asked < 50) return unknown('too few queries');
-    if (asked < 50 || asked < 0.3 * total.asked)
+    if (total.asked < MIN_MEASURED_QUERIES) return unknown('too few queries');
+    if (asked < MIN_MEASURED_QUERIES || asked < COSTLY_SHARE * total.asked)
       return excluded(`${percent(asked, total.asked)} of the queries are reverse lookups`);
     const different = names.list.filter(({ type }) => type === TYPE.PTR).length;
     const whole = types.get(TYPE.PTR)?.asked ?? 0;

@@ -23,10 +23,12 @@ import { clock, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { domainsOf, makes, searchDomainOf } from '../observe/search-domains.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
-import { MANY_STOPPED_LOOKUPS, MAX_OTHER_LOSSES } from '../thresholds/search.ts';
-
-/** Of a capture with very many losses only the first ones are known one by one. */
-const LOSSES_MAX = 5000;
+import {
+  COMPARED_LOSSES,
+  FAILING_DOMAIN,
+  MANY_STOPPED_LOOKUPS,
+  MAX_OTHER_LOSSES,
+} from '../thresholds/search.ts';
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: FindingKind = {
@@ -49,17 +51,18 @@ export const searchDomainFails: FindingKind = {
       const restBad = wrong(observed.total) - bad;
       if (
         names.length < 2 ||
-        bad < 4 ||
-        bad < 0.8 * sum.asked ||
+        bad < FAILING_DOMAIN.queries ||
+        bad < FAILING_DOMAIN.share * sum.asked ||
         rest === 0 ||
-        restBad > 0.25 * rest
+        restBad > FAILING_DOMAIN.elsewhere * rest
       )
         continue;
       const own = new Set(names);
       if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
       const losses = claims.open.filter(({ name }) => own.has(name));
       // What is lost for another reason says nothing of the domain.
-      if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
+      if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, COMPARED_LOSSES))
+        continue;
       if (othersGoToo(observed, losses, own)) continue;
       if (losses.length > 0 && goByEdns(observed, losses)) continue;
       claims.take(losses);
@@ -193,7 +196,7 @@ function outsideFails({ names, domains }: Observations, below: ReadonlySet<strin
   const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
   const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
   const bad = outside.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
-  return bad >= 3 && bad > 0.5 * asked;
+  return bad >= MIN_CASES && bad > 0.5 * asked;
 }
 
 /**
@@ -236,7 +239,7 @@ function othersGoToo(
       !isCut(name) &&
       !domains.isOfCluster(name),
   );
-  return others.length >= 3 && others.length > MAX_OTHER_LOSSES * own.length;
+  return others.length >= MIN_CASES && others.length > MAX_OTHER_LOSSES * own.length;
 }
 
 function ofOdd({ odd }: SuffixReplies): string {

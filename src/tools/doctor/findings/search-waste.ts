@@ -4,7 +4,11 @@ import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
 import { COSTLY_SHARE, MIN_MEASURED_QUERIES } from '../thresholds/evidence.ts';
-import { MIN_WASTED_QUERIES, WASTED_SHARE_OF_CUT } from '../thresholds/search.ts';
+import {
+  MIN_SEARCH_LOOKUPS,
+  MIN_WASTED_QUERIES,
+  WASTED_SHARE_OF_CUT,
+} from '../thresholds/search.ts';
 
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: FindingKind = {
@@ -12,7 +16,7 @@ export const searchWaste: FindingKind = {
   title: 'Many queries can never succeed: the search path makes names that nobody has',
   name: 'a search path that costs much',
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
-    if (lookups < 5) return unknown('too few lookups');
+    if (lookups < MIN_SEARCH_LOOKUPS) return unknown('too few lookups');
     const whole = total.asked - cutNames;
     const isOfMost = wasted >= COSTLY_SHARE * total.asked;
     const isOfWhole =

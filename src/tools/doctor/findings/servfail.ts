@@ -31,13 +31,23 @@ import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
-import { ALWAYS_FAILS, CACHED_FAILURE_SHARE, MIN_FINE_REPLIES } from '../thresholds/errors.ts';
+import {
+  ALWAYS_FAILS,
+  CACHED_FAILURE_SHARE,
+  CLUSTER_SERVFAIL,
+  MIN_FINE_REPLIES,
+  QUICK_FAILURES,
+} from '../thresholds/errors.ts';
 import {
   FELT_SHARE,
   FROM_UPSTREAM_SHARE,
   LONG_WAIT_MS,
+  MANY_ERRORS,
   MIN_CASES,
   MIN_MEASURED_QUERIES,
+  OUTAGE_SHARE,
+  RARE_SHARE,
+  SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
@@ -48,15 +58,15 @@ export const clusterServfail: FindingKind = {
   inCapture(observed, claims) {
     const { inside, outside } = halves(observed, claims);
     if (inside.asked === 0) return unknown('no name of the cluster was asked for');
-    if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
+    if (inside.servfail < MANY_ERRORS || inside.servfail < CLUSTER_SERVFAIL.inside * inside.asked)
       return excluded('names of the cluster are answered');
     const byType = ofCluster(observed, claims);
     if (byType.a.asked >= MIN_CASES && byType.a.servfail === 0)
       return excluded('of names of the cluster only AAAA fails');
     const meanwhile = observed.ways.between(byType.fromMs, byType.toMs).outside;
     if (
-      outside.servfail > 0.1 * outside.asked + 1 ||
-      (outside.servfail > 1 && meanwhile.servfail > 0.3 * meanwhile.asked)
+      outside.servfail > CLUSTER_SERVFAIL.outside * outside.asked + 1 ||
+      (outside.servfail > 1 && meanwhile.servfail > CLUSTER_SERVFAIL.inside * meanwhile.asked)
     )
       return excluded('names of outside fail as well');
     const { failing, fine } = clusterNames(observed, claims);
@@ -71,7 +81,7 @@ export const clusterServfail: FindingKind = {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: outside.asked >= 5 ? 0.92 : 0.75,
+      confidence: outside.asked >= MANY_ERRORS ? 0.92 : 0.75,
       seen: [
         `${share(inside.servfail, inside.asked)} queries for names of the cluster were SERVFAIL.`,
         ...(outside.asked > 0
@@ -155,13 +165,13 @@ export const stuckServfail: FindingKind = {
         !isOfSilence(name, type) &&
         !failsUpstream(servers, behind) &&
         !observed.domains.isOfCluster(name) &&
-        quickFailures >= 5 &&
-        quickFailures >= 0.8 * outcomes.servfail &&
-        (outcomes.found === 0 || (denial?.count ?? 0) >= 0.9 * outcomes.servfail),
+        quickFailures >= MANY_ERRORS &&
+        quickFailures >= QUICK_FAILURES.quick * outcomes.servfail &&
+        (outcomes.found === 0 || (denial?.count ?? 0) >= QUICK_FAILURES.denied * outcomes.servfail),
     );
     if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
     // A server that fails for everything at once has no cache to blame.
-    if (stuck.length === 0 || stuck.length > 0.6 * observed.names.size)
+    if (stuck.length === 0 || stuck.length > QUICK_FAILURES.names * observed.names.size)
       return excluded('failures are not answered from a cache');
     // What fails for whatever a search path puts in front of it, be it at once, is asked anew for
     // each name.
@@ -227,7 +237,9 @@ function othersFine({ ways }: Observations, stuck: readonly NameView[]): number 
 function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
   return servers.list.some(
     ({ address, outcomes }) =>
-      behind.has(address) && outcomes.asked >= MIN_CASES && wrong(outcomes) <= 0.1 * outcomes.asked,
+      behind.has(address) &&
+      outcomes.asked >= MIN_CASES &&
+      wrong(outcomes) <= SPARED_SHARE * outcomes.asked,
   );
 }
 
@@ -269,7 +281,7 @@ export const serverFails: FindingKind = {
         addresses.has(each.client.address) &&
         !isOfSilence(each.name, each.type),
     );
-    if ((servfail < 5 || servfail < 0.02 * asked) && late.length < MIN_CASES)
+    if ((servfail < MANY_ERRORS || servfail < RARE_SHARE * asked) && late.length < MIN_CASES)
       return excluded(failingText(observed, servfail));
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
@@ -278,7 +290,7 @@ export const serverFails: FindingKind = {
         behind.has(address) &&
         // A cache hands one failure on many times.
         (failures(outcomes) >= FROM_UPSTREAM_SHARE * servfail ||
-          (failures(outcomes) >= 5 && failures(outcomes) >= 0.5 * answered(outcomes))),
+          (failures(outcomes) >= MANY_ERRORS && failures(outcomes) >= 0.5 * answered(outcomes))),
     );
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
@@ -289,7 +301,7 @@ export const serverFails: FindingKind = {
     const errors = otherErrors(observed);
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
-    const isFelt = servfail >= 0.1 * asked || byName !== null;
+    const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
       code: this.code,
       title: byName === null ? this.title : 'Some names always fail with SERVFAIL, others never do',
@@ -341,7 +353,7 @@ export const serverFails: FindingKind = {
     const replies = total(facts, 'coredns_dns_responses_total');
     const failed = total(facts, 'coredns_dns_responses_total', isServfail);
     if (replies < MIN_MEASURED_QUERIES) return quiet;
-    if (failed < 5 || failed < 0.02 * replies)
+    if (failed < MANY_ERRORS || failed < RARE_SHARE * replies)
       return excluded(`${share(failed, replies)} replies were SERVFAIL`);
     const worst = measured.toSorted(
       (one, other) =>
@@ -350,7 +362,7 @@ export const serverFails: FindingKind = {
     );
     const slow = upstreamTimes(facts).filter(({ failures }) => failures > 0);
     return clusterFinding(this, {
-      severity: failed >= 0.1 * replies ? 'critical' : 'warning',
+      severity: failed >= OUTAGE_SHARE * replies ? 'critical' : 'warning',
       confidence: 0.8,
       seen: [
         `${share(failed, replies)} replies while it was measured were SERVFAIL, most by ${worst[0]!.pod.name}.`,
@@ -409,7 +421,7 @@ function aliasOf(observed: Observations, wanted: string): string {
 /** How rare it is that servers fail, or that it is known why they do. */
 function failingText({ total }: Observations, unexplained: number): string {
   const all = failures(total);
-  if (all <= unexplained || all < 0.02 * total.asked) return 'SERVFAIL is rare';
+  if (all <= unexplained || all < RARE_SHARE * total.asked) return 'SERVFAIL is rare';
   return `${share(all, answered(total))} replies are SERVFAIL or another error, and the findings explain ${unexplained === 0 ? 'them' : `all but ${unexplained} of them`}`;
 }
 

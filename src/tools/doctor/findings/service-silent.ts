@@ -9,7 +9,7 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { clock, listed } from '../texts.ts';
 import { answeredElsewhere } from '../observe/server-lists.ts';
 import { askedForCluster, askersText } from '../observe/roles.ts';
-import { OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { MIN_CASES, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { ADDRESS_SILENT, MAX_SILENT_ADDRESSES, POD_WELL } from '../thresholds/silence.ts';
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
@@ -24,7 +24,7 @@ export const serviceSilent: FindingKind = {
       .filter((view) => {
         const { address, outcomes } = view;
         const isAsked = ofCluster.found.has(address) || ofCluster.other.has(address);
-        return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && isAsked;
+        return outcomes.asked >= MIN_CASES && fellSilent(view) && !clients.get(address) && isAsked;
       })
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
       .slice(0, MAX_SILENT_ADDRESSES);
@@ -49,7 +49,7 @@ export const serviceSilent: FindingKind = {
         .openTo(address)
         .filter(({ sentMs }) => sentMs > lastReplyMs - OVERTAKEN_MS);
       const fell = Number.isFinite(lastReplyMs);
-      if (pods.length === 0 || losses.length < 3) continue;
+      if (pods.length === 0 || losses.length < MIN_CASES) continue;
       // One client that is cut off looks the same where the others' queries are seen behind the
       // translation.
       if (fell && theirs.size === 1) continue;

@@ -7,6 +7,7 @@ import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from '.
 import { listed } from '../texts.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
 import { askersText, isServer, serveTheSame } from '../observe/roles.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: FindingKind = {
@@ -17,14 +18,14 @@ export const silentServer: FindingKind = {
     if (observed.total.asked === 0) return unknown('no query was seen');
     const { serverNames } = observed;
     const silent = observed.servers.list
-      .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
+      .filter(({ outcomes }) => outcomes.asked >= MIN_CASES && answered(outcomes) === 0)
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     for (const view of silent) {
       const { address, outcomes, clients } = view;
       const losses = claims.openTo(address);
       // What its hop answered was lost on the way back, and is another story.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
-      if (losses.length < 3 || reached) continue;
+      if (losses.length < MIN_CASES || reached) continue;
       takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
       // (A log does not say whose it is.)

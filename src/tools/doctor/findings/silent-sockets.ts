@@ -12,6 +12,8 @@ import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import {
   DEAD_POD_SHARES,
   MAX_REPLICAS,
+  MIN_SEVERAL,
+  MIXED_SILENT,
   SAME_SHARE,
   SILENT_BY_CLIENT,
   SILENT_SINGLE_QUERIES,
@@ -19,6 +21,7 @@ import {
   UNLIKELY_DEAD,
   WHOLE_SOCKETS_CHANCE,
 } from '../thresholds/silence.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
 export const silentSockets: FindingKind = {
@@ -35,7 +38,7 @@ export const silentSockets: FindingKind = {
     const several = flows.filter(({ asked }) => asked >= 2);
     const mixed = flows.length - silent.length - fine.length;
     const part = silent.length / (silent.length + fine.length);
-    if (silent.length < 3 || fine.length < 3)
+    if (silent.length < MIN_CASES || fine.length < MIN_CASES)
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
     if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
@@ -43,14 +46,18 @@ export const silentSockets: FindingKind = {
     if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
     if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');
     const turns = turnsOf(flows);
-    if (part < DEAD_POD_SHARES.least || part > DEAD_POD_SHARES.most || mixed > 0.1 * silent.length)
+    if (
+      part < DEAD_POD_SHARES.least ||
+      part > DEAD_POD_SHARES.most ||
+      mixed > MIXED_SILENT * silent.length
+    )
       return excluded('sockets lose single queries, not all or none');
     if (
       turns.count < SOCKET_TURNS.least ||
       turns.deviation < (turns.count < SOCKET_TURNS.many ? SOCKET_TURNS.few : SOCKET_TURNS.most)
     )
       return excluded('sockets that get nothing are of one moment');
-    const bySocket = several.length >= 4 && chanceOf(several) < WHOLE_SOCKETS_CHANCE;
+    const bySocket = several.length >= MIN_SEVERAL && chanceOf(several) < WHOLE_SOCKETS_CHANCE;
     if (!bySocket && several.length > 0.5 * flows.length)
       return unknown('too few sockets asked more than once without a reply');
     // The first and the last socket are silent by choice of the stretch.

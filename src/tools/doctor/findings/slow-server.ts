@@ -23,13 +23,16 @@ import { clock, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
-import { FELT_MS, LATE_MS } from '../thresholds/evidence.ts';
+import { FELT_MS, LATE_MS, MIN_QUERIES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import {
   LATE_AT_TIMES,
   LATE_QUANTILE,
+  MIN_TIMED_REPLIES,
   SLOW_LOOKUPS,
   SLOW_SISTER,
+  SLOW_UPSTREAM_MS,
   SLOW_ZONE,
+  WAITING_LOOKUPS,
   WAITS_AT_TIME_MS,
 } from '../thresholds/lateness.ts';
 
@@ -43,17 +46,19 @@ export const slowServer: FindingKind = {
   name: 'a slow server',
   inCapture(observed, claims) {
     const enough = observed.servers.list.filter(
-      ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
+      ({ address, outcomes }) =>
+        outcomes.asked - outcomes.lost >= MIN_TIMED_REPLIES && !claims.late.has(address),
     );
     if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
     const ofZone = slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
     // What comes from a cache, or does not exist, may hide by its number that all else is late:
     // then lookups show it.
-    const waits = observed.slowLookups >= 0.3 * observed.lookups;
+    const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
       (server) =>
-        server.quantile(LATE_QUANTILE) >= LATE_MS || (waits && server.quantile(0.9) >= 2 * LATE_MS),
+        server.quantile(LATE_QUANTILE) >= LATE_MS ||
+        (waits && server.quantile(SLOW_QUANTILE) >= 2 * LATE_MS),
     );
     // Who is waited for is the cause, and who waits is late with it.
     const behind = upstreams(observed);
@@ -74,7 +79,7 @@ export const slowServer: FindingKind = {
       : [];
     claims.take(lost);
     const mostly = took(slow.quantile(LATE_QUANTILE) / 2);
-    const often = took(slow.quantile(0.9) / 2);
+    const often = took(slow.quantile(SLOW_QUANTILE) / 2);
     return {
       ...said(slow.address),
       severity: observed.slowLookups >= SLOW_LOOKUPS * observed.lookups ? 'critical' : 'warning',
@@ -97,9 +102,9 @@ export const slowServer: FindingKind = {
   },
   inCluster(facts) {
     if (servers(facts).length === 0) return unread;
-    const times = upstreamTimes(facts).filter(({ count }) => count >= 20);
+    const times = upstreamTimes(facts).filter(({ count }) => count >= MIN_QUERIES);
     if (times.length === 0) return quiet;
-    const slow = times.filter(({ meanMs }) => meanMs > 500);
+    const slow = times.filter(({ meanMs }) => meanMs > SLOW_UPSTREAM_MS);
     if (slow.length === 0)
       return excluded(
         `upstreams take ${took(Math.max(...times.map(({ meanMs }) => meanMs)))} in the mean`,

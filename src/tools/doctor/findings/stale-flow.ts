@@ -8,7 +8,12 @@ import { type Claims } from '../observe/claims.ts';
 import { answeredBetween, hitsAllAlike } from '../observe/losses.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
-import { NEW_SOCKETS_ELSEWHERE, STALE_FLOW } from '../thresholds/silence.ts';
+import {
+  MAX_STALE,
+  NEW_SOCKETS_ELSEWHERE,
+  REUSED_SOCKET,
+  STALE_FLOW,
+} from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
 /** One port of a client got replies, and from some moment on gets none, while others do. */
@@ -58,7 +63,7 @@ export const deadFlow: FindingKind = {
     const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
     // Many new sockets without any reply are the fault of none of them.
     const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
-    if (dead.length > 5) return excluded('many sockets never get a reply, not single ones');
+    if (dead.length > MAX_STALE) return excluded('many sockets never get a reply, not single ones');
     const flows = silentFlows(observed).filter(isDead);
     const found = take(observed, claims, flows);
     if (found === null) return missing(observed);
@@ -187,7 +192,7 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
 function missing(observed: Observations): Verdict {
   if (observed.flows.list.some(({ unanswered }) => unanswered >= STALE_FLOW.queries))
     return excluded('sockets that got no reply are not alone with that, or it is known why');
-  const reused = observed.flows.list.some(({ asked }) => asked > 4);
+  const reused = observed.flows.list.some(({ asked }) => asked > REUSED_SOCKET);
   return reused
     ? excluded('every socket that goes on asking is answered')
     : unknown('no client keeps one socket for many queries');

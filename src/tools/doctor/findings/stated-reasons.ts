@@ -24,12 +24,6 @@ interface Kind {
   readonly disproved: string;
 }
 
-/** Codes that the registry has beside those of RFC 8914. */
-const EXPIRED_BEFORE_VALID = 25;
-const TOO_EARLY = 26;
-const UNSUPPORTED_NSEC3 = 27;
-const SYNTHESIZED = 29;
-
 const dnssec: Kind = {
   code: 'ND4035',
   title: 'The signatures of a zone do not validate (DNSSEC), says the server that checks them',
@@ -38,7 +32,7 @@ const dnssec: Kind = {
     ...[EDE.UNSUPPORTED_DNSKEY_ALGORITHM, EDE.UNSUPPORTED_DS_DIGEST, EDE.DNSSEC_INDETERMINATE],
     ...[EDE.DNSSEC_BOGUS, EDE.SIGNATURE_EXPIRED, EDE.SIGNATURE_NOT_YET_VALID, EDE.DNSKEY_MISSING],
     ...[EDE.RRSIGS_MISSING, EDE.NO_ZONE_KEY_BIT, EDE.NSEC_MISSING],
-    ...[EXPIRED_BEFORE_VALID, UNSUPPORTED_NSEC3],
+    ...[EDE.SIGNATURE_EXPIRED_BEFORE_VALID, EDE.UNSUPPORTED_NSEC3_ITERATIONS],
   ]),
   whole: false,
   confidence: 0.95,
@@ -75,7 +69,7 @@ const unreachable: Kind = {
   name: 'failures that name their reason',
   codes: new Set([
     ...[EDE.OTHER, EDE.CACHED_ERROR, EDE.NOT_READY, EDE.NOT_AUTHORITATIVE, EDE.NOT_SUPPORTED],
-    ...[EDE.NO_REACHABLE_AUTHORITY, EDE.NETWORK_ERROR, EDE.INVALID_DATA, TOO_EARLY],
+    ...[EDE.NO_REACHABLE_AUTHORITY, EDE.NETWORK_ERROR, EDE.INVALID_DATA, EDE.TOO_EARLY],
   ]),
   whole: false,
   confidence: 0.86,
@@ -93,7 +87,7 @@ const staleAnswers: Kind = {
   code: 'ND4038',
   title: 'A cache answers with expired records, because what it asks does not answer',
   name: 'answers that have expired',
-  codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, SYNTHESIZED]),
+  codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, EDE.SYNTHESIZED]),
   whole: true,
   confidence: 0.85,
   why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answer was right once. Programs connect to the old addresses, and when the stale time is over the names fail.',

@@ -3,6 +3,8 @@ import { excluded, unknown, type FindingKind, clusterFinding } from './finding.t
 import { share } from '../texts.ts';
 import { firstTries } from '../observe/losses.ts';
 import { howNewOnesSuffer, sparesKnown } from '../observe/new-socket-losses.ts';
+import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { SURE_NEW_QUERIES, TABLE_FULL } from '../thresholds/transport.ts';
 
 /** New sockets get nothing, old ones are answered: connection tracking has no place left. */
 export const tableFull: FindingKind = {
@@ -13,12 +15,13 @@ export const tableFull: FindingKind = {
     const said = observed.counters.get('tableFull') ?? 0;
     const entries = observed.counters.get('conntrackCount');
     const most = observed.counters.get('conntrackMax');
-    const full = said > 0 || (entries !== null && most !== null && entries >= 0.98 * most);
+    const full =
+      said > 0 || (entries !== null && most !== null && entries >= TABLE_FULL.entries * most);
     const { fresh, known } = observed.newSockets.meanwhile;
     const spared = sparesKnown(observed);
     const how = howNewOnesSuffer(observed);
     if (!full && how === null)
-      return known.asked >= 20 || (entries !== null && most !== null)
+      return known.asked >= MIN_QUERIES || (entries !== null && most !== null)
         ? excluded(
             spared && fresh.lost > 0
               ? 'sockets that get nothing get nothing for as long as they live, and are of all times'
@@ -33,14 +36,14 @@ export const tableFull: FindingKind = {
       const flow = observed.flows.get(loss);
       return flow === undefined || loss.sentMs <= flow.firstReplyMs;
     });
-    if (firstTries(losses).length < 3 || (!full && losses.length < 0.5 * fresh.lost))
+    if (firstTries(losses).length < MIN_CASES || (!full && losses.length < 0.5 * fresh.lost))
       return excluded('nothing is lost, or for another reason');
     claims.take(losses);
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: full ? 0.95 : known.asked >= 60 ? 0.88 : 0.75,
+      confidence: full ? 0.95 : known.asked >= SURE_NEW_QUERIES ? 0.88 : 0.75,
       seen: [
         ...(said > 0
           ? [`The kernel says ${said} times: nf_conntrack: table full, dropping packet.`]
@@ -49,7 +52,7 @@ export const tableFull: FindingKind = {
           ? [`The table has ${entries} entries of ${most}.`]
           : []),
         `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply, in the moments in which such were lost.`,
-        ...(known.asked >= 20
+        ...(known.asked >= MIN_QUERIES
           ? [
               `${known.asked} queries of the same moments, from sockets that had been answered before: ${known.lost} lost.`,
             ]
@@ -76,7 +79,7 @@ export const tableFull: FindingKind = {
     const [before, after] = kernel;
     const dropped = after.drop - before.drop;
     const share = after.max === 0 ? 0 : after.count / after.max;
-    if (share < 0.95 && !(dropped > 0 && share > 0.8))
+    if (share < TABLE_FULL.nearly && !(dropped > 0 && share > TABLE_FULL.dropped))
       return excluded(`on this machine ${after.count} of ${after.max} entries are taken`);
     return clusterFinding(this, {
       severity: 'critical',

@@ -4,7 +4,7 @@
  */
 import type { FlowView } from './flow-view.ts';
 import { MAX_CHANCE } from '../thresholds/evidence.ts';
-import { REUSED_PORTS, SILENT_BY_TURNS } from '../thresholds/transport.ts';
+import { SILENT_BY_TURNS } from '../thresholds/transport.ts';
 
 /** Whether the socket never got a reply. */
 export function isSilent({ lost, asked }: FlowView): boolean {

@@ -44,3 +44,6 @@ export const SAME_ATTEMPT_MS = 8000;
 
 /** Capitals in this many places that a person would not use show random case. Places; chosen. */
 export const MIN_HUMPS = 2;
+
+/** From this share of ignored replies on, the changed case is the reason. Share; chosen. */
+export const MIXED_CASE_SHARE = 0.3;

@@ -59,3 +59,21 @@ export const REJECTED_SHARE = 0.3;
 
 /** The INFO-CODE of an Extended DNS Error. Bytes; RFC 8914 section 2. */
 export const MIN_REASON_BYTES = 2;
+
+/** An upstream that gave no reply was waited for this long. Milliseconds; chosen. */
+export const UPSTREAM_WAIT_MS = 5000;
+
+/** Queries of a loop are seen up to this many seconds after the one that began it. Seconds; chosen. */
+export const LOOP_SECONDS = 7;
+
+/** A server in a loop: queries, and the share that fails. Chosen. */
+export const LOOPING_SERVER = { queries: 10, failed: 0.5 };
+
+/** From this share of lookups on that REFUSED ends, it is critical. Share; chosen. */
+export const ENDED_LOOKUPS = 0.05;
+
+/** Cluster names fail and external ones do not: the share that fails at least, and at most. Chosen. */
+export const CLUSTER_SERVFAIL = { inside: 0.3, outside: 0.1 };
+
+/** Cached failures: the share that comes at once, the share that comes with a denial, and the largest share of names. Chosen. */
+export const QUICK_FAILURES = { quick: 0.8, denied: 0.9, names: 0.6 };

@@ -68,3 +68,12 @@ export const UNFRAGMENTED_BYTES = 1232;
 
 /** A client that repeats a query within this time has not used the reply. Milliseconds; chosen: more than two timeouts of 5 s (resolv.conf(5)). */
 export const SAME_QUERY_MS = 12_000;
+
+/** From this many errors on, they are reported. Replies or lookups; chosen. */
+export const MANY_ERRORS = 5;
+
+/** A server or address that loses this share is taken for dead. Share; chosen. */
+export const DEAF_SHARE = 0.95;
+
+/** The quantile of latencies that stands for slow replies: one reply in ten takes longer. Quantile; chosen. */
+export const SLOW_QUANTILE = 0.9;

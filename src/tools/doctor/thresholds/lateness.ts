@@ -140,3 +140,42 @@ export const MIN_PART_LOSSES = 6;
 
 /** The same, for a part of this length at least. Milliseconds; chosen. */
 export const PART_LASTS_MS = 3000;
+
+/** With fewer lookups, nothing is said about threads. Lookups; chosen. */
+export const MIN_THREAD_LOOKUPS = 30;
+
+/** Cluster names take this long on average while a server is busy: with nothing to compare, else at least, and compared with the time before (factor). Chosen. */
+export const BUSY = { aloneMs: 500, ms: 150, times: 4 };
+
+/** Replies take longer with the number of waiting queries: correlation, the longest queue, and the quantile that has to be late. Chosen. */
+export const QUEUE = { correlation: 0.8, longest: 4, quantile: 0.65 };
+
+/** From this share of slow lookups on, clients wait most of the time. Share; chosen. */
+export const WAITING_LOOKUPS = 0.3;
+
+/** With fewer queries a server has no limit that a capture shows: at all, and by its seconds. Queries; chosen. */
+export const MIN_LIMITED_QUERIES = { busy: 150, measured: 300 };
+
+/** Limits of about 1024 packets a second are those of AWS for each network interface. Packets a second; AWS VPC quotas. */
+export const AWS_LIMIT = { from: 900, to: 1100 };
+
+/** Clients send this many times the limit where it is seen. Factor; chosen. */
+export const LIMIT_EXCEEDED = 1.15;
+
+/** A steady rate of replies: replies a second at least, and the largest relative deviation. Chosen. */
+export const LIMIT_RATE = { least: 50, deviation: 0.06 };
+
+/** A second below the limit that still loses queries contradicts it: shares of the limit and of the queries. Chosen. */
+export const LIMIT_BELOW = { rate: 0.9, lost: 0.1 };
+
+/** With fewer replies, a server is not called slow. Replies; chosen. */
+export const MIN_TIMED_REPLIES = 10;
+
+/** An upstream with a longer mean time is slow. Milliseconds; chosen. */
+export const SLOW_UPSTREAM_MS = 500;
+
+/** A pod above this share of its memory limit is close to being killed. Share; chosen. */
+export const MEMORY_FULL = 0.9;
+
+/** Fewer losses do not show overload. Queries; chosen. */
+export const OVERLOAD_LOSSES = 5;

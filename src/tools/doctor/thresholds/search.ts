@@ -74,3 +74,24 @@ export const SAME_ANSWERS_CHANCE = 0.001;
 
 /** A new name was missing this often (queries) and this long (milliseconds), and was then found this often (replies). More such names at once are not new ones. Chosen. */
 export const NEW_NAME = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
+
+/** The domain of absent names is the one that this share of them has. Share; chosen. */
+export const DOMAIN_SHARE = 0.8;
+
+/** Absent names are few if there are at most this many for each lookup. Ratio; chosen. */
+export const FEW_NAMES_SHARE = 0.1;
+
+/** Fewer lookups of service configurations are not reported. Queries; chosen. */
+export const MIN_GRPC_QUERIES = 10;
+
+/** The same, as a share of all queries. Chosen. */
+export const MIN_GRPC_SHARE = 0.05;
+
+/** With fewer lookups, search paths cannot be compared. Lookups; chosen. */
+export const MIN_SEARCH_LOOKUPS = 5;
+
+/** A search domain fails: queries, their share of those below it, and the share that may fail elsewhere. Chosen. */
+export const FAILING_DOMAIN = { queries: 4, share: 0.8, elsewhere: 0.25 };
+
+/** With more losses below a domain than this, half of this number suffices. Queries; chosen. */
+export const COMPARED_LOSSES = 5000;

@@ -110,3 +110,21 @@ export const BREATHLESS_FACTOR = 15;
 
 /** The same, milliseconds at least. Chosen. */
 export const BREATHLESS_MS = 15;
+
+/** A node cache that answered before is down after this silence. Milliseconds; chosen. */
+export const NODE_CACHE_SILENT_MS = 3000;
+
+/** A shorter capture shows no silence. Seconds; chosen. */
+export const MIN_OUTAGE_SECONDS = 3;
+
+/** At most this many sockets, for each silent one, have both. Ratio; chosen. */
+export const MIXED_SILENT = 0.1;
+
+/** Sockets with several queries that show whether losses go by socket. Sockets; chosen. */
+export const MIN_SEVERAL = 4;
+
+/** More silent sockets are not single ones. Sockets; chosen. */
+export const MAX_STALE = 5;
+
+/** A socket with more queries than this is one that its program reuses. Queries; chosen. */
+export const REUSED_SOCKET = 4;

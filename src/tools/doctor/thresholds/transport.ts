@@ -179,3 +179,30 @@ export const REUSED_PORTS = 0.02;
 
 /** The least number of silent sockets and of alternations that show a pattern. Chosen. */
 export const SILENT_BY_TURNS = { silent: 3, turns: 4 };
+
+/** Share of the conntrack table in use: full, nearly full, and nearly full where packets were dropped. Chosen. */
+export const TABLE_FULL = { entries: 0.98, nearly: 0.95, dropped: 0.8 };
+
+/** This many queries of known sockets make a full table sure. Queries; chosen. */
+export const SURE_NEW_QUERIES = 60;
+
+/** With fewer other connections, nothing is said about them. Connections; chosen. */
+export const MIN_OTHER_CONNECTIONS = 10;
+
+/** Other connections fail like DNS: their rate compared with that of DNS, and at least. Chosen. */
+export const OTHERS_ALIKE = { ofRate: 0.3, share: 0.01 };
+
+/** Single queries lost beside a race: at most this share of its losses; from this many single queries on, at most this share of the expected losses. Chosen. */
+export const PAIR_REST = { ofLosses: 0.25, singles: 10, ofExpected: 0.3 };
+
+/** Pairs from two sockets that are immune: pairs, and the largest share lost. Chosen. */
+export const PAIR_IMMUNE = { pairs: 5, lost: 0.02 };
+
+/** This many pairs make a race sure. Pairs; chosen. */
+export const SURE_PAIRS = 8;
+
+/** A client that a rule cuts off: queries without a reply, and the share that others lose at most. Chosen. */
+export const POLICY_CUT = { queries: 4, others: 0.2 };
+
+/** With fewer queries, a loss rate says nothing. Queries; chosen. */
+export const MIN_LOSS_QUERIES = 5;
