@@ -148,8 +148,3 @@ export function packed(parts: readonly string[], room: number): string[] {
   }
   return lines;
 }
-
-/** A number with its noun: `1 query`, `2 queries`. */
-export function count(number: number, one: string, many: string): string {
-  return `${number} ${number === 1 ? one : many}`;
-}

@@ -5,7 +5,8 @@ import type { NotFound } from '../../tools/doctor/diagnosis.ts';
 import { table, type Column } from '../web/table.ts';
 import { commandLine, shellWord } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
-import type { DoctorResult, ShownClient, ShownFinding } from './engines/doctor-engine.ts';
+import type { DoctorResult, ShownClient } from './engines/doctor-engine.ts';
+import type { ShownFinding } from '../../tools/doctor/report/shown.ts';
 import { problemList, statusLine } from './shown-state.ts';
 
 const engine = new EngineClient('doctor');

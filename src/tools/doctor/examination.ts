@@ -10,6 +10,7 @@ import { diagnose, type Diagnosis } from './diagnosis.ts';
 import type { FindingKind } from './findings/finding.ts';
 import { Observations } from './observe/observations.ts';
 import { everything, holds, holdsTime, type Part } from './part-diagnosis.ts';
+import { AROUND_PART_MS } from './thresholds/lateness.ts';
 
 /** The events that findings are made of. */
 export type ExaminedEvents = {
@@ -31,14 +32,29 @@ export class Examination {
   /** One for each part, in their order. */
   readonly observed: readonly Observations[];
   readonly events: ExaminedEvents;
+  readonly #parts: readonly Part[];
   #exchanges = 0;
   #unknownLines = 0;
   #known: { readonly wanted: unknown; readonly diagnosis: Diagnosis } | null = null;
 
   constructor(domains: SearchDomains = new SearchDomains(), parts: readonly Part[] = [everything]) {
     this.domains = domains;
+    this.#parts = parts;
     this.observed = parts.map(() => new Observations(domains));
     this.events = this.#eventsOf(parts.map((part, at) => [part, this.observed[at]!] as const));
+  }
+
+  /** What a `Reading` has to read for these parts, in milliseconds since 1970. */
+  get extent(): {
+    readonly fromMs: number;
+    readonly toMs: number;
+    readonly domains: SearchDomains;
+  } {
+    return {
+      fromMs: Math.min(...this.#parts.map(({ fromMs }) => fromMs)) - AROUND_PART_MS,
+      toMs: Math.max(...this.#parts.map(({ toMs }) => toMs)) + AROUND_PART_MS,
+      domains: this.domains,
+    };
   }
 
   /** The number of exchanges, counters and log lines that were understood. */

@@ -7,7 +7,7 @@ import { addressOf } from '../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../doctor/diagnosis.ts';
 import type { Finding } from '../doctor/findings/finding.ts';
 import type { Observations } from '../doctor/observe/observations.ts';
-import { whoOf } from '../doctor/who.ts';
+import { whoOf } from '../doctor/report/who.ts';
 import type { Parties } from './parties.ts';
 import type { ExampleRow, FindingRow, NotFoundRow } from './view.ts';
 

@@ -9,7 +9,8 @@ import type { AttributionCounts } from '../../../tools/capture/process/attributi
 import type { OpenedConnection } from '../../../tools/capture/process/opened-connections.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
-import { count, type Paint } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { type Paint } from '../page.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 

@@ -14,7 +14,8 @@ import { Reading } from '../../../tools/capture/read/reading.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { ExchangeTexts } from './capture-output.ts';
 import { EXIT, type Io } from '../command.ts';
-import { count, type Paint } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { type Paint } from '../page.ts';
 import { readGiven } from './reading-progress.ts';
 
 /** The most lost queries that are listed; the rest is counted. */

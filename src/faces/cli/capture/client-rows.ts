@@ -7,7 +7,8 @@ import type {
 import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts';
 import type { NamedResolver } from '../../../tools/capture/fingerprint/named-resolver.ts';
 import type { AddressNaming, NamedAddress } from './capture-names.ts';
-import { count, wrap, type Page } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { wrap, type Page } from '../page.ts';
 
 const head = ['CLIENT', 'QUERIES', 'LOOKUPS', 'RESOLVER'] as const;
 /** Narrower than this, resolvers find no place beside clients. */

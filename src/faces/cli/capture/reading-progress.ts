@@ -3,7 +3,7 @@ import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
 import { openGiven } from '../named-capture.ts';
-import { count } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
 
 /** The period between reports, milliseconds. */
 const EVERY_MS = 500;

@@ -6,7 +6,8 @@ import { worst, type CheckState, type Observation } from '../../../tools/probe/c
 import type { CheckResult } from '../../../tools/probe/round.ts';
 import { roundSamples } from '../../../tools/probe/samples.ts';
 import type { CheckOutput } from './check-options.ts';
-import { beside, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { beside, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
 import { xmlText } from './xml-text.ts';
 
 /** The results in a format. */

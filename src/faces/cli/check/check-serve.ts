@@ -13,7 +13,7 @@ import { type CheckOptions } from './check-options.ts';
 import { checksOf, contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
-import { count } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
 import { untilSignal } from '../until-signal.ts';
 
 /** Replicas come and go: where they are is asked so often. */

@@ -14,7 +14,8 @@ import { parseCheckOptions, type CheckOptions } from './check-options.ts';
 import { checksOf, contextOf, ownServers, planOf } from './check-plan.ts';
 import { serveChecks } from './check-serve.ts';
 import { EXIT, failure, wantsColour, type Command, type Io } from '../command.ts';
-import { beside, count, wrap } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { beside, wrap } from '../page.ts';
 
 /** The verb `check`. */
 export const check: Command = {

@@ -7,7 +7,8 @@ import {
 } from '../../../tools/diff/compare.ts';
 import type { QueryOutcome, DiffQuestion } from '../../../tools/diff/question.ts';
 import { className, typeName } from '../../../server/wire/iana.ts';
-import { count, pageFor, wrap, type Page } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { pageFor, wrap, type Page } from '../page.ts';
 import { coloured } from '../terminal.ts';
 
 /** How the text looks. */

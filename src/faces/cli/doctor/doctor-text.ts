@@ -4,8 +4,9 @@
  */
 import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
 import type { Finding } from '../../../tools/doctor/findings/finding.ts';
-import type { Who } from '../../../tools/doctor/who.ts';
-import { count, wrap, type Page } from '../page.ts';
+import type { Who } from '../../../tools/doctor/report/who.ts';
+import { count } from '../../../server/base/counted.ts';
+import { wrap, type Page } from '../page.ts';
 
 const marks: Readonly<Record<Finding['severity'], string>> = {
   critical: '✕',

@@ -9,15 +9,24 @@ import {
   mergedDiagnosis,
   type Diagnosis,
 } from '../../../tools/doctor/diagnosis.ts';
-import { listClients, type ListedClients } from '../../../tools/doctor/observe/client-list.ts';
 import type { Observations } from '../../../tools/doctor/observe/observations.ts';
 import type { Finding, FindingKind } from '../../../tools/doctor/findings/finding.ts';
-import { isServer } from '../../../tools/doctor/observe/roles.ts';
 import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { diagnoseWithParts, type Part } from '../../../tools/doctor/part-diagnosis.ts';
-import { whoOf, type Who } from '../../../tools/doctor/who.ts';
+import { captureHead } from '../../../tools/doctor/report/capture-head.ts';
+import { captureVerdict } from '../../../tools/doctor/report/capture-verdict.ts';
+import {
+  clusterDocument,
+  clusterHead,
+  clusterVerdict,
+  lackingOf,
+} from '../../../tools/doctor/report/cluster-report.ts';
+import { hiddenText } from '../../../tools/doctor/report/hidden-text.ts';
+import { isWithoutDns, withoutDnsHints } from '../../../tools/doctor/report/no-queries.ts';
+import { busiestClients, shownFinding } from '../../../tools/doctor/report/shown.ts';
+import { whoOf, type Who } from '../../../tools/doctor/report/who.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../../../tools/doctor/cluster/facts.ts';
 import { rbacManifest } from '../../../tools/doctor/cluster/rbac.ts';
@@ -29,17 +38,9 @@ import {
 } from '../capture/capture-names.ts';
 import { clientDocuments, clientRows } from '../capture/client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
-import { captureHead, captureWell, observe, writeEvidence } from './doctor-capture.ts';
-import {
-  clusterDocument,
-  clusterHead,
-  clusterWell,
-  examineCluster,
-  lackingOf,
-  notReadText,
-} from './doctor-cluster.ts';
+import { observe, writeEvidence } from './doctor-capture.ts';
+import { examineCluster, notReadText } from './doctor-cluster.ts';
 import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
-import { hiddenText } from './doctor-redaction.ts';
 import { diagnosisText } from './doctor-text.ts';
 import { comesOnce } from '../named-file.ts';
 import { usage } from '../option-values.ts';
@@ -104,9 +105,6 @@ function inOneLine({ message, hint, remedy }: Problem): string {
   return [message, hint, remedy].filter((part) => part !== null).join('. ');
 }
 
-/** So many connections to a name server that were not accepted are worth a report without queries. */
-const CONNECTIONS = 3;
-
 /** Captures that were read. */
 interface Packets {
   /** How many of the files could not be read. */
@@ -133,29 +131,10 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const { reading, observed: looks, failed } = await observe(options, io);
   const observed = looks[0]!;
   const inputs = options.device === null ? options.files.length : 1;
-  const { totals } = reading;
   if (failed === inputs) return 'nothing';
-  const isSilent = observed.connections
-    .at(totals.lastMs)
-    .some(({ silent, refused }) => silent + refused >= CONNECTIONS);
-  const isEmpty = observed.counters.lines === 0 && observed.logged.lines === 0 && !isSilent;
-  if (totals.exchanges === 0 && isEmpty) {
+  if (isWithoutDns(reading, observed)) {
     io.err('ndots doctor: there is no query in this, and no counter that is known\n');
-    const alone = observed.neighbours.list.filter(
-      ({ asked, answered }) => asked >= 3 && answered === 0,
-    );
-    for (const { address, asked } of alone.slice(0, 5))
-      io.err(
-        `  ${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why\n`,
-      );
-    const { families } = reading;
-    const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
-    if (families[4] + families[6] > 0 && families[4] * families[6] === 0)
-      io.err(
-        `  All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot ask a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.\n`,
-      );
-    if (totals.frames > 0)
-      io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
+    for (const line of withoutDnsHints(reading, observed)) io.err(`  ${line}\n`);
     return 'nothing';
   }
   const { redactKey } = options;
@@ -215,8 +194,8 @@ function print(
     options.only.length + options.skip.length > 0
       ? 'Nothing critical among what was asked for (--only, --skip): the rest may tell another story.'
       : [
-          ...(packets === null ? [] : [captureWell(packets.observed, found)]),
-          ...(facts === null ? [] : [clusterWell(facts, found)]),
+          ...(packets === null ? [] : [captureVerdict(packets.observed, found)]),
+          ...(facts === null ? [] : [clusterVerdict(facts, found)]),
         ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well, options.ruledOut));
   if (packets !== null) io.out(clientsText(packets, page));
@@ -225,20 +204,11 @@ function print(
 
 /** Clients that are listed: in a text, and for programs. */
 const CLIENTS = { text: 10, json: 1000 };
-
-/** Those that ask most. */
-function busiest({ observed }: Packets, most: number): ListedClients {
-  const { clients } = observed;
-  const counted = clients.list.map(({ address, outcomes, lookups, recognition }) => ({
-    ...{ address, lookups, recognition },
-    queries: outcomes.asked,
-    lost: outcomes.lost,
-  }));
-  return listClients(counted, most, clients.leftOut, (address) => isServer(observed, address));
-}
+/** Packets that the JSON document lists for a finding. */
+const FRAMES_MAX = 100;
 
 function clientsText(packets: Packets, page: Page): string {
-  const clients = busiest(packets, CLIENTS.text);
+  const clients = busiestClients(packets.observed, CLIENTS.text);
   if (clients.listed.length === 0) return '';
   const narrower = { paint: page.paint, columns: page.columns - 2 };
   const rows = clientRows(clients, packets.naming, narrower).map((row) => `  ${row}`);
@@ -248,7 +218,7 @@ function clientsText(packets: Packets, page: Page): string {
 /** With addresses as they are: all of a document is hidden at once. */
 function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
   const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
-  return clientDocuments(busiest(packets, CLIENTS.json), naming);
+  return clientDocuments(busiestClients(packets.observed, CLIENTS.json), naming);
 }
 
 function isWanted({ code }: { readonly code: string }, { only, skip }: DoctorOptions): boolean {
@@ -267,17 +237,7 @@ function json(
     kind: 'Diagnosis',
     ...(packets !== null && { totals: totalsOf(packets) }),
     ...(facts !== null && { cluster: clusterDocument(facts) }),
-    findings: findings.map((finding) => ({
-      ...finding,
-      exchanges: undefined,
-      counted: undefined,
-      who: who(finding),
-      frames: finding.exchanges
-        .filter(({ queryFrame }) => queryFrame > 0)
-        .slice(0, 100)
-        .map(({ queryFrame }) => queryFrame),
-      count: finding.exchanges.length,
-    })),
+    findings: findings.map((finding) => shownFinding(finding, who(finding), FRAMES_MAX)),
     not: excluded,
     unknown,
     clients: packets === null ? [] : clientsOf(packets),

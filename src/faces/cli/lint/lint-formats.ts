@@ -7,7 +7,8 @@ import { severities, type LintFinding, type LintSeverity } from '../../../tools/
 import type { LintReport } from '../../../tools/lint/lint.ts';
 import { lintDocument } from './lint-document.ts';
 import type { LintOutput } from './lint-options.ts';
-import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { clip, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
 import { sarif } from './lint-sarif.ts';
 import { coloured } from '../terminal.ts';
 import { xmlText } from '../check/xml-text.ts';

@@ -2,7 +2,8 @@
 import type { BrokenName, ClientPlan } from '../../../tools/resolver/ndots-plan.ts';
 import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
-import { count, wrap } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { wrap } from '../page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
 /** Columns in front of what is told of a name: `  ✗ `. */

@@ -25,7 +25,7 @@ import { accessOf } from '../cluster-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
 import { givenText } from '../named-file.ts';
-import { count } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from '../version/version.ts';
 import { untilSignal } from '../until-signal.ts';

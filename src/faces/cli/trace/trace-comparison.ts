@@ -3,7 +3,8 @@
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
-import { clip, count, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { clip, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { failure } from './trace-outcome.ts';
 
 /** Several clients for a terminal: a table, what differs, and the verdict. */

@@ -5,7 +5,7 @@
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { escape, htmlPage } from '../../../server/base/html.ts';
-import { count } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { label, outcome } from './trace-outcome.ts';

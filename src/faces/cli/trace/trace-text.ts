@@ -5,7 +5,8 @@
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
-import { clip, count, packed, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
+import { count } from '../../../server/base/counted.ts';
+import { clip, packed, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { failure } from './trace-outcome.ts';
 import { glossaryOf, hint, serversOf } from './trace-words.ts';

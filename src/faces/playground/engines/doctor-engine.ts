@@ -3,14 +3,16 @@ import { Problem } from '../../../server/base/problem.ts';
 import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import type { SearchDomains } from '../../../tools/capture/pair/search-walk.ts';
-import { listClients } from '../../../tools/doctor/observe/client-list.ts';
 import type { NotFound } from '../../../tools/doctor/diagnosis.ts';
 import { Examination } from '../../../tools/doctor/examination.ts';
-import { isServer } from '../../../tools/doctor/observe/roles.ts';
-import type { Finding } from '../../../tools/doctor/findings/finding.ts';
 import type { Observations } from '../../../tools/doctor/observe/observations.ts';
 import { diagnoseWithParts, everything, type Part } from '../../../tools/doctor/part-diagnosis.ts';
-import { whoOf, type Who } from '../../../tools/doctor/who.ts';
+import {
+  busiestClients,
+  shownFinding,
+  type ShownFinding,
+} from '../../../tools/doctor/report/shown.ts';
+import { whoOf } from '../../../tools/doctor/report/who.ts';
 import { resolverText } from '../../cli/capture/client-rows.ts';
 import type { Progress } from './progress.ts';
 import { openDropped } from './file-input.ts';
@@ -18,15 +20,6 @@ import { openDropped } from './file-input.ts';
 /** A file that stays where it is: it is read piece by piece. */
 export interface DoctorInput {
   readonly file: File;
-}
-
-/** A finding without its packets. */
-export interface ShownFinding extends Omit<Finding, 'exchanges'> {
-  readonly who: Who;
-  /** The number of exchanges that show it. */
-  readonly count: number;
-  /** Numbers of the first packets that show it. */
-  readonly frames: readonly number[];
 }
 
 /** A client of the capture. */
@@ -57,10 +50,6 @@ export interface DoctorResult {
   readonly remarks: readonly string[];
 }
 
-/**
- * A part includes exchanges near it while one of its queries waits, for this long, milliseconds.
- */
-const BESIDE_MS = 20_000;
 const CLIENTS_MAX = 20;
 const FRAMES_MAX = 12;
 /** Milliseconds between two messages about progress. */
@@ -90,15 +79,9 @@ export async function runDoctor({ file }: DoctorInput, progress: Progress): Prom
     clientCount: observed.clients.size,
     servers: observed.servers.size,
     seconds: observed.seconds,
-    findings: findings.map(({ exchanges, ...finding }) => ({
-      ...finding,
-      who: whoOf({ ...finding, exchanges }, observed, new Map()),
-      count: exchanges.length,
-      frames: exchanges
-        .map(({ queryFrame }) => queryFrame)
-        .filter((frame) => frame > 0)
-        .slice(0, FRAMES_MAX),
-    })),
+    findings: findings.map((finding) =>
+      shownFinding(finding, whoOf(finding, observed, new Map()), FRAMES_MAX),
+    ),
     ...{ excluded, unknown },
     clients: clientsOf(observed),
     remarks: remarks.list.map(printRemark),
@@ -117,11 +100,7 @@ async function observe(
   progress: Progress,
 ): Promise<Observed> {
   const examination = new Examination(domains, parts);
-  const reading = new Reading(examination.events, usualPorts, {
-    fromMs: Math.min(...parts.map(({ fromMs }) => fromMs)) - BESIDE_MS,
-    toMs: Math.max(...parts.map(({ toMs }) => toMs)) + BESIDE_MS,
-    domains: examination.domains,
-  });
+  const reading = new Reading(examination.events, usualPorts, examination.extent);
   const input = await openDropped(file, reading.remarks);
   let toldMs = performance.now();
   const chunks = async function* (): AsyncIterable<Uint8Array> {
@@ -160,14 +139,7 @@ function nothingIn(name: string, { totals }: Reading, { unknownLines }: Examinat
 }
 
 function clientsOf(observed: Observations): readonly ShownClient[] {
-  const counted = observed.clients.list.map(({ address, outcomes, lookups, recognition }) => ({
-    ...{ address, lookups, recognition },
-    queries: outcomes.asked,
-    lost: outcomes.lost,
-  }));
-  const { listed } = listClients(counted, CLIENTS_MAX, observed.clients.leftOut, (address) =>
-    isServer(observed, address),
-  );
+  const { listed } = busiestClients(observed, CLIENTS_MAX);
   return listed.map(({ address, queries, lost, lookups, resolver }) => ({
     ...{ address, queries, lost, lookups },
     resolver: resolverText(resolver),

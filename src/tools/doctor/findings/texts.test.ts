@@ -11,7 +11,7 @@ import {
 import { asked, at, begun, ends, inOrder, names, pods } from '../../../../test/kit/story-parts.ts';
 import { everything } from '../part-diagnosis.ts';
 import { healthy, look, play, examine } from '../../../../test/kit/story.ts';
-import { whoOf } from '../who.ts';
+import { whoOf } from '../report/who.ts';
 import type { Finding } from './finding.ts';
 
 /** What a finding says has to be true of the packets, and of use to who reads it. */

@@ -179,3 +179,6 @@ export const MEMORY_FULL = 0.9;
 
 /** Fewer losses do not show overload. Queries; chosen. */
 export const OVERLOAD_LOSSES = 5;
+
+/** Exchanges this near to a part are read with it: a query of the part waits for them, or repeats them. Milliseconds; chosen. */
+export const AROUND_PART_MS = 20_000;

@@ -6,7 +6,7 @@ import type {
   QueryReason,
   QueryRow,
 } from '../../../../tools/watch/view.ts';
-import { count } from '../../page.ts';
+import { count } from '../../../../server/base/counted.ts';
 import type { StyleName } from '../../screen/cell-style.ts';
 import type { StyledSpan, StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';

@@ -1,6 +1,6 @@
 /** The first page: rates, latency, waste, findings and changes at a glance. */
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
-import { count } from '../../page.ts';
+import { count } from '../../../../server/base/counted.ts';
 import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
 import { fitTable, fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import {

@@ -1,8 +1,8 @@
 /** Whom a finding is about: clients of its exchanges, by what made them, with their resolvers. */
-import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
-import type { Observations } from './observe/observations.ts';
-import type { Finding } from './findings/finding.ts';
-import { isServer } from './observe/roles.ts';
+import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { Finding } from '../findings/finding.ts';
+import { isServer } from '../observe/roles.ts';
 
 /** Some clients that belong together. */
 export interface NamedClients {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costsAtMost } from '../../../../test/kit/growth.ts';
-import { Observations } from '../../../tools/doctor/observe/observations.ts';
-import { SearchDomains } from '../../../tools/capture/pair/search-walk.ts';
-import { Redaction } from '../../../tools/capture/redaction.ts';
-import { hiddenText } from './doctor-redaction.ts';
+import { Observations } from '../observe/observations.ts';
+import { SearchDomains } from '../../capture/pair/search-walk.ts';
+import { Redaction } from '../../capture/redaction.ts';
+import { hiddenText } from './hidden-text.ts';
 
 /** What was seen, of these names alone. */
 function seen(names: readonly string[]): Observations {

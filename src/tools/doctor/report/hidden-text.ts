@@ -1,6 +1,6 @@
 /** Names and addresses of a capture replaced wherever they stand in a text. */
-import type { Observations } from '../../../tools/doctor/observe/observations.ts';
-import type { Redaction } from '../../../tools/capture/redaction.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { Redaction } from '../../capture/redaction.ts';
 
 /**
  * Between blanks: those within a name are escaped (RFC 1035 section 5.1), and names may hold any

@@ -1,0 +1,69 @@
+/** The sentence of a report on captures in which nothing critical was found. */
+import { count } from '../../../server/base/counted.ts';
+import { printElapsed } from '../../../server/base/elapsed.ts';
+import { isLost } from '../../capture/pair/seen-exchange.ts';
+import type { Diagnosis } from '../diagnosis.ts';
+import type { Observations } from '../observe/observations.ts';
+import { listed, sentence } from '../texts.ts';
+import { MIN_CASES, MIN_QUERIES, RARE_SHARE, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import {
+  FAILED_LOOKUPS_SHARE,
+  MIN_TROUBLES,
+  NOTICED_MS,
+  RETRY_WAIT_MS,
+} from '../thresholds/verdict.ts';
+
+/** What stands where nothing critical was found. */
+export function captureVerdict(observed: Observations, { findings, excluded }: Diagnosis): string {
+  const { total, servers, cut } = observed;
+  if (cut.messages > 0 && excluded.length === 0)
+    return `Nothing critical was found, but of ${cut.messages} of ${cut.of} messages the capture has only the beginning: that replies came can be seen, and not what they say. Take packets whole: tcpdump -s 0.`;
+  if (total.asked < MIN_QUERIES)
+    return 'Nothing critical was found, but there is little to judge by.';
+  const slowest = Math.max(...servers.list.map((server) => server.quantile(SLOW_QUANTILE)));
+  if (slowest >= NOTICED_MS)
+    return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
+  // Programs do not notice what is only counted.
+  if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
+    return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
+  // No message was read: these are the lines of logs.
+  if (cut.of === 0)
+    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
+  if (total.lost >= MIN_TROUBLES && total.lost >= RARE_SHARE * total.asked)
+    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to tell why. Capture for longer, or on the node.`;
+  const errors = total.servfail + total.refused + total.error;
+  if (errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked)
+    return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
+  const doubt = doubtOf(observed);
+  if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
+  const lost =
+    total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
+  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
+}
+
+/** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
+function doubtOf(observed: Observations): string | null {
+  const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
+  if (slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups)
+    return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
+  const again = askedAgain.unexplained(losses).length;
+  if (again >= MIN_CASES)
+    return `${again} questions were asked again after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
+  const refused = givenUp.rejected.length;
+  if (refused >= MIN_CASES)
+    return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
+  const names = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) =>
+    failed >= MIN_CASES && found === 0 && domains.domainOf(name) === null ? [name] : [],
+  );
+  if (names.length > 0)
+    return `${names.length === 1 ? 'one name' : `${names.length} names`} never resolved: ${sentence(listed(names))} If they should exist, that is the fault.`;
+  if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
+    return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
+  const waits = observed.affected
+    .filter(({ exchanges }) => exchanges.some(isLost))
+    .map(({ startMs, endMs }) => endMs - startMs)
+    .filter((ms) => ms >= RETRY_WAIT_MS);
+  if (waits.length > 0)
+    return `${waits.length} of ${count(lookups, 'lookup', 'lookups')} waited ${printElapsed(Math.max(...waits))} because a query or its reply was lost. Capture for longer to learn why.`;
+  return null;
+}

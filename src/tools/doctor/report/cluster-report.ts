@@ -1,0 +1,72 @@
+/** Head, verdict, gaps and JSON of a report on a running cluster. */
+import { count } from '../../../server/base/counted.ts';
+import { serversOf, type ClusterFacts } from '../cluster/facts.ts';
+import { trafficOf } from '../cluster/traffic.ts';
+import type { Diagnosis } from '../diagnosis.ts';
+import { findingKinds } from '../findings/table.ts';
+import { severityCounts } from './capture-head.ts';
+
+/** What was looked at, in two lines. */
+export function clusterHead(facts: ClusterFacts, { findings }: Diagnosis): string {
+  const servers = serversOf(facts);
+  const images = new Set(servers.map(({ image }) => image.replace(/^.*\//, '').replace(/@.*/, '')));
+  const nodes = new Set(servers.map(({ node }) => node).filter((node) => node !== ''));
+  const vips = (facts.service?.vips ?? []).map(({ host }) => host).join(', ');
+  const traffic = trafficOf(facts);
+  const percent = (share: number): string => `${Math.round(100 * share)} %`;
+  return [
+    `${facts.cluster}: ${count(servers.length, 'DNS pod', 'DNS pods')}${images.size > 0 ? ` (${[...images].join(', ')})` : ''} on ${count(nodes.size, 'node', 'nodes')}${vips === '' ? '' : ` behind ${vips}`}; ${count(facts.clientPods, 'pod', 'pods')} in all`,
+    traffic === null
+      ? 'no metrics could be read'
+      : `${traffic.perSecond.toFixed(0)} queries a second, ${percent(traffic.cached)} from the cache, ${percent(traffic.servfail)} SERVFAIL`,
+    `${facts.answers === null ? 'not asked: this machine is not in the pod network' : `asked from here: ${count(facts.answers.replicas.length, 'DNS pod', 'DNS pods')} and the service`}; ${severityCounts(findings)} of ${findingKinds.filter(({ inCluster }) => inCluster !== undefined).length} things that were looked for`,
+  ].join('\n');
+}
+
+/** What stands where nothing critical was found. */
+export function clusterVerdict(
+  { answers, measurement }: ClusterFacts,
+  { findings }: Diagnosis,
+): string {
+  if (answers === null)
+    return measurement.measured.length === 0
+      ? 'Nothing critical was found, but there is little to judge by: nobody could be asked, and no metrics could be read.'
+      : 'Nothing critical was found in objects and counters; nobody could be asked from here. In a pod it shows more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
+  if (findings.length > 0)
+    return 'Nothing critical: every DNS pod and the service answer as the API server has it.';
+  return 'Not DNS, as far as this shows: every DNS pod and the service answer as the API server has it. If programs fail or wait, look at where they are: ndots doctor -i any on their node.';
+}
+
+/** What of a cluster could not be read, each once, and what was not judged for it. */
+export function lackingOf({ lacking, measurement }: ClusterFacts): readonly string[] {
+  const pods = measurement.without.filter(({ pod }) => pod.role === 'server');
+  return [
+    ...lacking.map(({ why, so }) => `${so}: ${why}`),
+    ...pods.slice(0, 3).map(({ pod, why }) => `what ${pod.name} counts: ${why}`),
+    ...(pods.length > 3 ? [`and ${pods.length - 3} more pods without metrics`] : []),
+  ];
+}
+
+/** The cluster's part of the JSON document. */
+export function clusterDocument(facts: ClusterFacts): object {
+  const { cluster, namespace, service, clientPods, measurement, answers, lacking, proxyMode } =
+    facts;
+  return {
+    name: cluster,
+    namespace,
+    service: service === null ? null : `${service.namespace}/${service.name}`,
+    pods: clientPods,
+    dnsPods: serversOf(facts).map(({ name, node, ready, image, restarts }) => ({
+      name,
+      node,
+      ready,
+      image,
+      restarts,
+    })),
+    proxyMode,
+    traffic: trafficOf(facts),
+    asked: answers !== null,
+    withoutMetrics: measurement.without.map(({ pod, why }) => ({ pod: pod.name, why })),
+    lacking,
+  };
+}

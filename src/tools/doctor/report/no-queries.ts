@@ -1,0 +1,38 @@
+/** A capture without queries: whether it still deserves a report, and what else it shows. */
+import type { Reading } from '../../capture/read/reading.ts';
+import type { Observations } from '../observe/observations.ts';
+import { MIN_FAILED_CONNECTIONS, MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
+
+/** True if there is neither a query, nor a counter, nor a log line, nor a failed connection. */
+export function isWithoutDns({ totals }: Reading, observed: Observations): boolean {
+  if (totals.exchanges > 0 || observed.counters.lines > 0 || observed.logged.lines > 0)
+    return false;
+  const connections = observed.connections.at(totals.lastMs);
+  return !connections.some(({ silent, refused }) => silent + refused >= MIN_FAILED_CONNECTIONS);
+}
+
+/** Lines for a person who expected queries. */
+export function withoutDnsHints(
+  { totals, families }: Reading,
+  { neighbours }: Observations,
+): readonly string[] {
+  const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
+  const isOneFamily = families[4] + families[6] > 0 && families[4] * families[6] === 0;
+  return [
+    ...neighbours.list
+      .filter(({ asked, answered }) => asked >= MIN_UNANSWERED_REQUESTS && answered === 0)
+      .slice(0, 5)
+      .map(
+        ({ address, asked }) =>
+          `${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why`,
+      ),
+    ...(isOneFamily
+      ? [
+          `All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot ask a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.`,
+        ]
+      : []),
+    ...(totals.frames > 0
+      ? ['Name servers that listen at other ports than 53 and 5353: --port PORT,…']
+      : []),
+  ];
+}
