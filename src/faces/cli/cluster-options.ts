@@ -33,10 +33,14 @@ interface ClusterTable {
 
 /** Options of every verb that asks a cluster. */
 export const clusterOptions: ClusterTable = {
-  kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-  context: one('--context', text('NAME'), 'context of the kubeconfig'),
-  as: one('--as', text('USER'), 'ask the cluster as this user'),
-  asGroup: many('--as-group', text('GROUP'), '… of this group'),
+  kubeconfig: one(
+    '--kubeconfig',
+    file(),
+    'kubeconfig file (default: KUBECONFIG, else ~/.kube/config)',
+  ),
+  context: one('--context', text('NAME'), 'context in the kubeconfig'),
+  as: one('--as', text('USER'), 'user to impersonate'),
+  asGroup: many('--as-group', text('GROUP'), 'group to impersonate; repeatable'),
 };
 
 /** The keys of these options in the table of a verb. */
@@ -56,9 +60,9 @@ export const ownerOptions: ClusterTable & {
   manifests: one(
     '--manifests',
     file('DIR'),
-    'what kubectl get pods,services,nodes -A -o yaml has printed',
+    'take pod names from the output of kubectl get pods,services,nodes -A -o yaml',
   ),
-  cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
+  cluster: flag('--cluster', 'take pod names from the current kubectl cluster'),
   ...clusterOptions,
 };
 

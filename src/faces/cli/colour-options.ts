@@ -15,6 +15,6 @@ export const colourOptions: {
   readonly color: One<(typeof whens)[number]>;
   readonly noColor: Switch;
 } = {
-  color: one('--color', choice('WHEN', whens), 'auto, always or never'),
-  noColor: flag('--no-color', 'as --color never'),
+  color: one('--color', choice('WHEN', whens), 'use colors: auto, always or never'),
+  noColor: flag('--no-color', 'same as --color never'),
 };

@@ -23,10 +23,18 @@ export const liveSourceOptions: {
   readonly pid: One<number>;
   readonly ports: One<readonly number[]>;
 } = {
-  device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
-  netns: one('--netns', file('PATH'), 'in this network namespace: /var/run/netns/NAME'),
-  pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
-  ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
+  device: one('-i, --interface', text('NAME'), 'capture live on this interface; any: on all'),
+  netns: one(
+    '--netns',
+    file('PATH'),
+    'capture in this network namespace, such as /var/run/netns/NAME',
+  ),
+  pid: one(
+    '--pid',
+    integer('PID', 1, 4_194_304),
+    'capture in the network namespace of this process',
+  ),
+  ports: one('--port', portsValue, 'ports of DNS servers (53,5353)'),
 };
 
 /** Those that say that packets are captured live. */
@@ -45,8 +53,12 @@ export function namespaceOf(given: {
 
 /** Pseudonyms in place of names and addresses. */
 export const redactionOptions: { readonly redact: Switch; readonly redactKey: One<string> } = {
-  redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
-  redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+  redact: flag('--redact', 'replace names and addresses by consistent pseudonyms'),
+  redactKey: one(
+    '--redact-key',
+    text('TEXT'),
+    'make pseudonyms from this key, so that they match another run',
+  ),
 };
 
 /** What pseudonyms are made with, by chance unless it was given; null: nothing is replaced. */

@@ -38,8 +38,8 @@ async function help({ program, columns }: Io): Promise<string> {
         [`${program} serve -conf Corefile`, 'serve in place of coredns'],
         ...(all
           ? ([
-              [`${program} trace redis.cache`, 'what a program sends for this name, and why'],
-              [`${program} query @10.96.0.10 NAME`, 'one query, as dig would send it'],
+              [`${program} trace redis.cache`, 'show what a program sends for this name, and why'],
+              [`${program} query @10.96.0.10 NAME`, 'send one query, as dig does'],
             ] as const)
           : []),
       ],
@@ -54,7 +54,7 @@ async function help({ program, columns }: Io): Promise<string> {
     ...(all ? [] : [`The image ndots-tools has ${verbNames.length - built.length} more.`]),
     '',
     ...wrap(
-      'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
+      'Run VERB --help for its options. Exit codes: 0 yes or done, 1 no, 2 could not run, 3 wrong usage.',
       '',
       { columns },
     ),
@@ -81,7 +81,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   if (first === 'help') {
     const [about = 'help', more] = rest;
     if (more !== undefined) {
-      io.err(`ndots: help is about one verb, and not "${more}" besides\n`);
+      io.err(`ndots: help takes one verb, and "${more}" is a second word\n`);
       return EXIT.usage;
     }
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);

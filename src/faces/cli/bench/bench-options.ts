@@ -30,31 +30,27 @@ const table = {
     names: one(
       '--names',
       file(),
-      'names, or NAME TYPE as dnsperf’s files have them; - is standard input',
+      'read lines of NAME, or NAME TYPE as for dnsperf (-: standard input)',
     ),
     recorded: one(
       '--recorded',
       file(),
-      'queries of a capture, a dnstap file or a log, as often and in the order as they were asked; - is standard input',
+      'replay the queries of a capture, dnstap file or log, in their order (-: standard input)',
     ),
     client: one(
       '--client',
       text('CLIENT', { words: clientLabels }),
-      'whose search walk a name without type stands for (glibc)',
+      'resolver whose search path to follow for names without type (glibc)',
     ),
     resolvConf: one(
       '--resolv-conf',
       file(),
-      'search path and ndots of that walk (as kubelet writes them for namespace default)',
+      'take search path and ndots from FILE (those of a pod in namespace default)',
     ),
     rate: one('--rate', integer('N', 1, 1_000_000), 'queries per second (1000)'),
-    for: one('--for', duration(1000, 86_400_000), 'send for so long (10s)'),
-    clients: one('--clients', integer('N', 1, 1024), 'source ports for each server (16)'),
-    timeout: one(
-      '--timeout',
-      duration(100, 60_000),
-      'a query without a reply after this is lost (5s)',
-    ),
+    for: one('--for', duration(1000, 86_400_000), 'send for this long (10s)'),
+    clients: one('--clients', integer('N', 1, 1024), 'source ports per server (16)'),
+    timeout: one('--timeout', duration(100, 60_000), 'count a query as lost after this time (5s)'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
@@ -65,15 +61,15 @@ const table = {
 export const benchUsage: Usage = {
   synopsis: 'SERVER[:PORT] [SERVER[:PORT]] [--names FILE] [--rate N]',
   examples: [
-    ['127.0.0.1:1053', 'a few names as glibc looks them up'],
-    ['10.96.0.10 10.1.2.3 --names names.txt --for 60', 'two servers, by turns'],
-    ['127.0.0.1:1053 --recorded coredns.log', 'what clients really asked, by a log'],
+    ['127.0.0.1:1053', 'look up a few names as glibc does'],
+    ['10.96.0.10 10.1.2.3 --names names.txt --for 60', 'compare two servers'],
+    ['127.0.0.1:1053 --recorded coredns.log', 'replay the queries of a log'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Queries are sent when they are due, whatever the replies do, and timed from then: a server that stalls is not spared. Two servers take turns of a second, so that what else the machine does meets both.',
-    'Exit codes: 0 done, 1 queries were lost, 2 it could not be done, 3 wrong usage, 130 interrupted: what was measured until then is shown.',
+    'Queries are sent on schedule, even when replies are late, and latency counts from the scheduled time. With two servers, the load alternates every second, so that other work on the machine affects both.',
+    'Exit codes: 0 done, 1 queries were lost, 2 could not run, 3 wrong usage, 130 interrupted, with the results so far.',
   ],
 };
 

@@ -62,35 +62,35 @@ const server: OptionValue<AdminAddress> = {
 
 const table = {
   ...group('Entries', {
-    below: flag('--below', 'also everything below the names'),
+    below: flag('--below', 'include all names below'),
     all: flag('--all', 'every entry'),
   }),
   ...group('Servers', {
     servers: many(
       '-s, --server',
       server,
-      `address of admin, several times for several servers (localhost:${PORT})`,
+      `address of the admin plugin; repeatable (localhost:${PORT})`,
     ),
-    tokenFile: one('--token-file', file(), 'what admin has as token_file'),
-    tls: flag('--tls', 'admin serves HTTPS'),
-    ca: one('--ca', file(), 'who signed its certificate'),
+    tokenFile: one('--token-file', file(), 'the token_file of admin'),
+    tls: flag('--tls', 'use HTTPS'),
+    ca: one('--ca', file(), 'CA of the server certificate'),
     cert: one('--cert', file(), 'client certificate'),
-    key: one('--key', file(), 'its key'),
-    timeout: one('--timeout', duration(100, 60_000), 'for each server (5s)'),
+    key: one('--key', file(), 'client key'),
+    timeout: one('--timeout', duration(100, 60_000), 'limit per server (5s)'),
   }),
   ...group('All replicas in a cluster', {
     cluster: flag(
       '--cluster',
-      'the pods of the cluster that kubectl would ask, through its API server',
+      'all DNS pods of the current kubectl cluster, through the API server',
     ),
     ...beside(clusterNames, {
-      namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
+      namespace: one('-n, --namespace', namespaceName, 'namespace of the pods (kube-system)'),
       selector: one(
         '-l, --selector',
         text('LABELS'),
-        'of the pods (those of the cluster’s DNS service)',
+        'labels of the pods (default: those of the DNS service)',
       ),
-      port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
+      port: one('--port', integer('PORT', 1, 65_535), `port of admin in the pods (${PORT})`),
     }),
     ...clusterOptions,
   }),
@@ -103,16 +103,16 @@ const table = {
 export const cacheUsage: Usage = {
   synopsis: 'explain NAME… | flush NAME… | flush --all',
   examples: [
-    ['explain www.example.com', 'what is kept under it'],
-    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, and below it'],
-    ['flush www.example.com --cluster --token-file FILE', 'forget it on all replicas'],
-    ['flush --all', 'forget everything here'],
+    ['explain www.example.com', 'show the cache entries of a name'],
+    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, with all names below'],
+    ['flush www.example.com --cluster --token-file FILE', 'flush it on all replicas'],
+    ['flush --all', 'flush the whole cache here'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'The servers need the directive admin. In a cluster, the command goes through the API server to each pod (create pods/proxy), so admin has to listen on all addresses there, with a token_file: admin :9154 { token_file FILE }.',
-    'Exit codes: 0 there were entries, or all is flushed; 1 there are none; 2 a server could not be asked; 3 wrong usage. More: docs/cache.md',
+    'The servers need the admin directive. In a cluster, requests go through the API server to each pod (permission: create pods/proxy). So admin must listen on all addresses, with a token file: admin :9154 { token_file FILE }.',
+    'Exit codes: 0 entries found or flushed, 1 no entries, 2 a server did not answer, 3 wrong usage. More: docs/cache.md',
   ],
   words: { words: actions },
 };

@@ -43,27 +43,27 @@ const CLIENTS = { behind: 10, list: 1000 };
 const table = {
   ...trafficOptions,
   ...group('Processes', {
-    process: flag('--process', 'which process asked, and which answered (live, as root)'),
-    bpf: flag('--bpf', 'note them in the kernel, also those that live for milliseconds'),
+    process: flag('--process', 'show the client and server processes (live, as root)'),
+    bpf: flag('--bpf', 'find processes in the kernel, even short-lived ones (eBPF)'),
   }),
-  ...group('How much', {
+  ...group('Limits', {
     count: one(
       '-c, --count',
       integer('N', 1, 4_294_967_295),
-      'end after so many exchanges, or lookups',
+      'stop after N exchanges (with -o flow: lookups)',
     ),
-    for: one('--for', duration(1, 86_400_000 * 7), 'end after this time: 30s, 5m'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'stop after this time, such as 30s or 5m'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
     clients: one(
       '--clients',
       integer('N', 0, CLIENTS_MAX),
-      'list so many at the end with their resolvers, in JSON too (10; -o clients: 1000)',
+      'list N clients and their resolvers at the end (10; -o clients: 1000)',
     ),
-    write: one('-w, --write', file(), 'the packets into this file, as pcapng, besides'),
+    write: one('-w, --write', file(), 'also write the packets to this pcapng file'),
     ...redactionOptions,
-    quiet: flag('-q, --quiet', 'no progress, no summary'),
+    quiet: flag('-q, --quiet', 'print no progress and no summary'),
     ...colourOptions,
   }),
 };
@@ -75,18 +75,18 @@ const ofShow = ['count', 'for', 'write', 'quiet', 'clients'] as const;
 export const captureUsage: Usage = {
   synopsis: '[FILE…|-] | -i INTERFACE | join FILE FILE…',
   examples: [
-    ['-i any', 'every query on this machine'],
-    ['node7.pcap --verdict lost', 'what was not answered, of a file'],
-    ['node7.pcap -o flow', 'lookups: what one call of a program sent'],
-    ['-i any --process -o flow', 'which process asked, who answered, and what it did next'],
-    ['node7.pcap -o clients', 'who asks, by which resolver'],
-    ['join client.pcap server.pcap', 'where queries were lost'],
+    ['-i any', 'show every query on this machine'],
+    ['node7.pcap --verdict lost', 'show unanswered queries of a capture'],
+    ['node7.pcap -o flow', 'group the queries of one lookup'],
+    ['-i any --process -o flow', 'add processes, and what the client did with the reply'],
+    ['node7.pcap -o clients', 'list clients and the resolver each one uses'],
+    ['join client.pcap server.pcap', 'find where queries were lost'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Files: pcap, pcapng, dnstap (Frame Streams), query logs of CoreDNS and ndots; also compressed by gzip or zstd; - is standard input: tcpdump -w - port 53 | ndots capture -',
-    'Filters with one word are alternatives, different words must all hold. Exit codes: 0 shown, 1 nothing to show, 2 could not be read, 3 wrong usage. More: docs/capture.md',
+    'Reads pcap, pcapng, dnstap (Frame Streams), and query logs of CoreDNS and ndots, also compressed with gzip or zstd. For standard input give -, as in tcpdump -w - port 53 | ndots capture -',
+    'A filter given twice matches either value; different filters must all match. Exit codes: 0 shown, 1 nothing to show, 2 could not be read, 3 wrong usage. More: docs/capture.md',
   ],
   words: { files: true },
 };

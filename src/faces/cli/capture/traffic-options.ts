@@ -24,23 +24,23 @@ import {
 import { text, usage } from '../option-values.ts';
 
 const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
-  pod: ['[NS/]POD', 'to or from pods whose names begin so'],
-  'from-pod': ['[NS/]POD', 'from these'],
-  'to-pod': ['[NS/]POD', 'to these'],
-  namespace: ['NAME', 'from pods of this namespace'],
-  workload: ['[NS/]KIND/NAME', 'from pods that this made: deploy/cart'],
+  pod: ['[NS/]POD', 'to or from pods whose names start with POD'],
+  'from-pod': ['[NS/]POD', 'from these pods'],
+  'to-pod': ['[NS/]POD', 'to these pods'],
+  namespace: ['NAME', 'from pods in this namespace'],
+  workload: ['[NS/]KIND/NAME', 'from pods of this workload, such as deploy/cart'],
   service: ['[NS/]NAME', 'to this service'],
-  ip: ['IP[/BITS]', 'to or from an address or net'],
-  'from-ip': ['IP[/BITS]', 'from it'],
-  'to-ip': ['IP[/BITS]', 'to it, before or behind a translation of addresses'],
-  name: ['NAME', 'this name; *.example.com, api.* and *stripe* are parts'],
+  ip: ['IP[/BITS]', 'to or from this address or prefix'],
+  'from-ip': ['IP[/BITS]', 'from this address or prefix'],
+  'to-ip': ['IP[/BITS]', 'to this address or prefix, before or after address translation'],
+  name: ['NAME', 'query name; * is a wildcard, as in *.example.com'],
   type: ['TYPE', 'A, AAAA, SRV …'],
   rcode: ['RCODE', 'NXDOMAIN, SERVFAIL …'],
-  verdict: ['VERDICT', 'answered, lost, or error (answered, neither NOERROR nor NXDOMAIN)'],
-  protocol: ['udp|tcp', 'by which it travelled'],
-  'slower-than': ['TIME', 'what took longer, and what was lost'],
-  command: ['NAME', 'from processes of this name (needs --process); curl* is a part'],
-  container: ['ID', 'from this container (needs --process); the beginning of its id'],
+  verdict: ['VERDICT', 'answered, lost, or error (a reply other than NOERROR or NXDOMAIN)'],
+  protocol: ['udp|tcp', 'transport of the query'],
+  'slower-than': ['TIME', 'slower than this, and lost'],
+  command: ['NAME', 'from processes of this name (needs --process); * is a wildcard'],
+  container: ['ID', 'from the container whose id starts so (needs --process)'],
 };
 
 /** The values that completion offers. */
@@ -80,19 +80,15 @@ export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
 
 /** The same under their headings. */
 export const trafficOptions: TrafficTable = {
-  ...group('Where from', {
+  ...group('Source', {
     ...liveSourceOptions,
-    dnstap: one(
-      '--dnstap',
-      text('unix:PATH|tcp:IP:PORT'),
-      'listen there for programs that deliver dnstap',
-    ),
+    dnstap: one('--dnstap', text('unix:PATH|tcp:IP:PORT'), 'listen here for dnstap senders'),
   }),
   ...group('Filters', {
     ...filterOptions,
-    not: many('--not', negation, 'all but these: --not namespace=kube-system'),
+    not: many('--not', negation, 'exclude matches, as in --not namespace=kube-system'),
   }),
-  ...group('Names of pods', { ...ownerOptions }),
+  ...group('Pod names', { ...ownerOptions }),
 };
 
 export interface TrafficSources {

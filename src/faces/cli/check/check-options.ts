@@ -62,73 +62,81 @@ const service: OptionValue<string> = {
 };
 
 const table = {
-  ...group('What is checked', {
-    file: one('-f, --file', file(), 'checks in YAML (- is standard input); else the usual ones'),
+  ...group('Checks', {
+    file: one(
+      '-f, --file',
+      file(),
+      'YAML file of checks (-: standard input; default: the usual checks)',
+    ),
     only: many(
       '--only',
       text('CHECK', { words: checkKinds.map(({ name }) => name) }),
-      'only checks of this kind or title; may be given several times',
+      'only checks of this kind or title; repeatable',
     ),
   }),
-  ...group('Which servers', {
-    vip: many('--vip', server, 'address of the DNS service, instead of the file’s'),
-    replicas: many('--replica', server, 'address of a replica, instead of the file’s'),
-    service: one('--service', service, 'find both by the service’s EndpointSlices'),
+  ...group('Servers', {
+    vip: many('--vip', server, 'address of the DNS service (overrides the file)'),
+    replicas: many('--replica', server, 'address of a replica; repeatable (overrides the file)'),
+    service: one('--service', service, 'find both in the EndpointSlices of this service'),
     ...beside(['--service', '--file', '--kuberhealthy'], { ...clusterOptions }),
   }),
-  ...group('Again and again (serve)', {
-    listen: one('--listen', listenAddress(9154), 'metrics, JSON, readiness (0.0.0.0:9154)'),
+  ...group('Serving (serve)', {
+    listen: one(
+      '--listen',
+      listenAddress(9154),
+      'serve metrics, JSON and readiness here (0.0.0.0:9154)',
+    ),
     targetsMax: one(
       '--max-targets',
       integer('N', 1, 100_000),
-      'targets that are remembered (1000)',
+      'number of targets to remember (1000)',
     ),
   }),
-  ...group('In Kuberhealthy’s place (serve)', {
+  ...group('Replacing Kuberhealthy (serve)', {
     kuberhealthy: flag(
       '--kuberhealthy',
-      'run the cluster’s khchecks and healthchecks, take reports',
+      "run the cluster's khchecks and healthchecks, accept their reports",
     ),
     ...beside(['--kuberhealthy'], {
       targetNamespace: one(
         '--target-namespace',
         text('NAMESPACE'),
-        'only checks of this namespace (KH_TARGET_NAMESPACE)',
+        'only checks in this namespace (KH_TARGET_NAMESPACE)',
       ),
       reportingUrl: one(
         '--reporting-url',
         text('URL'),
-        'where checkers report (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
+        'URL for reports (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
       ),
       reportBy: one(
         '--report-by',
         choice('HOW', ['address', 'name']),
-        'whether checkers are told its address, which needs no DNS, or its name (address)',
+        'give checkers its address, which needs no DNS, or its name (address)',
       ),
       keepCompleted: one(
         '--keep-completed',
         integer('N', 0, 1000),
-        'completed pods of each check that stay (KH_MAX_COMPLETED_POD_COUNT, else 1)',
+        'completed pods to keep per check (KH_MAX_COMPLETED_POD_COUNT, else 1)',
       ),
       keepFailed: one(
         '--keep-failed',
         integer('N', 0, 1000),
-        'failed ones, for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
+        'failed pods to keep for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
       ),
     }),
   }),
   ...group('Output', {
-    noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
+    noReport: flag('--no-report', 'send no report to Kuberhealthy (run, in a checker pod)'),
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'junit', 'prom', 'nagios']),
-      'text, json, junit, prom (Prometheus), or nagios, whose exit codes are Nagios’s',
+      'text, json, junit, prom (Prometheus), or nagios (with its exit codes)',
     ),
-    nagios: flag('--nagios', 'the same as -o nagios'),
+    nagios: flag('--nagios', 'same as -o nagios'),
     failOn: one(
       '--fail-on',
       choice('STATE', ['failed', 'warning']),
-      'the least that makes the exit code 1 (failed)',
+      'lowest state that makes the exit code 1 (failed)',
     ),
     ...colourOptions,
   }),
@@ -138,18 +146,18 @@ const table = {
 export const checkUsage: Usage = {
   synopsis: 'run|serve|list|init [-f FILE]',
   examples: [
-    ['run --service kube-system/kube-dns', 'replicas, service address, TCP …'],
-    ['run -f examples/check.yaml -o junit', 'the checks of a file'],
-    ['serve -f check.yaml --listen :9154', 'again and again, with metrics'],
-    ['serve --kuberhealthy', 'in Kuberhealthy’s place'],
-    ['init > check.yaml', 'a file to begin with'],
+    ['run --service kube-system/kube-dns', 'test replicas, service address, TCP …'],
+    ['run -f examples/check.yaml -o junit', 'run the checks in a file'],
+    ['serve -f check.yaml --listen :9154', 'repeat the checks, and export metrics'],
+    ['serve --kuberhealthy', 'replace Kuberhealthy'],
+    ['init > check.yaml', 'print a sample file'],
   ],
   style: 'gnu',
   options: table,
   words: { words: ['run', 'serve', 'list', 'init'] },
   notes: [
-    'In a pod of Kuberhealthy (KH_REPORTING_URL), run reports what it finds; docs/check.md tells more.',
-    'Exit codes: 0 nothing failed, 1 something did, 2 it could not be found out, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
+    'In a checker pod of Kuberhealthy (KH_REPORTING_URL is set), run also reports its result. More: docs/check.md',
+    'Exit codes: 0 all passed, 1 a check failed, 2 could not check, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
   ],
 };
 

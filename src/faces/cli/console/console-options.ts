@@ -36,31 +36,35 @@ const table = {
   ...group('Where from', {
     ...liveSourceOptions,
     dnstap: trafficOptions.dnstap,
-    speed: one('--speed', speedValue, 'replay a file this much faster than it happened (1)'),
+    speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
   }),
   ...group('Names of pods', { ...ownerOptions }),
   ...group('How much', {
     window: one(
       '--window',
       duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
-      'how far back single lookups are kept (10m)',
+      'keep single lookups for this long (10m)',
     ),
     memory: one(
       '--memory',
       integer('MIB', 1, 4096),
-      `most memory for single lookups (${liveLimits.detailBytes.default / MIB})`,
+      `memory limit for single lookups (${liveLimits.detailBytes.default / MIB})`,
     ),
   }),
-  ...group('The page', {
-    listen: one('--listen', listenAddress(0), 'where browsers connect (127.0.0.1, a free port)'),
-    hosts: many('--host', text('NAME'), 'another host name in the address of the page'),
-    tokenFile: one('--token-file', file(), 'read the token from this file (a new one each start)'),
+  ...group('Page', {
+    listen: one('--listen', listenAddress(0), 'listen here (127.0.0.1, a free port)'),
+    hosts: many('--host', text('NAME'), 'host name in the address of the page'),
+    tokenFile: one(
+      '--token-file',
+      file(),
+      'read the access token from FILE (default: a new one each start)',
+    ),
     privacy: one(
       '--privacy',
       choice('LEVEL', privacyLevels),
-      'full, no-clients (no client addresses and pod names), or counts (numbers only)',
+      'full, no-clients (hide client addresses and pod names), or counts',
     ),
-    noOpen: flag('--no-open', 'print the address, and do not open a browser'),
+    noOpen: flag('--no-open', 'print the address only, open no browser'),
   }),
 };
 
@@ -68,15 +72,15 @@ const table = {
 export const consoleUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
-    ['', 'what happens on this machine, in a browser'],
-    ['node7.pcap --speed max', 'a capture'],
-    ['--pid 4711 --cluster', 'the traffic of one pod, with the names of pods'],
-    ['--listen 127.0.0.1:8053 --no-open', 'behind ssh -L or kubectl port-forward'],
+    ['', 'watch this machine'],
+    ['node7.pcap --speed max', 'show a capture at once'],
+    ['--pid 4711 --cluster', 'watch one pod, and name the others'],
+    ['--listen 127.0.0.1:8053 --no-open', 'for ssh -L or kubectl port-forward'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'The page is read-only. Its address holds a token; without the token nothing is shown.',
+    'The page is read-only. Its address contains an access token, and the page shows nothing without it.',
     'Files: as for ndots capture; - is standard input.',
     'Exit codes: 0 ended by Ctrl-C, 2 could not be read, 3 wrong usage. More: docs/console.md',
   ],

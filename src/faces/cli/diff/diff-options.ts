@@ -20,12 +20,12 @@ const table = {
     manifests: one(
       '--manifests',
       file('DIR'),
-      'objects of the cluster, for both sides (default: the example cluster)',
+      'Kubernetes objects for both sides (default: the example cluster)',
     ),
     names: one(
       '--names',
       file(),
-      'more names: one a line, with types behind it if need be; or a log, a capture, a dnstap file',
+      'also ask names from FILE: lines of NAME [TYPE …], a log, capture or dnstap file',
     ),
   }),
   ...group('Output', {
@@ -33,7 +33,7 @@ const table = {
     failOn: one(
       '--fail-on',
       choice('DIFFERENCE', ['answers', 'upstreams', 'ttls', 'never']),
-      'exit 1 from this difference on: other answers, other upstreams, other TTLs (default ttls: any)',
+      'least difference that makes the exit code 1: answers, upstreams or ttls (ttls)',
     ),
     ...colourOptions,
   }),
@@ -43,16 +43,16 @@ const table = {
 export const diffUsage: Usage = {
   synopsis: 'BEFORE AFTER',
   examples: [
-    ['Corefile Corefile.new', 'which answers the new one changes'],
-    ['old.yaml new.yaml --manifests objects/', 'Corefiles in ConfigMaps'],
-    ['old new --names queries.log --fail-on answers', 'TTLs may change'],
+    ['Corefile Corefile.new', 'show the answers that change'],
+    ['old.yaml new.yaml --manifests objects/', 'Corefiles in ConfigMaps, with your objects'],
+    ['old new --names queries.log --fail-on answers', 'ignore changed TTLs'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'BEFORE and AFTER are Corefiles, ConfigMaps that hold one, or values of the CoreDNS chart; - is standard input. Both are served in this process, without a socket and in virtual time, for the same objects; what stands for upstreams answers by the name alone, and shows which of them was asked.',
-    'The questions come from the configurations: a name in, at and beside each zone, host, rewrite, template, rule and view of either side, names of the objects, and each question a second time for the cache.',
-    'Exit codes: 0 the same, 1 answers differ (or AFTER cannot be served), 2 it could not be found out, 3 wrong usage.',
+    'BEFORE and AFTER are Corefiles, ConfigMaps with a Corefile, or values of the CoreDNS chart (-: standard input). Both run in this process with the same objects, in virtual time, and send no packets. Simulated upstreams answer by name, and record which of them was asked.',
+    'The questions come from both configurations: names in, at and next to each zone, host, rewrite, template, rule and view, and the names of the objects. Each question is asked twice, to test the cache.',
+    'Exit codes: 0 no difference, 1 answers differ or AFTER cannot be served, 2 could not compare, 3 wrong usage.',
   ],
   words: { files: true },
 };

@@ -79,37 +79,34 @@ const table = {
   ...group('Where from', {
     ...liveSourceOptions,
     ...beside([...liveNames, 'cluster'], {
-      for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
+      for: one(
+        '--for',
+        duration(1, 86_400_000 * 7),
+        'observe live traffic for this long (60s; a cluster: 5s)',
+      ),
     }),
   }),
   ...group('Findings', {
-    only: many('--only', codes, 'only these; ND3 = all that begin so'),
-    skip: many('--skip', codes, 'not these'),
+    only: many('--only', codes, 'only these findings; ND3 selects all ND3xxx'),
+    skip: many('--skip', codes, 'not these findings'),
     failOn: one(
       '--fail-on',
       choice('SEVERITY', ['critical', 'warning', 'info', 'never']),
-      'exit code 1 from this on (critical)',
+      'lowest severity that makes the exit code 1 (critical)',
     ),
-    ruledOut: flag(
-      '--ruled-out',
-      'list the causes that it is not, and those that cannot be checked',
-    ),
-    explain: one(
-      '--explain',
-      text('CODE', { words: knownCodes }),
-      'what a finding means; reads nothing',
-    ),
+    ruledOut: flag('--ruled-out', 'list the causes that were ruled out or could not be checked'),
+    explain: one('--explain', text('CODE', { words: knownCodes }), 'explain a finding and exit'),
   }),
-  ...group('A living cluster (cluster)', {
-    namespace: one('-n, --namespace', namespaceName, 'of the DNS pods (kube-system)'),
+  ...group('Cluster (cluster)', {
+    namespace: one('-n, --namespace', namespaceName, 'namespace of the DNS pods (kube-system)'),
     domain: one(
       '--cluster-domain',
       text('NAME'),
-      'where the Corefile does not say (cluster.local)',
+      'cluster domain, if the Corefile has none (cluster.local)',
     ),
-    names: many('--name', text('NAME'), 'a name outside the cluster that is to be asked for'),
-    timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
-    rbac: flag('--rbac', 'print the rights that it takes; reads nothing'),
+    names: many('--name', text('NAME'), 'external name to look up'),
+    timeout: one('--timeout', duration(10, 60_000), 'limit per query (2s)'),
+    rbac: flag('--rbac', 'print the RBAC rules it needs, and exit'),
   }),
   ...group('Names of pods', {
     ...ownerOptions,
@@ -119,10 +116,10 @@ const table = {
     evidence: one(
       '--evidence',
       file(),
-      'the packets that findings are made of into this file, as pcapng',
+      'write the packets behind the findings to this pcapng file',
     ),
     ...redactionOptions,
-    quiet: flag('-q, --quiet', 'no progress'),
+    quiet: flag('-q, --quiet', 'print no progress'),
     ...colourOptions,
   }),
 };
@@ -136,17 +133,17 @@ const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
 export const doctorUsage: Usage = {
   synopsis: 'FILE…|- | cluster | -i INTERFACE [--for TIME]',
   examples: [
-    ['node7.pcap', 'what is wrong, for whom, why, and what to do'],
-    ['node7.pcap coredns.log conntrack.txt', 'with what logs and counters say'],
-    ['-i any --for 60s', 'what passes in a minute'],
-    ['cluster', 'a living cluster: objects, counters, answers'],
-    ['--explain ND3001', 'what a finding means'],
+    ['node7.pcap', 'diagnose a capture'],
+    ['node7.pcap coredns.log conntrack.txt', 'add logs and counters'],
+    ['-i any --for 60s', 'diagnose one minute of live traffic'],
+    ['cluster', 'diagnose the current kubectl cluster'],
+    ['--explain ND3001', 'explain a finding'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Files: captures (pcap, pcapng), dnstap, query logs, and texts with counters: conntrack -S, sysctl -a, dmesg, ethtool -S, metrics; compressed, too; - is standard input.',
-    'Exit codes: 0 nothing at or above --fail-on, 1 something, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
+    'Reads captures (pcap, pcapng), dnstap, query logs, and the output of conntrack -S, sysctl -a, dmesg, ethtool -S and /metrics, also compressed. For standard input give -.',
+    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
   ],
   words: { files: true, words: ['cluster'] },
 };

@@ -25,17 +25,21 @@ export interface ExecOptions extends ClusterOptions {
 
 const table = {
   ...group('Container', {
-    image: one('--image', text('IMAGE'), 'image of ndots (ndots-tools: and this version)'),
-    target: one('--target', text('CONTAINER'), 'see the processes of this container of the pod'),
+    image: one('--image', text('IMAGE'), 'image to run (ndots-tools, of this version)'),
+    target: one('--target', text('CONTAINER'), 'share the processes of this container of the pod'),
     capabilities: many(
       '--capability',
       text('NAME', { words: ['NET_RAW', 'NET_ADMIN'] }),
-      'run as root with it: capture needs NET_RAW',
+      'run as root with this capability (capture: NET_RAW)',
     ),
-    start: one('--start-timeout', duration(1000, 3_600_000), 'longest wait for its start (60s)'),
+    start: one('--start-timeout', duration(1000, 3_600_000), 'limit for the start (60s)'),
   }),
   ...group('Cluster', {
-    namespace: one('-n, --namespace', namespaceName, 'of the pod (that of the context)'),
+    namespace: one(
+      '-n, --namespace',
+      namespaceName,
+      'namespace of the pod (default: that of the context)',
+    ),
     ...clusterOptions,
   }),
 };
@@ -44,9 +48,9 @@ const table = {
 export const execUsage: Usage = {
   synopsis: 'POD [options] -- VERB [WORD…]',
   examples: [
-    ['deploy/web -- trace redis.cache', 'as that pod’s own lookups go'],
-    ['web-0 -n shop -- check run', 'DNS as seen from there'],
-    ['web-0 --capability NET_RAW -- capture -i eth0 -c 20', 'its queries as they pass'],
+    ['deploy/web -- trace redis.cache', 'trace a lookup as this pod does it'],
+    ['web-0 -n shop -- check run', 'check DNS from this pod'],
+    ['web-0 --capability NET_RAW -- capture -i eth0 -c 20', 'show its queries'],
   ],
   style: 'gnu',
   options: table,
@@ -54,9 +58,9 @@ export const execUsage: Usage = {
     words: resourceKinds.map(({ shortNames, kind }) => `${shortNames[0] ?? kind.toLowerCase()}/`),
   },
   notes: [
-    'Runs a verb of ndots in an ephemeral container of the pod: in its network, with its resolv.conf. The pod is not restarted; the container stays listed in it, ended, until the pod goes.',
-    'It takes get on pods and pods/log, and patch on pods/ephemeralcontainers.',
-    'Exit codes: that of the verb; 2 it could not be run, 3 wrong usage.',
+    "Runs a verb in an ephemeral container of the pod, with the pod's network and resolv.conf. The pod does not restart. Kubernetes lists the ended container until the pod is deleted.",
+    'Permissions: get on pods and pods/log, patch on pods/ephemeralcontainers.',
+    'Exit codes: the one of the verb, 2 could not run it, 3 wrong usage.',
   ],
 };
 

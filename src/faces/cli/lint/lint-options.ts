@@ -78,48 +78,45 @@ const level: OptionValue<{ readonly code: string; readonly severity: LintSeverit
 
 const table = {
   ...group('Input', {
-    cluster: flag('--cluster', 'what runs in the cluster that kubectl would talk to'),
+    cluster: flag('--cluster', 'check what runs in the current kubectl cluster'),
     ...clusterOptions,
     ...beside(clusterNames, {
-      namespace: one('-n, --namespace', namespaceName, 'of the DNS servers there (kube-system)'),
+      namespace: one(
+        '-n, --namespace',
+        namespaceName,
+        'namespace of the DNS servers (kube-system)',
+      ),
     }),
-    running: one(
-      '--running',
-      file(),
-      'the Corefile that runs now: also what the change itself does',
-    ),
+    running: one('--running', file(), 'Corefile in use, to check the effects of the change'),
   }),
   ...group('Rules', {
     target: one(
       '--target',
       targetValue,
-      'ndots, coredns@VERSION or node-cache@VERSION: what that release refuses or does differently',
+      'check for ndots, coredns@VERSION or node-cache@VERSION (ndots)',
     ),
-    ignore: many('--ignore', codes, 'not these rules'),
-    only: many('--only', codes, 'only these rules'),
-    severity: many('--severity', level, 'another severity: CF10=note'),
-    explain: one('--explain', code, 'the page of a rule'),
-    rules: flag('--rules', 'list the rules'),
+    ignore: many('--ignore', codes, 'skip these rules'),
+    only: many('--only', codes, 'apply only these rules'),
+    severity: many('--severity', level, 'change a severity, as in CF10=note'),
+    explain: one('--explain', code, 'explain a rule and exit'),
+    rules: flag('--rules', 'list the rules and exit'),
   }),
-  ...group('Asking (--live)', {
-    live: flag(
-      '--live',
-      'ask upstreams, hosts and search domains, too: whether they are as the file has them',
-    ),
+  ...group('Live checks (--live)', {
+    live: flag('--live', 'also query upstreams, hosts and search domains, and compare'),
     ...beside(['--live'], {
-      timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+      timeout: one('--timeout', duration(10, 60_000), 'limit per query (2s)'),
     }),
   }),
-  ...group('Mending', {
-    fix: flag('--fix', 'mend what needs no thinking; the change is shown, then written'),
-    diff: flag('--diff', 'show that change, and write nothing'),
+  ...group('Fixes', {
+    fix: flag('--fix', 'apply safe fixes: print the change, then write it'),
+    diff: flag('--diff', 'print that change, write nothing'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), 'text, json, sarif, github or junit'),
     failOn: one(
       '--fail-on',
       choice('SEVERITY', ['error', 'warning', 'note', 'never']),
-      'exit 1 from this severity on (default error)',
+      'lowest severity that makes the exit code 1 (error)',
     ),
     ...colourOptions,
   }),
@@ -132,17 +129,17 @@ const ofListing = ['explain', 'rules', 'output', 'color', 'noColor'] as const;
 export const lintUsage: Usage = {
   synopsis: '[PATH…]',
   examples: [
-    ['lint Corefile', 'one file'],
-    ['lint deploy/ --target coredns@1.11.3', 'a folder of manifests, for an older release'],
-    ['lint --cluster', 'what the cluster runs'],
-    ['lint --explain CF07', 'why a rule is there'],
+    ['lint Corefile', 'check one file'],
+    ['lint deploy/ --target coredns@1.11.3', 'check manifests for an older release'],
+    ['lint --cluster', 'check the current kubectl cluster'],
+    ['lint --explain CF07', 'explain a rule'],
   ].map(([words, what]) => [words!.replace(/^lint /, ''), what!] as const),
   style: 'gnu',
   options: table,
   notes: [
-    'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster and --live.',
-    'A comment on the line or above it keeps a finding quiet: # ndots:ignore CF07 because REASON. # ndots:ignore-file CF31 because REASON counts for the whole file.',
-    'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read or there is nothing to lint, 3 wrong usage.',
+    'PATH is a Corefile, a YAML or JSON file, a directory of these, or - for standard input (default: ./Corefile). In YAML, lint checks ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods with dnsConfig, Services, NetworkPolicies, webhooks and kubelet settings. It sends nothing unless --cluster or --live is given.',
+    'To silence a finding, add a comment to its line or above it: # ndots:ignore CF07 because REASON. For a whole file: # ndots:ignore-file CF31 because REASON.',
+    'Exit codes: 0 no finding at or above --fail-on, 1 findings, 2 a file could not be read or nothing to lint, 3 wrong usage.',
   ],
   words: { files: true },
 };

@@ -72,31 +72,35 @@ const table = {
     localIp: one(
       '-localip',
       localAddresses,
-      'addresses to serve at: the link-local one, and the cluster DNS service’s',
+      'addresses to serve: a link-local one, and the cluster DNS address',
     ),
-    setupInterface: flag('-setupinterface', 'set up the interface (default true)'),
-    interfaceName: one('-interfacename', interfaceName, 'its name (default nodelocaldns)'),
-    setupIptables: flag('-setupiptables', 'set up the rules (default true)'),
+    setupInterface: flag('-setupinterface', 'create the interface (default true)'),
+    interfaceName: one(
+      '-interfacename',
+      interfaceName,
+      'name of the interface (default nodelocaldns)',
+    ),
+    setupIptables: flag('-setupiptables', 'create the packet filter rules (default true)'),
     rules: one(
       '-rules',
       choice('HOW', ['auto', 'iptables', 'nftables']),
-      'by what (default auto: iptables where it is installed, else nft)',
+      'program for rules (default auto: iptables if installed, else nft)',
     ),
     failOpen: flag(
       '-failopen',
-      'let go of the addresses when the cache does not answer (default true)',
+      'release the addresses when the cache does not answer (default true)',
     ),
     syncInterval: one(
       '-syncinterval',
       interval,
-      'how often the network is looked at with -failopen=false (default 60); else each second',
+      'interval of network checks with -failopen=false (default 60; otherwise 1)',
     ),
     teardownPipe: one(
       '-teardown-pipe',
       file(),
-      'named pipe to a shell in another container, which takes interface and rules away when this process is killed',
+      'named pipe to a shell in another container, which removes interface and rules when this process is killed',
     ),
-    skipTeardown: flag('-skipteardown', 'leave interface and rules at the end'),
+    skipTeardown: flag('-skipteardown', 'keep interface and rules at the end'),
     healthPort: one('-health-port', port, 'port of /health (default 8080)'),
   }),
   ...group('Corefile', {
@@ -104,50 +108,50 @@ const table = {
     fromCorefile: one(
       '-from-corefile',
       file(),
-      'the cluster’s Corefile, of which the node’s is derived in place of the template',
+      'derive the Corefile from this Corefile of the cluster',
     ),
     corefile: one(
       '-corefile',
       file(),
-      'where the Corefile is written to (default /etc/Corefile); -conf says it, too',
+      'write the Corefile here (default /etc/Corefile; same as -conf)',
     ),
     kubeDnsConfig: one(
       '-kubednscm',
       file('FOLDER'),
-      'the ConfigMap kube-dns (default /etc/kube-dns, if it is there)',
+      'mounted ConfigMap kube-dns (default /etc/kube-dns, if it exists)',
     ),
     upstreamService: one(
       '-upstreamsvc',
       text('SERVICE'),
-      'service whose address the cluster’s zones are asked at (default kube-dns)',
+      'DNS service for cluster names (default kube-dns)',
     ),
     upstreamEndpoints: one(
       '-upstream-endpoints',
       text('NAME'),
-      'headless service over the pods of the cluster DNS: its endpoints are asked, and not only the service',
+      'headless service of the DNS pods, to ask them directly',
     ),
     reloadWithSignal: flag(
       '-reloadwithsignal',
-      'taken for compatibility: changes are loaded at once in any case',
+      'accepted for compatibility; changes are always loaded at once',
     ),
   }),
   ...group('Metrics', {
     metricsAddress: one(
       '-metrics-listen-address',
       address,
-      'where errors of the set-up are counted (default 0.0.0.0:9353)',
+      'metrics of set-up errors (default 0.0.0.0:9353)',
     ),
   }),
   ...group('Upgrade', {
     takeover: one(
       '-takeover',
       file('FOLDER'),
-      'where instances of a node find each other, to take over without a gap (default /run/nodelocaldns, if it is there; none: never)',
+      'directory shared by the instances on a node, for a takeover without a gap (default /run/nodelocaldns, if it exists; none: off)',
     ),
     linger: one(
       '-linger',
       duration(0, 3_600_000),
-      'when another instance has taken over, stay so long before the end (default 0s)',
+      'keep running this long after another instance takes over (default 0s)',
     ),
   }),
   ...group('Server', {
@@ -196,17 +200,17 @@ export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
 export const nodeCacheUsage: Usage = {
   synopsis: '',
   examples: [
-    ['-localip 169.254.20.10,10.96.0.10 -conf /etc/Corefile', 'on a node'],
-    ['-localip 169.254.20.10 -from-corefile Corefile', 'as the cluster'],
-    ['-localip 169.254.20.10 -rules nftables', 'with nft'],
+    ['-localip 169.254.20.10,10.96.0.10 -conf /etc/Corefile', 'use a given Corefile'],
+    ['-localip 169.254.20.10 -from-corefile Corefile', "derive it from the cluster's"],
+    ['-localip 169.254.20.10 -rules nftables', 'set rules with nft'],
   ],
   style: 'go',
   options: table,
   notes: [
-    'Flags are spelled as in Go: -flag value, -flag=value, --flag value; switches take a value behind = only.',
-    'It takes root, or the capability NET_ADMIN (with iptables NET_RAW, too), and in a pod hostNetwork: true.',
-    'SIGTERM and SIGINT end it: first the rules go, then what is in flight is answered, then the interface goes. SIGUSR1 loads the Corefile anew.',
-    'Exit codes: 0 it was ended, 1 it cannot serve or may not set up the network, 3 wrong usage. More: docs/node-cache.md',
+    'Flags use Go syntax: -flag value, -flag=value or --flag value. A switch takes a value only after =.',
+    'Needs root or the capability NET_ADMIN (with iptables also NET_RAW), and in a pod hostNetwork: true.',
+    'On SIGTERM or SIGINT, the cache removes its rules, answers in-flight queries, and removes the interface. SIGUSR1 reloads the Corefile.',
+    'Exit codes: 0 ended by a signal, 1 cannot serve or may not set up the network, 3 wrong usage. More: docs/node-cache.md',
   ],
 };
 

@@ -41,42 +41,50 @@ const clientList: OptionValue<readonly Client[]> = {
 };
 
 const table = {
-  ...group('Whose names', {
+  ...group('Pods', {
     manifests: one(
       '--manifests',
       file('DIR'),
-      'pods, what makes them, and services: what kubectl get … -A -o yaml has printed',
+      'directory with the pods, workloads and services (kubectl get … -A -o yaml)',
     ),
-    cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
+    cluster: flag('--cluster', 'read them from the current kubectl cluster'),
     ...clusterOptions,
-    from: one('--from', text('TYPE/NAME'), 'the names of a list are those of this workload’s pods'),
-    workload: one('--workload', text('TYPE/NAME'), 'plan for this one alone, as the plan names it'),
+    from: one('--from', text('TYPE/NAME'), 'workload that looks up the names of a list'),
+    workload: one('--workload', text('TYPE/NAME'), 'plan only for this workload'),
     namespace: one(
       '-n, --namespace',
       namespaceName,
-      'of --from and --workload, and of clients nobody knows',
+      'namespace of --from, --workload, and unknown clients',
     ),
   }),
-  ...group('How they are looked up', {
+  ...group('Lookups', {
     clients: many(
       '-c, --client',
       clientList,
-      `resolvers that pods may have, or all (${usualClients.join(',')})`,
+      `resolvers to plan for, or all (${usualClients.join(',')})`,
     ),
     resolvConf: one(
       '--resolv-conf',
       file(),
-      'of all clients, in place of what kubelet would write',
+      'resolv.conf of all clients (default: that of kubelet)',
     ),
-    clusterDomain: one('--cluster-domain', text('NAME'), 'kubelet’s clusterDomain (cluster.local)'),
-    clusterDns: one('--cluster-dns', addresses, 'kubelet’s clusterDNS'),
-    most: one('--names', integer('N', 1, 10_000), 'of each workload, the most asked for (200)'),
+    clusterDomain: one(
+      '--cluster-domain',
+      text('NAME'),
+      'clusterDomain of kubelet (cluster.local)',
+    ),
+    clusterDns: one('--cluster-dns', addresses, 'clusterDNS of kubelet'),
+    most: one(
+      '--names',
+      integer('N', 1, 10_000),
+      'plan for the N busiest names of each workload (200)',
+    ),
   }),
   ...group('Output', {
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'patch']),
-      'text, json, or patch: the strategic merge patch of one workload, for kubectl patch',
+      "text, json, or patch: one workload's patch for kubectl patch",
     ),
   }),
 };
@@ -85,20 +93,20 @@ const table = {
 export const planUsage: Usage = {
   synopsis: 'FILE…|-',
   examples: [
-    ['node7.pcap --cluster', 'for the pods of a cluster'],
+    ['node7.pcap --cluster', 'plan for the pods in a capture'],
     [
       'coredns.log --manifests dump/ --workload deploy/cart -o patch',
-      'the patch of one, for kubectl patch --patch-file',
+      'print the patch of one workload',
     ],
-    ['names.txt --from deploy/cart --manifests dump/', 'for a list of names'],
-    ['names.txt --resolv-conf resolv.conf -c musl', 'for one resolver'],
+    ['names.txt --from deploy/cart --manifests dump/', 'plan for a list of names'],
+    ['names.txt --resolv-conf resolv.conf -c musl', 'plan for one resolver'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Files: captures (pcap, pcapng), dnstap, query logs; compressed, too; or lists with a line NAME [LOOKUPS] for each name as programs spell it.',
-    'Nothing is sent: lookups are planned as ndots trace plans them, with what the capture and the services say of each name.',
-    'Exit codes: 0 nothing to save without breaking a name, 1 something, 2 could not be read, 3 wrong usage. More: docs/plan.md',
+    'Reads captures (pcap, pcapng), dnstap and query logs, also compressed, or lists with one line NAME [LOOKUPS] for each name as the program writes it.',
+    'plan sends nothing. It computes lookups as ndots trace does, and takes the answers from the capture and the services.',
+    'Exit codes: 0 nothing to save safely, 1 queries to save, 2 could not be read, 3 wrong usage. More: docs/plan.md',
   ],
   words: { files: true },
 };

@@ -89,10 +89,7 @@ const nothing = (): void => {};
 
 const table: Readonly<Record<string, QueryOption>> = {
   ...group('Query', {
-    name: setting(
-      one('-q, --query', text('NAME'), 'a name, even one that looks like a type'),
-      nothing,
-    ),
+    name: setting(one('-q, --query', text('NAME'), 'name, even if it looks like a type'), nothing),
     type: setting(
       one('-t, --type', typeValue, 'A, MX, TYPE65280, AXFR, IXFR=SERIAL …'),
       (draft, given) => {
@@ -102,55 +99,62 @@ const table: Readonly<Record<string, QueryOption>> = {
     class: setting(one('-c, --class', classValue, 'IN, CH, HS …'), (draft, given) => {
       draft.class = given ?? 1;
     }),
-    reverse: setting(one('-x, --reverse', text('IP'), 'the name of an address, PTR'), nothing),
-    server: setting(one('-n, --nameserver', text('SERVER'), 'as @SERVER'), (draft, given = '') => {
-      readServer(draft, given);
-    }),
+    reverse: setting(
+      one('-x, --reverse', text('IP'), 'look up the name of this address (PTR)'),
+      nothing,
+    ),
+    server: setting(
+      one('-n, --nameserver', text('SERVER'), 'same as @SERVER'),
+      (draft, given = '') => {
+        readServer(draft, given);
+      },
+    ),
     port: setting(
-      one('-p, --port', integer('PORT', 1, 65_535), "the server's port"),
+      one('-p, --port', integer('PORT', 1, 65_535), 'port of the server'),
       (draft, port) => {
         draft.port = port ?? null;
       },
     ),
-    ipv4: setting(flag('-4', 'a server given by name is asked over IPv4'), (draft) => {
+    ipv4: setting(flag('-4', 'use IPv4 for a server given by name'), (draft) => {
       draft.family = 4;
     }),
-    ipv6: setting(flag('-6', '… over IPv6'), (draft) => {
+    ipv6: setting(flag('-6', 'use IPv6 for a server given by name'), (draft) => {
       draft.family = 6;
     }),
-    source: setting(
-      one('-b, --bind', source, 'send from this address of the machine'),
-      (draft, from) => {
-        draft.source = from ?? null;
-      },
-    ),
+    source: setting(one('-b, --bind', source, 'send from this local address'), (draft, from) => {
+      draft.source = from ?? null;
+    }),
     key: setting(
-      one('-y, --key', writtenKey, 'sign it, and prove the reply (TSIG)'),
+      one('-y, --key', writtenKey, 'sign the query and verify the reply (TSIG)'),
       (draft, key) => {
         draft.key = key ?? null;
       },
     ),
     keyFile: setting(
-      one('-k, --key-file', file(), 'likewise, with the first key of a file of tsig-keygen'),
+      one('-k, --key-file', file(), 'same, with the first key of a tsig-keygen file'),
       (draft, path = '') => {
         draft.key = keyOfFile(path);
       },
     ),
     batch: setting(
-      one('-f, --file', file(), 'queries of a file, a line for each (- is standard input)'),
+      one('-f, --file', file(), 'send the queries in this file, one per line (-: standard input)'),
       nothing,
     ),
-    tcp: setting(flag('--tcp', 'over TCP'), (draft) => {
+    tcp: setting(flag('--tcp', 'use TCP'), (draft) => {
       draft.transport = 'tcp';
     }),
     resolvConf: setting(
-      one('--resolv-conf', file(), 'server, and search list of +search, from this file'),
+      one(
+        '--resolv-conf',
+        file(),
+        'take the server, and the search path for +search, from this file',
+      ),
       (draft, path = '') => {
         draft.resolvConf = path;
       },
     ),
     timeout: setting(
-      one('--timeout', duration(1, 3_600_000), 'how long to wait for an answer (5s)'),
+      one('--timeout', duration(1, 3_600_000), 'wait this long for a reply (5s)'),
       (draft, ms) => {
         draft.timeoutMs = ms ?? 5000;
       },
@@ -159,7 +163,7 @@ const table: Readonly<Record<string, QueryOption>> = {
       one(
         '--max-records',
         integer('COUNT', 1, 2 ** 40),
-        'end a zone transfer after as many (100 million)',
+        'stop a zone transfer after COUNT records (100 million)',
       ),
       (draft, count = 0) => {
         draft.maxRecords = count;
@@ -173,10 +177,10 @@ const table: Readonly<Record<string, QueryOption>> = {
         draft.output = given === undefined || given === 'text' ? 'dig' : given;
       },
     ),
-    json: setting(flag('-J, --json', 'as -o json'), (draft) => {
+    json: setting(flag('-J, --json', 'same as -o json'), (draft) => {
       draft.output = 'json';
     }),
-    short: setting(flag('--short', 'as -o short'), (draft) => {
+    short: setting(flag('--short', 'same as -o short'), (draft) => {
       draft.output = 'short';
     }),
     color: setting(colourOptions.color, (draft, when) => {
@@ -185,7 +189,7 @@ const table: Readonly<Record<string, QueryOption>> = {
     noColor: setting(colourOptions.noColor, (draft) => {
       draft.noColor = true;
     }),
-    time: setting(flag('--time', "doggo's; the time is always printed"), nothing),
+    time: setting(flag('--time', 'accepted as in doggo; the time is always printed'), nothing),
   }),
   // Told apart from the letters' keys, which may be the same words.
   ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
@@ -195,21 +199,21 @@ const table: Readonly<Record<string, QueryOption>> = {
 export const queryUsage: Usage = {
   synopsis: '[@SERVER] NAME [TYPE] [CLASS] …',
   examples: [
-    ['@10.96.0.10 kubernetes.default.svc.cluster.local', 'as dig asks'],
-    ['@10.96.0.10 -x 10.96.0.1 +short', 'the name of an address'],
-    ['MX example.com @tls://9.9.9.9 --short', 'as doggo asks'],
-    ['@10.96.0.10 -f names.txt +short', 'many queries, a line for each'],
-    ['@192.0.2.1 example.org AXFR -k transfer.key', 'a zone, signed (TSIG)'],
+    ['@10.96.0.10 kubernetes.default.svc.cluster.local', 'query as with dig'],
+    ['@10.96.0.10 -x 10.96.0.1 +short', 'look up the name of an address'],
+    ['MX example.com @tls://9.9.9.9 --short', 'query as with doggo'],
+    ['@10.96.0.10 -f names.txt +short', 'send one query per line of a file'],
+    ['@192.0.2.1 example.org AXFR -k transfer.key', 'transfer a zone, signed with TSIG'],
   ],
   style: 'gnu',
   options: table,
   brief: ['dig'],
   notes: [
-    'Server: @IP, @IP:PORT, @NAME, @udp://…, @tcp://…, @tls://… or @https://HOST/PATH; without one, the first of /etc/resolv.conf.',
-    'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS stand in any order. Several names are several queries; what stands before the first holds for all, and for the lines of -f, which are written as a command line is.',
-    'Each + word has its +no form; the manual (man ndots-query) explains them.',
-    'The name is asked as it is, without search list (+search has it). What a program would ask: ndots trace.',
-    'Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.',
+    'SERVER is @IP, @IP:PORT, @NAME, @udp://…, @tcp://…, @tls://… or @https://HOST/PATH (default: the first server in /etc/resolv.conf).',
+    'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS may come in any order. Each name starts a new query. Options before the first name apply to all queries, and to the lines of -f, which have the same syntax.',
+    'Each + option has a +no form. The manual explains them: man ndots-query',
+    'The name is sent as written. To apply the search path, use +search. To see what a program would send, use ndots trace.',
+    'Exit codes: 0 NOERROR, 1 NXDOMAIN or an error, 2 no reply, 3 wrong usage.',
   ],
   words: { words: commonTypes },
 };

@@ -27,52 +27,52 @@ const portCount: OptionValue<number | 'random'> = {
 
 const table = {
   ...group('Rollout', {
-    pods: one('--pods', integer('N', 1, 4), 'DNS pods that are replaced (2)'),
-    lameduck: one('--lameduck', duration(0, 60_000), 'of the plugin health; 0: none (5s)'),
+    pods: one('--pods', integer('N', 1, 4), 'number of DNS pods (2)'),
+    lameduck: one('--lameduck', duration(0, 60_000), 'lameduck of the health plugin; 0: none (5s)'),
     unavailable: one(
       '--max-unavailable',
       integer('N', 0, 1),
-      'pods that end before a new one is ready; kubeadm: 1 (0)',
+      'maxUnavailable of the Deployment; kubeadm has 1 (0)',
     ),
     readiness: one(
       '--readiness',
       duration(0, 60_000),
-      'periodSeconds of the readiness probe (10s, as Kubernetes has it)',
+      'periodSeconds of the readiness probe (10s, as in Kubernetes)',
     ),
     failures: one(
       '--failures',
       integer('N', 1, 100),
-      'failureThreshold of the readiness probe (3, as Kubernetes has it)',
+      'failureThreshold of the readiness probe (3, as in Kubernetes)',
     ),
-    readyAfter: one(
-      '--ready-after',
-      duration(0, 60_000),
-      'from the start of a new pod until it is ready (1s)',
-    ),
+    readyAfter: one('--ready-after', duration(0, 60_000), 'time until a new pod is ready (1s)'),
     propagation: one(
       '--propagation',
       duration(0, 60_000),
-      'from a change of the endpoints until all nodes have new rules (1s)',
+      'time until all nodes apply changed endpoints (1s)',
     ),
   }),
   ...group('Clients', {
-    rate: one('--rate', integer('QPS', 1, 5000), 'queries a second over UDP, of all clients (100)'),
+    rate: one('--rate', integer('QPS', 1, 5000), 'UDP queries per second, of all clients (100)'),
     ports: one(
       '--ports',
       portCount,
-      'source ports that take turns; random: a new one for each query, as Linux draws them (500)',
+      'number of source ports in rotation; random: a new one per query (500)',
     ),
     conntrack: one('--conntrack-timeout', hour, 'nf_conntrack_udp_timeout of the nodes (30s)'),
     entriesStay: flag(
       '--entries-stay',
-      'connections to a pod that has gone stay in the kernel, as where kube-proxy does not run',
+      'keep conntrack entries of deleted pods, as without kube-proxy',
     ),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json', 'html']), 'text, json or html'),
-    save: one('--save', file(), 'keep what was seen, for ndots lab report'),
-    model: flag('--model', 'only predict: no rights are needed'),
-    mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
+    save: one('--save', file(), 'save the result for ndots lab report'),
+    model: flag('--model', 'predict only, without root'),
+    mode: one(
+      '-m, --mode',
+      choice('MODE', ['iptables', 'nftables']),
+      'mode of kube-proxy: iptables or nftables (iptables)',
+    ),
     ...colourOptions,
   }),
 };
@@ -81,16 +81,19 @@ const table = {
 export const rolloutUsage: Usage = {
   synopsis: 'rehearse',
   examples: [
-    ['rehearse --model --max-unavailable 1 --ports random', 'what kubeadm’s Deployment loses'],
-    ['rehearse --readiness 2s --failures 1', 'a probe that fails within lameduck, played'],
-    ['rehearse --ports 20 --entries-stay', 'clients that keep their ports'],
+    [
+      'rehearse --model --max-unavailable 1 --ports random',
+      "predict the losses of kubeadm's Deployment",
+    ],
+    ['rehearse --readiness 2s --failures 1', 'rehearse with a probe that fails within lameduck'],
+    ['rehearse --ports 20 --entries-stay', 'rehearse with clients that reuse their ports'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'A rollout loses the queries that are sent to a pod after it has ended. New connections go there until all nodes have new rules. Ports that are used again go there until kube-proxy removes their connections, which it does when the pod is no longer serving: its readiness probe has failed, or its process has ended.',
-    'The loss is calculated from these times, query by query in virtual time, and then played in network namespaces: without lameduck, as given, and with a probe that fails within lameduck. The network of this machine is not touched. Without root the loss is only predicted.',
-    'Exit codes: 0 it went as predicted, 1 otherwise, 2 it could not be found out, 3 wrong usage.',
+    'A rollout loses queries that reach a pod after it has ended. New connections go to it until all nodes have new rules. Reused source ports go to it until kube-proxy removes their conntrack entries. It does so once the readiness probe has failed or the process has ended.',
+    'The command first simulates each query in virtual time. It then rehearses the rollout in network namespaces: without lameduck, as given, and with a probe that fails within lameduck. It does not touch the network of this machine. Without root, it only predicts.',
+    'Exit codes: 0 as predicted, 1 not as predicted, 2 could not run, 3 wrong usage.',
   ],
   words: { words: ['rehearse'] },
 };

@@ -23,42 +23,42 @@ export const serveTable: {
   logFormat: One<'text' | 'json'>;
   hang: One<number>;
 } = {
-  conf: one('-conf', file(), 'Corefile to load (default "Corefile"; stdin reads a pipe)'),
+  conf: one('-conf', file(), 'Corefile to load (default "Corefile"; stdin: read standard input)'),
   dnsPort: one('-p, -dns.port', integer('PORT', 0, 65_535), 'default port (default 53)'),
-  pidfile: one('-pidfile', file(), 'path to write the pid file'),
+  pidfile: one('-pidfile', file(), 'write the process id to this file'),
   plugins: flag('-plugins', 'list the plugins'),
-  quiet: flag('-quiet', 'no start-up lines'),
+  quiet: flag('-quiet', 'print no start-up lines'),
   version: flag('-version', 'show the version'),
   example: flag('-example', 'serve the example cluster on 127.0.0.1:1053'),
   workers: one(
     '-workers',
     integer('N', 1, MOST_WORKERS),
-    'threads that answer (default: one, two from four cores on)',
+    'number of worker threads (default 1; 2 with four or more cores)',
   ),
   transport: one(
     '-transport',
     choice('HOW', ['auto', 'batched', 'plain']),
-    'UDP: auto, batched (recvmmsg/sendmmsg) or plain',
+    'UDP transport: auto, batched (recvmmsg/sendmmsg) or plain',
   ),
   httpConnections: one(
     '-http-connections',
     integer('N', 2, 65_536),
-    'connections at a time to each of health, ready and metrics (default 256)',
+    'connection limit of each health, ready and metrics server (default 256)',
   ),
   logBuffer: one(
     '-log-buffer',
     integer('KIB', 4, 262_144),
-    'lines of the log that may wait to be read, for each thread (default 1024)',
+    'log buffer of each thread (default 1024)',
   ),
   logFormat: one(
     '-log-format',
     choice('FORMAT', ['text', 'json']),
-    'of the log: text, or one JSON object a line (default text)',
+    'log format: text, or json with one object per line (default text)',
   ),
   hang: one(
     '-hang',
     integer('SECONDS', 0, 3600),
-    'replace a worker thread that hangs for so long (default 2; 0: never)',
+    'replace a worker thread that hangs this long (default 2; 0: never)',
   ),
 };
 
@@ -69,16 +69,16 @@ export type ServeOptions = OptionValues<typeof serveTable>;
 export const serveUsage: Usage = {
   synopsis: '',
   examples: [
-    ['--example', 'the example cluster on 127.0.0.1:1053'],
-    ['-conf /etc/coredns/Corefile', 'in place of coredns'],
-    ['-conf Corefile -dns.port 1053', 'on another port'],
+    ['--example', 'serve the example cluster on 127.0.0.1:1053'],
+    ['-conf /etc/coredns/Corefile', 'serve in place of CoreDNS'],
+    ['-conf Corefile -dns.port 1053', 'use another port'],
   ],
   style: 'go',
   options: serveTable,
   notes: [
-    'Flags are spelled as in Go: -flag value, -flag=value, --flag value.',
-    'SIGTERM and SIGINT end it (lameduck, then what is in flight), SIGQUIT at once. SIGUSR1 loads the Corefile anew; one that cannot be served leaves the one before in place.',
-    'Exit codes: 0 it was ended, 1 it cannot serve, 3 wrong usage. More: docs/corefile.md',
+    'Flags use Go syntax: -flag value, -flag=value or --flag value.',
+    'On SIGTERM or SIGINT, the server waits for lameduck, answers in-flight queries, and ends. SIGQUIT ends it at once. SIGUSR1 reloads the Corefile; if the new one has a mistake, the old one stays in use.',
+    'Exit codes: 0 ended by a signal, 1 cannot serve, 3 wrong usage. More: docs/corefile.md',
   ],
 };
 

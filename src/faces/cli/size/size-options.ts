@@ -79,38 +79,42 @@ const url: OptionValue<URL> = {
 };
 
 const table = {
-  ...group('By the size of the cluster', {
-    nodes: one('--nodes', integer('N', 0, 1_000_000), 'nodes of the cluster'),
-    cores: one('--cores', integer('N', 0, 100_000_000), 'processors of all nodes'),
+  ...group('Cluster size', {
+    nodes: one('--nodes', integer('N', 0, 1_000_000), 'number of nodes'),
+    cores: one('--cores', integer('N', 0, 100_000_000), 'number of CPU cores of all nodes'),
     params: one(
       '--params',
       file(),
-      'the autoscaler’s ConfigMap, or its data (YAML or JSON; - is standard input)',
+      'ConfigMap of the autoscaler, or its data (YAML or JSON; -: standard input)',
     ),
   }),
-  ...group('By what is measured', {
-    metrics: many(
-      '--metrics',
-      url,
-      'metrics of a replica, ndots or CoreDNS; once for each replica',
-    ),
-    for: one('--for', duration(1000, 86_400_000), 'measure for so long (10s)'),
-    cpu: one('--cpu', fraction, 'processors that a replica may use (1)'),
-    peak: one('--peak', fraction, 'plan for so many times the queries of now (2)'),
+  ...group('Measurement', {
+    metrics: many('--metrics', url, 'metrics of one replica, ndots or CoreDNS; repeatable'),
+    for: one('--for', duration(1000, 86_400_000), 'measure this long (10s)'),
+    cpu: one('--cpu', fraction, 'CPU limit of a replica, in cores (1)'),
+    peak: one('--peak', fraction, 'plan for this multiple of the current request rate (2)'),
   }),
-  ...group('As an autoscaler', {
-    follow: flag('--follow', 'stay, and keep the replicas in proportion to the cluster'),
-    namespace: one('--namespace', namespaceName, 'of ConfigMap and targets (MY_POD_NAMESPACE)'),
-    configMap: one('--configmap', text('NAME'), 'has linear or ladder'),
-    target: one('--target', text('KIND/NAME,…'), 'what is scaled: deployment/coredns'),
-    defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
+  ...group('Autoscaler', {
+    follow: flag('--follow', 'keep running, and scale the target with the cluster'),
+    namespace: one(
+      '--namespace',
+      namespaceName,
+      'namespace of ConfigMap and targets (MY_POD_NAMESPACE)',
+    ),
+    configMap: one('--configmap', text('NAME'), 'ConfigMap with linear or ladder'),
+    target: one('--target', text('KIND/NAME,…'), 'workloads to scale, such as deployment/coredns'),
+    defaults: one(
+      '--default-params',
+      text('JSON'),
+      'content of the ConfigMap if it does not exist',
+    ),
     nodeLabels: one('--nodelabels', text('LABELS'), 'count only nodes with these labels'),
-    every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'look so often (10)'),
-    listen: one('--listen', listenAddress(8080), '/healthz (0.0.0.0:8080)'),
+    every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'interval (10)'),
+    listen: one('--listen', listenAddress(8080), 'serve /healthz here (0.0.0.0:8080)'),
     ...clusterOptions,
     // What else cluster-proportional-autoscaler is started with by the manifests that people have.
-    logtostderr: one('--logtostderr', text('BOOL'), 'taken and without effect'),
-    verbosity: one('--v', text('LEVEL'), 'taken and without effect'),
+    logtostderr: one('--logtostderr', text('BOOL'), 'accepted and ignored'),
+    verbosity: one('--v', text('LEVEL'), 'accepted and ignored'),
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
@@ -143,13 +147,13 @@ const besideMode = {
 export const sizeUsage: Usage = {
   synopsis: '--nodes N --cores N | --metrics URL… | --follow …',
   examples: [
-    ['--nodes 120 --cores 1920', 'by the proportional formula'],
-    ['--metrics 10.1.2.3:9153 --peak 3', 'by what the replicas do now'],
-    ['--follow --configmap dns --target deployment/coredns', 'keep it so'],
+    ['--nodes 120 --cores 1920', 'apply the proportional formula'],
+    ['--metrics 10.1.2.3:9153 --peak 3', 'measure the replicas'],
+    ['--follow --configmap dns --target deployment/coredns', 'scale them continuously'],
   ],
   style: 'gnu',
   options: table,
-  notes: ['Exit codes: 0 there is an answer, 2 it could not be found out, 3 wrong usage.'],
+  notes: ['Exit codes: 0 done, 2 could not measure or compute, 3 wrong usage.'],
 };
 
 /** @param env for `MY_POD_NAMESPACE` */

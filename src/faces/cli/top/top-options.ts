@@ -49,36 +49,36 @@ const MIB = 1024 * 1024;
 
 const table = {
   ...trafficOptions,
-  ...group('What is shown', {
-    view: one('--view', choice('VIEW', viewNames), `the first view: ${viewNames.join(', ')}`),
+  ...group('View', {
+    view: one('--view', choice('VIEW', viewNames), `first view: ${viewNames.join(', ')}`),
     sort: one(
       '--sort',
       text('COLUMN', { words: [...new Set(Object.values(sortKeys).flat())] }),
-      'sort the view by this column',
+      'sort by this column',
     ),
     reverse: flag('--reverse', 'reverse the order'),
-    most: one('--rows', integer('N', 1, 100_000), 'rows to print with --once and JSON (200)'),
+    most: one('--rows', integer('N', 1, 100_000), 'number of rows with --once and -o json (200)'),
   }),
-  ...group('How much', {
-    speed: one('--speed', speedValue, 'replay a file this much faster than it happened (1)'),
-    for: one('--for', duration(1, 86_400_000 * 7), 'end after this time: 30s, 5m'),
+  ...group('Limits', {
+    speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'stop after this time, such as 30s or 5m'),
     window: one(
       '--window',
       duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
-      'how far back single lookups are kept (10m)',
+      'keep single lookups for this long (10m)',
     ),
     memory: one(
       '--memory',
       integer('MIB', 1, 4096),
-      `most memory for single lookups (${liveLimits.detailBytes.default / MIB})`,
+      `memory limit for single lookups (${liveLimits.detailBytes.default / MIB})`,
     ),
   }),
   ...group('Output', {
-    once: flag('--once', 'print the view once and exit: a file is read to its end, live after 10s'),
+    once: flag('--once', 'print the view once: at the end of the file, or after 10s live'),
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json']),
-      'text or json (a line a second)',
+      'text, or json with one line per second',
     ),
     ...colourOptions,
   }),
@@ -91,10 +91,10 @@ const ONCE_MS = 10_000;
 export const topUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
-    ['', 'what happens on this machine: as -i any'],
-    ['--pid 4711', 'in the pod of this process'],
-    ['node7.pcap --speed 10', 'replay a capture, ten times as fast'],
-    ['node7.pcap --once --view findings', 'print one view, for scripts; -o json'],
+    ['', 'watch this machine (same as -i any)'],
+    ['--pid 4711', 'watch the pod of this process'],
+    ['node7.pcap --speed 10', 'replay a capture ten times as fast'],
+    ['node7.pcap --once --view findings', 'print one view, for scripts'],
   ],
   style: 'gnu',
   options: table,

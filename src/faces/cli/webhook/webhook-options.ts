@@ -45,51 +45,43 @@ const label: OptionValue<readonly [string, string]> = {
 };
 
 const table = {
-  ...group('What pods get', {
+  ...group('Values for pods', {
     mode: one(
       '--mode',
       choice('MODE', ['advise', 'enforce']),
-      'advise: only tell, in an annotation (default); enforce: set it',
+      'advise: only write an annotation (default); enforce: set dnsConfig',
     ),
     ndots: one(
       '--ndots',
       integer('N', 0, 15),
-      'for pods that nobody asks for (default: those are left alone)',
+      'ndots for pods without an annotation (default: leave them unchanged)',
     ),
-    advice: one('--advice', file(), 'YAML with NAMESPACE/WORKLOAD: NDOTS, from what was measured'),
+    advice: one('--advice', file(), 'YAML file of NAMESPACE/WORKLOAD: NDOTS lines'),
   }),
   ...group('Server', {
-    host: one('--host', text('IP'), 'listen here (all addresses)'),
-    port: one('--port', integer('PORT', 0, 65_535), 'listen here (8443)'),
-    cert: one(
-      '--cert',
-      file(),
-      'certificate that somebody else keeps (cert-manager); read again when it changes',
-    ),
-    key: one('--key', file(), 'its key'),
+    host: one('--host', text('IP'), 'listen on this address (all)'),
+    port: one('--port', integer('PORT', 0, 65_535), 'listen on this port (8443)'),
+    cert: one('--cert', file(), 'certificate managed elsewhere (cert-manager); reloaded on change'),
+    key: one('--key', file(), 'key of the certificate'),
   }),
   ...group('Cluster', {
     namespace: one(
       '--namespace',
       namespaceName,
-      'of Service and Secret (MY_POD_NAMESPACE, or that of the pod)',
+      'namespace of Service and Secret (MY_POD_NAMESPACE, or that of the pod)',
     ),
-    service: one('--service', text('NAME'), 'by which the API server calls (ndots-webhook)'),
-    secret: one('--secret', text('NAME'), 'where the certificate is kept (ndots-webhook)'),
+    service: one('--service', text('NAME'), 'service that the API server calls (ndots-webhook)'),
+    secret: one('--secret', text('NAME'), 'Secret that stores the certificate (ndots-webhook)'),
     configuration: one(
       '--configuration',
       text('NAME'),
-      'MutatingWebhookConfiguration that is told the authority (ndots-webhook)',
+      'MutatingWebhookConfiguration that receives the CA (ndots-webhook)',
     ),
     ...clusterOptions,
   }),
   ...group('Policy', {
-    name: one('--name', text('NAME'), 'of policy and binding (ndots-dns)'),
-    labels: many(
-      '--namespace-label',
-      label,
-      'only namespaces with this label; several: all of them',
-    ),
+    name: one('--name', text('NAME'), 'name of policy and binding (ndots-dns)'),
+    labels: many('--namespace-label', label, 'only namespaces with this label; repeatable'),
   }),
 };
 
@@ -113,14 +105,14 @@ const ofPolicy = ['name', 'labels'] as const;
 export const webhookUsage: Usage = {
   synopsis: 'serve [--mode enforce] | policy [--ndots N]',
   examples: [
-    ['policy --ndots 2 | kubectl apply -f -', 'Kubernetes 1.36 and later'],
-    ['serve --mode enforce', 'as a webhook, in a pod'],
+    ['policy --ndots 2 | kubectl apply -f -', 'install a policy (Kubernetes 1.36 and later)'],
+    ['serve --mode enforce', 'run the webhook in a pod'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'Pods ask with the annotations ndots.dev/dns-ndots: "2" and ndots.dev/dns-options: "timeout:1,single-request-reopen", in the template of their workload; a namespace asks for all of its pods. ndots.dev/dns: "off" on either: nothing is changed. Options that a pod’s own dnsConfig names are never touched.',
-    'Exit codes: 0 done, 2 it could not be done, 3 wrong usage.',
+    'Set the annotations ndots.dev/dns-ndots: "2" and ndots.dev/dns-options: "timeout:1,single-request-reopen" on a pod template, or on a namespace for all its pods. The annotation ndots.dev/dns: "off" on either disables changes. Options in the dnsConfig of a pod are never changed.',
+    'Exit codes: 0 done, 2 failed, 3 wrong usage.',
   ],
   words: { words: actions },
 };
