@@ -2,6 +2,7 @@
 import type { ColourOptions } from './colour-options.ts';
 import type { Usage } from './option.ts';
 import { problemsIn } from '../../server/base/problem.ts';
+import { tellProblems } from './problem-text.ts';
 
 /** What a command may touch of the process. */
 export interface Io {
@@ -72,7 +73,7 @@ export const EXIT = {
 export function failure(verb: string, error: unknown, io: Io): number {
   const problems = problemsIn(error);
   if (problems === null) throw error;
-  for (const problem of problems) io.err(`ndots ${verb}: ${problem.print()}\n`);
+  tellProblems(verb, problems, io);
   const wrong = problems.some(({ code }) => code === 'usage');
   if (wrong) io.err(`  ${io.program} ${verb} --help shows the options.\n`);
   return wrong ? EXIT.usage : EXIT.failed;

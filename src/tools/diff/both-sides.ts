@@ -1,5 +1,5 @@
 /** Serves two Corefiles side by side, with the questions that tell them apart. */
-import { Problems } from '../../server/base/problem.ts';
+import { Problems, type Problem } from '../../server/base/problem.ts';
 import type { ParseInput, ParseOutput } from '../../server/corefile/parse.ts';
 import type { Corefile } from '../../server/corefile/corefile-tree.ts';
 import { absoluteName, isDomainName } from '../../server/corefile/zones.ts';
@@ -26,8 +26,8 @@ export interface CommonParts {
   readonly plugins: SideParts['plugins'];
   /** Parses a Corefile as a server that starts does. */
   parse(corefile: ParsedText): ParseOutput;
-  /** Hears what of the manifests could not be read. */
-  told?(text: string): void;
+  /** Called with warnings: manifests that cannot be read, an empty Corefile. */
+  told?(warning: Problem): void;
 }
 
 /** What is done with two sides that serve, and the questions that tell them apart. */
@@ -57,7 +57,7 @@ export async function withBoth<T>(
           const output = parse({ file, text, dnsPort: 53, env, syntaxes });
           trees.push(output.corefile);
           for (const warning of output.warnings)
-            if (warning.code === 'corefile-empty') told?.(warning.print());
+            if (warning.code === 'corefile-empty') told?.(warning);
           return output;
         },
       }),
@@ -69,7 +69,7 @@ export async function withBoth<T>(
     const refused = await second.start();
     if (refused.length > 0) return new Problems(refused);
     const objects = objectNames(
-      await readManifestsOnce(manifests, (problem) => told?.(problem.print())),
+      await readManifestsOnce(manifests, (problem) => told?.(problem)),
       clusterZones(trees),
     );
     const { questions, left } = witnesses({

@@ -15,6 +15,7 @@ import type { Peer } from '../../../server/wire/exchange.ts';
 import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
+import { problemText } from '../problem-text.ts';
 
 /** The source of names of addresses. */
 export interface NameChoice extends ClusterOptions {
@@ -34,7 +35,7 @@ export async function addressOwners(
   const { manifests, cluster } = choice;
   if (manifests !== null && cluster)
     throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
-  if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
+  if (manifests !== null) return manifestOwners(manifests, (problem) => note(problemText(problem)));
   if (!cluster) return new Map();
   return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);
 }

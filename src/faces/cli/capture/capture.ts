@@ -28,6 +28,7 @@ import { readingProgress } from './reading-progress.ts';
 import { untilSignal } from '../until-signal.ts';
 import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
+import { tellProblems } from '../problem-text.ts';
 
 /** The verb `capture`. */
 export const capture: Command = {
@@ -244,7 +245,7 @@ class CaptureRun {
         const problems = problemsIn(error);
         if (problems === null) throw error;
         this.#failed++;
-        for (const problem of problems) this.#io.err(`ndots capture: ${problem.print()}\n`);
+        tellProblems('capture', problems, this.#io);
       }
     }
   }

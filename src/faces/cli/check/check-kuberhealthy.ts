@@ -29,6 +29,7 @@ import { chosen, type CheckOptions } from './check-options.ts';
 import { printChecks } from './check-formats.ts';
 import { clusterIpOf, contextOf, planOf, type ServiceLabels } from './check-plan.ts';
 import { EXIT, wantsColour, type Io } from '../command.ts';
+import { tellProblems } from '../problem-text.ts';
 
 /** So long before the deadline the report must be on its way, milliseconds. */
 const MARGIN_MS = 5000;
@@ -91,7 +92,7 @@ async function checked(
   } catch (error) {
     const problems = problemsIn(error);
     if (problems === null) throw error;
-    for (const problem of problems) io.err(`ndots check: ${problem.print()}\n`);
+    tellProblems('check', problems, io);
     return reportOfProblems(problems);
   } finally {
     clearTimeout(timer);

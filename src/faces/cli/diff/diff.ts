@@ -12,6 +12,7 @@ import { readNames } from './diff-names.ts';
 import { givenText } from '../named-file.ts';
 import { comparisonDocument, printComparison } from './diff-text.ts';
 import { parseStartedCorefile, type CorefileText } from '../parse-corefile.ts';
+import { tellProblems } from '../problem-text.ts';
 
 /** The verb `diff`. */
 export const diff: Command = {
@@ -26,13 +27,13 @@ export const diff: Command = {
       env: io.env,
       plugins: loadPlugins,
       parse: (corefile: CorefileText) => parseStartedCorefile(corefile),
-      told: (text: string) => io.err(`ndots diff: ${text}\n`),
+      told: (problem: Problem) => tellProblems('diff', [problem], io),
     };
     const found = await compareCorefiles(before, after, common, (at, of, moment) =>
       io.progress(() => `question ${at} of ${of}${momentText[moment]}`),
     );
     if (!(found instanceof Problems)) return show(found, options, io);
-    for (const problem of found.problems) io.err(`${problem.print()}\n`);
+    tellProblems('diff', found.problems, io);
     io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
     return EXIT.no;
   },

@@ -18,6 +18,7 @@ import { readLean } from '../capture/lean-reading.ts';
 import { readingProgress } from '../capture/reading-progress.ts';
 import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
+import { tellProblems } from '../problem-text.ts';
 
 /** How long to look where nothing is said. */
 const LIVE_MS = 60_000;
@@ -76,7 +77,7 @@ export async function observe(
         const problems = problemsIn(error);
         if (problems === null) throw error;
         failed++;
-        for (const problem of problems) io.err(`ndots doctor: ${problem.print()}\n`);
+        tellProblems('doctor', problems, io);
       }
     }
   } finally {

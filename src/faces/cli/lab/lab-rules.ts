@@ -14,6 +14,7 @@ import { accessOf, withCluster } from '../cluster-options.ts';
 import { EXIT, type Io } from '../command.ts';
 import type { RulesOptions } from './lab-options.ts';
 import { usage } from '../option-values.ts';
+import { tellProblems } from '../problem-text.ts';
 
 /** @param services only these, as NAMESPACE/NAME; none: all */
 export async function printRules(
@@ -37,9 +38,7 @@ export async function printRules(
 
 async function objectsOf(options: RulesOptions, io: Io): Promise<ProxyObjects> {
   if (options.manifests !== null) {
-    return manifestObjects(options.manifests, (problem) => {
-      io.err(`ndots lab: ${problem.print()}\n`);
-    });
+    return manifestObjects(options.manifests, (problem) => tellProblems('lab', [problem], io));
   }
   return withCluster(accessOf(options, io), (client) => apiObjects(client, io.signal));
 }

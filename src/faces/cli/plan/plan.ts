@@ -11,6 +11,7 @@ import { parsePlanOptions, type PlanOptions } from './plan-options.ts';
 import { printPatch, printPlans } from './plan-text.ts';
 import { WorkloadPlanning, type Workload, type WorkloadPlan } from './plan-workloads.ts';
 import { podSource } from '../trace/trace-pod.ts';
+import { problemText } from '../problem-text.ts';
 
 /** The verb `plan`. */
 export const plan: Command = {
@@ -27,7 +28,7 @@ export const plan: Command = {
     const source =
       options.manifests === null && !options.cluster
         ? null
-        : await podSource(options, io, (problem) => note(problem.print()));
+        : await podSource(options, io, (problem) => note(problemText(problem)));
     if (source === null && seen.listed.size > 0)
       note(
         'which services there are is not known (--cluster, --manifests): nothing is proposed for names of the list that may be those of services',

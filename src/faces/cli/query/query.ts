@@ -10,6 +10,7 @@ import type { Draft, QueryOptions } from './query-draft.ts';
 import { buildQuery, readReply } from './query-message.ts';
 import { givenText } from '../named-file.ts';
 import { usage } from '../option-values.ts';
+import { tellProblems } from '../problem-text.ts';
 import { parseQueryLine } from './query-options.ts';
 import { printReply } from './query-print.ts';
 import { searchNames, serverFor, type QueryServer } from './query-server.ts';
@@ -68,7 +69,11 @@ async function askLines(
       const problems = problemsIn(error);
       if (problems === null) throw error;
       const place = { file: file === '-' ? 'standard input' : file, line: index + 1, column: 0 };
-      for (const problem of problems) io.err(`ndots query: ${problem.with({ place }).print()}\n`);
+      tellProblems(
+        'query',
+        problems.map((problem) => problem.with({ place })),
+        io,
+      );
       worst = Math.max(worst, EXIT.usage);
     }
   }

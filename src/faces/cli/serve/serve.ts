@@ -50,6 +50,7 @@ import { removePidFile, writePidFile } from './pid-file.ts';
 import { processSamples } from '../bench/process-samples.ts';
 import { parseServeOptions, type ServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from '../version/version.ts';
+import { problemText } from '../problem-text.ts';
 
 /** The verb `serve`: runs until a signal ends it, or something fatal does. */
 export const serve: Command = { name: 'serve', run };
@@ -298,10 +299,11 @@ function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
   if (problems === null) throw error;
   const warnings = error instanceof Problems ? error.warnings : [];
   for (const each of problems)
-    io.err(`${print === null ? each.print() : print(`[ERROR] ${each.print()}`)}\n`);
+    io.err(`${print === null ? problemText(each) : print(`[ERROR] ${each.print()}`)}\n`);
   for (const each of warnings) {
-    const line = `[WARNING] ${each.print()}`;
-    io.err(`${print === null ? line : print(line)}\n`);
+    io.err(
+      `${print === null ? `[WARNING] ${problemText(each)}` : print(`[WARNING] ${each.print()}`)}\n`,
+    );
   }
   return EXIT.no;
 }

@@ -72,7 +72,7 @@ export async function runDiff(
       env: {},
       plugins: loadPlugins,
       parse: parseStartedCorefile,
-      told: (text) => notes.push(text),
+      told: (warning) => notes.push(warning.print()),
     },
     (at, of) => {
       if (at % PROGRESS_STEP === 0) progress(`question ${at} of ${of}`);
