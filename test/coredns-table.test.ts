@@ -34,24 +34,24 @@ describe('the table of plugins and properties', () => {
     }
   });
 
-  test('a difference that names a property stands with it, and not with its siblings', async () => {
+  test('a difference that names a property is listed with that property only', async () => {
     const rows = await tableRows();
     const noteOf = (directive: string, property: string): string =>
       rows.find((row) => row.directive === directive && row.property === property)!.note;
-    assert.match(noteOf('dnstap', '[QUEUE]'), /^`QUEUE` counts memory/);
+    assert.match(noteOf('dnstap', '[QUEUE]'), /^`QUEUE` limits memory/);
     assert.match(noteOf('rewrite', 'edns0 local'), /^`edns0 local append`/);
     assert.equal(noteOf('rewrite', 'edns0 nsid'), '');
     assert.match(noteOf('view', 'expr'), /^`expr`/);
     assert.doesNotMatch(noteOf('view', ''), /`expr`/);
   });
 
-  test('every directive of CoreDNS stands in it', () => {
-    // What only ndots has stands in the second table.
+  test('every directive of CoreDNS is listed', () => {
+    // The second table lists the additions of ndots.
     const page = readFileSync('docs/coredns-plugins.md', 'utf8');
     for (const { name } of order) assert.ok(page.includes(`/${name}/${name}.md`), name);
   });
 
-  test('every word that its pages and parsers know stands in it', (t) => {
+  test('every word of its pages and parsers is listed', (t) => {
     const folder = moduleFolder();
     if (folder === null) return t.skip('the module of CoreDNS is not here');
     const names: Readonly<Record<string, string>> = { metrics: 'prometheus' };

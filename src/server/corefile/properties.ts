@@ -207,7 +207,7 @@ function inPlaceOf<T>(
 export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
-    'hand names that are not found here to the next plugin; with zones only names in these zones';
+    'pass names that are not found to the next plugin; with ZONES only names in these zones';
   return property<readonly string[] | null>('fallthrough', '[ZONES…]', help, null, (line) =>
     line.left === 0 ? ['.'] : someOrNone(takeZones(line)),
   );

@@ -17,11 +17,11 @@ export function clientPrefixSettings(
   return {
     bits4: setting(words[0], integer('LENGTH', { min: 1, max: 32 }), {
       default: defaults[0],
-      help: 'bits of an IPv4 address that make a client',
+      help: 'prefix length of an IPv4 client',
     }),
     bits6: setting(words[1], integer('LENGTH', { min: 1, max: 128 }), {
       default: defaults[1],
-      help: 'bits of an IPv6 address that make a client',
+      help: 'prefix length of an IPv6 client',
     }),
   };
 }

@@ -16,10 +16,10 @@ const syntax = directive({
   name: 'acl',
   summary: 'decides by client address and type who is answered',
   repeat: 'gather',
-  args: { zones: zones({ help: 'names that the rule is about' }) },
+  args: { zones: zones({ help: 'zones that the rules apply to' }) },
   properties: {
     policies: lines('*', 'allow|block|filter|drop [type TYPE…|*] [net NET…|*]', readPolicy, {
-      help: '`allow` passes the query on, `block` answers REFUSED, `filter` answers without records, `drop` keeps silent; the first line that fits decides, and without one the next `acl`',
+      help: '`allow` passes the query on, `block` answers REFUSED, `filter` answers without records, `drop` sends no reply; the first matching rule applies, and without a match the next `acl` is checked',
     }),
   },
 });

@@ -28,12 +28,12 @@ const syntax = directive({
   args: {
     address: optional(address, {
       default: { host: 'localhost', port: 9154 },
-      help: 'where commands are taken; blocks of one address share it',
+      help: 'listen address for commands; blocks with the same address share it',
     }),
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'a file with a secret that every command must come with; read anew for each, so that it can be changed at any time',
+      help: 'file with a secret that every command must carry; read for each command, so that you can change it at any time',
     }),
     tls: fields(
       'tls',
@@ -42,7 +42,7 @@ const syntax = directive({
         key: required(word('KEY')),
         authority: optional(word('CA')),
       },
-      { help: 'serve over HTTPS; with CA only for clients whose certificate it has signed' },
+      { help: 'serve HTTPS; with CA, accept only clients whose certificate that CA has signed' },
     ),
   },
   check: ({ address: where, tokenFile, tls }, at) =>

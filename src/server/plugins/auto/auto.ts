@@ -23,19 +23,23 @@ const syntax = directive({
   name: 'auto',
   summary: 'answers from all zone files of a folder',
   repeat: 'merge',
-  args: { zones: zones({ help: 'only names in these are answered, whatever the folder holds' }) },
+  args: {
+    zones: zones({
+      help: 'only names in these zones are answered, whatever the directory contains',
+    }),
+  },
   properties: {
     naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {
-      help: 'the folder; a file whose name matches REGEXP is a zone of the name that ORIGIN_TEMPLATE makes of it, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
+      help: 'the directory; a file whose name matches REGEXP is a zone, named by ORIGIN_TEMPLATE, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
     }),
     reloadMs: lax(
       setting('reload', duration('DURATION', { minMs: 0 }), {
         default: 60_000,
-        help: 'how often to look for files that have come, gone, or changed; 0 = never',
+        help: 'how often to scan for new, removed and changed files; 0 = never',
       }),
     ),
   },
-  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  retired: { upstream: 'targets of aliases are always resolved through the whole server' },
   warn: ({ naming }, at) =>
     naming === null
       ? [

@@ -28,8 +28,8 @@ export const syntax: Syntax<
     from: last(word('@name|@kubernetes|RESOLV_CONF'), {
       missing: 'no resolv-conf specified',
       help:
-        'where the search path is taken from: `@name`, from the name asked for; `@kubernetes`, from the namespace of the pod ' +
-        'that asks; or a file in the form of resolv.conf, whose search path then is everybody’s',
+        'source of the search path: `@name`, the queried name; `@kubernetes`, the namespace of the querying pod; ' +
+        'or a file in the format of resolv.conf, for all clients',
     }),
   },
   properties: {
@@ -37,7 +37,7 @@ export const syntax: Syntax<
       'search',
       worded(domainName('DOMAIN'), (text) => `not a search domain: ${text}`),
       {
-        help: "search domains that follow the cluster's own three; without this line, those of this server's own /etc/resolv.conf",
+        help: "search domains after the cluster's own three; without this line, those of this server's /etc/resolv.conf",
       },
     ),
   },

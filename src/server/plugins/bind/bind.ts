@@ -13,7 +13,7 @@ const syntax = directive({
   args: {
     addresses: position(
       'ADDRESS|INTERFACE…',
-      'addresses, or interfaces that stand for all their addresses',
+      'addresses, or interfaces for all their addresses',
       (line) => {
         if (line.left === 0) line.refuse('at least one address or interface name is expected');
         const words = line.takeAll();
@@ -28,7 +28,7 @@ const syntax = directive({
     ),
   },
   properties: {
-    except: list('except', word('ADDRESS|INTERFACE'), { help: 'not these' }),
+    except: list('except', word('ADDRESS|INTERFACE'), { help: 'addresses to exclude' }),
   },
 });
 

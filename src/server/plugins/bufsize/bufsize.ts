@@ -12,7 +12,7 @@ const syntax = directive({
   args: {
     size: optional(integer('SIZE', { min: 512, max: 4096 }), {
       default: 1232,
-      help: 'bytes, 512 to 4096; the default is what passes any path unfragmented',
+      help: 'bytes, 512 to 4096; the default passes any path unfragmented',
     }),
   },
 });

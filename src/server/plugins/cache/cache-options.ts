@@ -152,8 +152,8 @@ const serveStale = custom<StaleOptions>(
   },
   {
     help:
-      'answer from entries up to DURATION past their time while they are refreshed; `immediate`: at once, `verify`: only ' +
-      'if asking brings nothing (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK a pause after a failed refresh',
+      'answer from entries up to DURATION after they expire, and refresh them; `immediate`: at once, `verify`: only if the ' +
+      'refresh fails (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK the pause after a failed refresh',
     defaultText: 'off; 1h immediate 0s 0s',
   },
 );
@@ -211,7 +211,7 @@ export const syntax: Syntax<
   repeat: 'once',
   args: {
     maxTtlSeconds: leading(positiveTtl, {
-      help: 'longest time that replies are kept, seconds; 3600 and 1800 for denials if not said',
+      help: 'maximum time to store replies, in seconds; by default 3600, and 1800 for denials',
     }),
     zones: zones({ help: 'names that are cached' }),
   },
@@ -225,7 +225,7 @@ export const syntax: Syntax<
           minTtlSeconds: optional(minTtl),
         },
         {
-          help: 'entries (10000), longest (3600) and shortest time (5) for positive replies, seconds',
+          help: 'entries (10000), maximum (3600) and minimum time (5) for positive replies, in seconds',
         },
       ),
     ),
@@ -248,7 +248,7 @@ export const syntax: Syntax<
         percentage: optional(percentage, { default: 10 }),
       },
       {
-        help: 'refresh entries that were hit AMOUNT times with no gap longer than DURATION when PERCENTAGE of their time is left',
+        help: 'refresh entries that were hit AMOUNT times, with no gap longer than DURATION, when PERCENTAGE of their time remains',
       },
     ),
     serveStale,
@@ -256,35 +256,35 @@ export const syntax: Syntax<
       'serve_stale_policy',
       { policy: required(policy) },
       {
-        help: 'with serve_stale: data that may be served stale goes before fresh denials',
+        help: 'with serve_stale: prefer stale data to fresh denials',
       },
     ),
     servfailMs: setting('servfail', servfail, {
       default: 5000,
-      help: 'how long SERVFAIL and NOTIMP are kept; 0: not at all',
+      help: 'how long SERVFAIL and NOTIMP are cached; 0: not at all',
     }),
     disable: each(
       'disable',
       { half: required(choice('success', 'denial')), zones: zones() },
-      { help: 'store nothing of this kind for ZONES' },
+      { help: 'do not cache replies of this kind for ZONES' },
     ),
-    keepttl: flag('keepttl', { help: 'replies from memory keep the TTL they were stored with' }),
+    keepttl: flag('keepttl', { help: 'send the original TTL in replies from memory' }),
     maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
-      help: 'memory for stored messages; by default 32MiB, or a quarter of what the container may take above 95 MiB where that is less (18 MiB of 170)',
+      help: "memory for stored messages; by default 32MiB, or a quarter of the container's memory above 95 MiB if that is less (18 MiB of 170)",
     }),
     coalesce: setting(
       'coalesce',
       integer('QUERIES', { min: waitingLimit.min, max: waitingLimit.max }),
       {
         default: waitingLimit.default,
-        help: 'how many queries may wait for the same question that another query has asked already; 0: each asks for itself',
+        help: 'how many queries may wait for an identical in-flight query; 0: each query is sent',
       },
     ),
     followSerial: fields(
       'follow_serial',
       { everyMs: optional(duration('DURATION', { minMs: 100, maxMs: 60_000 }), { default: 1000 }) },
       {
-        help: 'denials hold until the SOA serial of the zones changes; it is looked at once in DURATION (1s) at least, while denials are asked for',
+        help: 'keep denials until the SOA serial of the zone changes; while denials are queried, the serial is checked at least once per DURATION (1s)',
       },
     ),
   },

@@ -53,21 +53,21 @@ const syntax = directive({
   properties: {
     prefixProperty: chained(
       setting('prefix', prefixValue, {
-        help: 'the prefix that the translator (NAT64) serves; default 64:ff9b::/96, the well-known one',
+        help: 'the prefix of the NAT64 translator; default 64:ff9b::/96, the well-known one',
       }),
     ),
     translateAll: chained(
       flag('translate_all', {
-        help: 'names that have AAAA records of their own are translated too',
+        help: 'also translate names that have AAAA records',
       }),
     ),
     allowIpv4: chained(
       flag('allow_ipv4', {
-        help: 'queries that come over IPv4 are translated too',
+        help: 'also translate queries over IPv4',
       }),
     ),
     exclude: list('exclude', net('CIDR'), {
-      help: 'IPv6: AAAA records in these nets count as none (default ::ffff:0:0/96); IPv4: addresses that are not translated',
+      help: 'IPv6: ignore AAAA records in these networks (default ::ffff:0:0/96); IPv4: do not translate these addresses',
     }),
   },
   warn(options, at) {

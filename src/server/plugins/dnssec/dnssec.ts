@@ -26,7 +26,7 @@ const syntax = directive({
   name: 'dnssec',
   summary: 'signs replies as they are given',
   repeat: 'once',
-  args: { zones: zones({ help: 'the zones whose records are signed' }) },
+  args: { zones: zones({ help: 'the zones to sign' }) },
   properties: {
     keys: lines(
       ['key'],
@@ -51,22 +51,22 @@ const syntax = directive({
         return files;
       },
       {
-        help: 'pairs of files as `dnssec-keygen` writes them, with or without `.key` or `.private`',
+        help: 'key pairs as `dnssec-keygen` writes them, with or without `.key` or `.private`',
       },
     ),
     capacity: chained(
       setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
         default: 10_000,
-        help: 'RRsets whose signatures each worker keeps, and whole replies besides',
+        help: 'RRsets whose signatures each worker caches, and the same number of complete replies',
       }),
     ),
     replyBytes: setting('max_bytes', byteSize('SIZE', { min: 0, max: 2 ** 40 }), {
       default: 16 * 2 ** 20,
-      help: 'memory in which each worker keeps whole replies',
+      help: 'memory for complete replies, per worker',
     }),
     signing: setting('max_signing', integer('COUNT', { min: 1, max: 1_000_000 }), {
       default: 1000,
-      help: 'RRsets that each worker has in the making; what would take more is refused',
+      help: 'RRsets that each worker signs at a time; queries above this are refused',
     }),
   },
   warn({ keys }, at) {

@@ -26,7 +26,7 @@ export interface DnstapEndpoint {
 /** The words of the line. */
 export const endpoint: Position<DnstapEndpoint> = position(
   '[listen] SOCKET [full] [WRITEBUFFER] [QUEUE]',
-  '`SOCKET` is a path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`, which is connected to, or with `listen` is waited at; `full` adds the DNS messages themselves; `WRITEBUFFER`: MiB that may wait for a connection, 1 to 1024; `QUEUE`: how much may wait for each worker, in tens of thousands of messages (2 MiB), 1 to 4096, of which no more than 256 MiB are used',
+  '`SOCKET` is a path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`, to connect to, or with `listen` to accept connections on; `full` adds the DNS messages; `WRITEBUFFER`: MiB that may wait per connection, 1 to 1024; `QUEUE`: messages that may wait per worker, in tens of thousands (2 MiB each), 1 to 4096, but not more than 256 MiB',
   (line) => {
     const listen = line.peek()?.text === 'listen';
     if (listen) line.take();

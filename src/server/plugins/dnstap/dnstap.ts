@@ -58,11 +58,13 @@ const syntax = directive({
           return refuse('tls requires cert and key file paths');
         return { certificate, key, authority };
       },
-      { help: 'with `listen tls://…`: files; sinks need a certificate of `CA` if it is named' },
+      {
+        help: 'PEM files for `listen tls://…`; with `CA`, sinks need a certificate that it has signed',
+      },
     ),
     skipVerify: chained(
       flag('skipverify', {
-        help: 'the certificate of the other side is not verified',
+        help: 'do not verify the certificate of the other side',
       }),
     ),
   },

@@ -29,21 +29,21 @@ const syntax = directive({
     drop: fields(
       'drop',
       { every: optional(amount) },
-      { help: 'keep silent on every AMOUNTth query (default 2; 0 = never)' },
+      { help: 'drop every AMOUNTth query (default 2; 0 = none)' },
     ),
     truncate: fields(
       'truncate',
       { every: optional(amount) },
       {
-        help: 'set TC on queries whose number has not the bits of AMOUNT (default 2: two, then two not)',
+        help: 'set TC if the number of the query does not have the bits of AMOUNT (default 2: two with TC, then two without)',
       },
     ),
     delay: fields(
       'delay',
       { every: optional(amount), forMs: optional(duration('DURATION')) },
-      { help: 'wait DURATION (default 100ms) before every AMOUNTth reply (default 2)' },
+      { help: 'delay every AMOUNTth reply (default 2) by DURATION (default 100ms)' },
     ),
-    large: chained(flag('large', { help: 'answer A questions with 30 copies of the record' })),
+    large: chained(flag('large', { help: 'answer A queries with 30 copies of the record' })),
   },
 });
 

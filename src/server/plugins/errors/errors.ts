@@ -54,14 +54,14 @@ const syntax = directive({
   name: 'errors',
   summary: 'logs why a query failed',
   repeat: 'once',
-  args: { output: optional(stdout, { help: 'where to write; there is nothing else' }) },
+  args: { output: optional(stdout, { help: 'output; there is no other' }) },
   properties: {
-    stacktrace: chained(flag('stacktrace', { help: 'panics are logged with their stack' })),
+    stacktrace: chained(flag('stacktrace', { help: 'log panics with their stack' })),
     consolidate: each(
       'consolidate',
       { periodMs: required(duration('DURATION')), pattern: required(pattern), how },
       {
-        help: 'count errors that REGEXP matches and log one line for all that came within DURATION; the first pattern that fits counts',
+        help: 'count errors that match REGEXP and log one line for those within DURATION; the first matching pattern applies',
       },
     ),
   },

@@ -76,12 +76,12 @@ const endpoints = custom<readonly EtcdEndpoint[]>(
   {
     default: [parseEndpoint(DEFAULT_ENDPOINT)!],
     defaultText: DEFAULT_ENDPOINT,
-    help: 'where the members of the cluster take clients; the first one that answers is used until it fails',
+    help: 'client addresses of the members; the first one that answers is used until it fails',
   },
 );
 
 const tls = tlsFiles(
-  "client certificate, and who signed etcd's; none: the system's authorities. Read anew for every connection",
+  "client certificate, and the CA of etcd's certificate (default: the system's CAs); read again for each connection",
   (words) => `maximum of three arguments allowed for TLS config, found ${words.length}`,
 );
 
@@ -95,7 +95,7 @@ const credentials = custom<{ readonly user: string; readonly password: string }>
       return refuse('credentials requires 2 arguments, username and password');
     return { user: words[0]!.text, password: words[1]!.text };
   },
-  { help: 'log in to etcd; the token is renewed when it has run out' },
+  { help: 'log in to etcd; the token is renewed when it expires' },
 );
 
 /** The directive `etcd`. */
@@ -122,12 +122,12 @@ export const syntax: Syntax<
   name: 'etcd',
   summary: 'SkyDNS: records of services that are kept in etcd',
   repeat: 'each',
-  args: { zones: zones({ help: 'the zones to answer for' }) },
+  args: { zones: zones({ help: 'the zones to serve' }) },
   properties: {
     path: chained(
       setting('path', word('PATH'), {
         default: '/skydns',
-        help: 'what all keys begin with',
+        help: 'prefix of all keys',
       }),
     ),
     endpoints,
@@ -137,47 +137,46 @@ export const syntax: Syntax<
     minLeaseTtl: chained(
       setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
         default: MIN_LEASE_TTL,
-        help: 'the least TTL of a record by what is left of its lease',
+        help: 'minimum TTL of a record with a lease',
       }),
     ),
     maxLeaseTtl: chained(
       setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
         default: MAX_LEASE_TTL,
-        help: 'the largest TTL of a record by what is left of its lease',
+        help: 'maximum TTL of a record with a lease',
       }),
     ),
     perQuery: flag('per_query', {
-      help: 'read from etcd for every query, as CoreDNS does, instead of following it',
+      help: 'read from etcd for every query, as CoreDNS does, instead of watching it',
     }),
     startupTimeoutMs: setting('startup_timeout', duration('DURATION', { minMs: 0 }), {
       default: 5000,
-      help: 'how long the server waits for the first complete listing before it serves',
+      help: 'maximum wait for the first complete listing before the server answers',
     }),
     maxKeys: setting('max_keys', integer('COUNT', keysLimit), {
       default: keysLimit.default,
-      help: 'keys that are kept; further ones are left out',
+      help: 'number of keys; further ones are ignored',
     }),
     maxValueBytes: setting('max_value', byteSize('SIZE', valueLimit), {
       default: valueLimit.default,
-      help: 'the largest value that is read; others are passed over',
+      help: 'maximum size of a value; larger ones are ignored',
     }),
     maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
-      help: 'memory for keys and what they hold; what does not fit is left out; by default a quarter of what the container may take above 95 MiB (18 MiB, some 180 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
+      help: "memory for keys and values; keys that do not fit are ignored; by default a quarter of the container's memory above 95 MiB (18 MiB, some 180 000 records, of 170 MiB), or 1 GiB without a memory limit",
     }),
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,
-      help: 'keys that one query may look at, which wildcards and names high up have many of; beyond it is SERVFAIL',
+      help: 'keys that one query may read (wildcards and short names include many); above this it gets SERVFAIL',
     }),
     maxWaiting: setting('max_waiting', integer('COUNT', waitingLimit), {
       default: waitingLimit.default,
-      help: 'with `per_query`: reads that may wait for etcd at a time, in each worker; beyond it is SERVFAIL',
+      help: 'with `per_query`: simultaneous reads from etcd, per worker; above this queries get SERVFAIL',
     }),
   },
   retired: {
     stubzones: 'zones are forwarded with `forward`; delete the line',
-    upstream:
-      'targets outside of the zone are always looked up through this server; delete the line',
-    debug: 'it does nothing; delete the line',
+    upstream: 'targets outside the zone are always resolved through this server; delete the line',
+    debug: 'it has no effect; delete the line',
   },
 });
 

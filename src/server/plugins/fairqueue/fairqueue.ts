@@ -32,22 +32,24 @@ const syntax = directive({
   properties: {
     concurrent: setting('concurrent', integer('COUNT', concurrentLimit), {
       default: concurrentLimit.default,
-      help: 'queries that one client may have waiting if no other has any',
+      help: 'in-flight queries of a single client while no other client has any',
     }),
     by: setting('by', choice('client', 'namespace'), {
       default: 'client',
-      help: 'who shares: addresses, or the namespaces of pods (which takes `pods verified` in kubernetes; others by their address)',
+      help: 'unit of sharing: client addresses, or the namespaces of pods (requires `pods verified` in kubernetes; other clients by address)',
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
     network4: setting('ipv4_network', integer('LENGTH', { min: 1, max: 32 }), {
       default: 24,
-      help: 'bits of an IPv4 address that make a network, which has a bound of its own',
+      help: 'prefix length of an IPv4 network, which has its own limit',
     }),
     network6: setting('ipv6_network', integer('LENGTH', { min: 1, max: 128 }), {
       default: 64,
-      help: 'bits of an IPv6 address that make a network, which has a bound of its own',
+      help: 'prefix length of an IPv6 network, which has its own limit',
     }),
-    reportOnly: flag('report_only', { help: 'refuses nobody: only counts who would be' }),
+    reportOnly: flag('report_only', {
+      help: 'refuse no queries: only count those that would be refused',
+    }),
   },
 });
 

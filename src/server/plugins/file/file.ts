@@ -20,25 +20,25 @@ const syntax = directive({
   repeat: 'gather',
   args: {
     file: required(word('DBFILE'), { help: 'a zone file (RFC 1035 section 5)' }),
-    zones: zones({ help: 'the zones that it holds, each read with its own name as origin' }),
+    zones: zones({ help: 'the zones in the file, each read with its own name as origin' }),
   },
   properties: {
     reloadMs: lax(
       setting('reload', duration('DURATION', { minMs: 0 }), {
         default: 60_000,
-        help: 'how often to look whether the file has changed; 0 = never',
+        help: 'how often to check the file for changes; 0 = never',
       }),
     ),
     byTime: chained(
       flag('reload_by_mtime', {
-        help: 'take any file that has changed, not only one whose SOA record has another serial',
+        help: 'load every changed file, not only one whose SOA record has a different serial',
       }),
     ),
     fallthrough: fallthrough({
-      help: 'hand names that own no records to the next plugin; with zones only names in these zones',
+      help: 'pass names without records to the next plugin; with ZONES only names in these zones',
     }),
   },
-  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  retired: { upstream: 'targets of aliases are always resolved through the whole server' },
 });
 
 /** Both planes give the data set the same name. */

@@ -58,7 +58,7 @@ const args: {
   from: Position<string>;
   to: Position<readonly ForwardDestination[]>;
 } = {
-  from: oneZone('FROM', { help: 'names below it are forwarded' }),
+  from: oneZone('FROM', { help: 'the names to forward, with all names below' }),
   to: rest(to, {
     min: 1,
     help: 'IP[:PORT], tls://IP[%SERVERNAME], https://HOST, a host name, or a file like /etc/resolv.conf, whose changes are followed',
@@ -98,24 +98,24 @@ const properties: {
   protocol: PropertySchema<readonly string[] | null>;
 } = {
   except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
-  forceTcp: flag('force_tcp', { help: 'always TCP' }),
-  preferUdp: flag('prefer_udp', { help: 'UDP even for clients that came over TCP' }),
+  forceTcp: flag('force_tcp', { help: 'always use TCP' }),
+  preferUdp: flag('prefer_udp', { help: 'use UDP even for queries that arrived over TCP' }),
   expireMs: chained(
     setting('expire', time('expire'), {
       default: 10_000,
-      help: 'idle connections are closed after this',
+      help: 'close idle connections after this time',
     }),
   ),
   maxAgeMs: chained(
     setting('max_age', time('max_age'), {
       default: 0,
-      help: 'connections are not used longer; 0: no limit',
+      help: 'maximum lifetime of connections; 0: no limit',
     }),
   ),
   maxIdle: chained(
     setting('max_idle_conns', count('max_idle_conns'), {
       default: 0,
-      help: 'idle connections kept per upstream; 0: no limit',
+      help: 'idle connections per upstream; 0: no limit',
     }),
   ),
   maxFails: chained(
@@ -126,7 +126,7 @@ const properties: {
   ),
   maxAttempts: chained(
     setting('max_connect_attempts', count('max_connect_attempts'), {
-      help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
+      help: 'failed tries per query; 0: as many as fit into 5 s; default twice the number of upstreams',
     }),
   ),
   readTimeoutMs: chained(
@@ -138,25 +138,25 @@ const properties: {
   tls,
   tlsServerName: chained(
     setting('tls_servername', word('NAME'), {
-      help: 'name that the certificates of tls:// upstreams must have',
+      help: 'required name in the certificates of tls:// upstreams',
     }),
   ),
   policy: chained(
     setting('policy', choice(...policies), {
       default: 'random',
-      help: 'which upstream comes first; `latency`: the one that answered fastest of late. (least_conn and first are of the old `proxy`)',
+      help: 'which upstream is tried first; `latency`: the one with the fastest recent replies (least_conn and first are from the old `proxy`)',
     }),
   ),
   health: healthCheck,
   maxConcurrent: chained(
     setting('max_concurrent', count('max_concurrent', 'MAX'), {
       default: 0,
-      help: `queries under way at a time, in each worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
+      help: `in-flight queries per worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
     }),
   ),
   sourcePorts: setting('source_ports', integer('PORTS', sourcePortsLimit), {
     default: sourcePortsLimit.default,
-    help: 'UDP ports per upstream and worker among which each query draws its own; they are replaced all the time',
+    help: 'UDP source ports per upstream and worker; each query uses a random one, and they are replaced continuously',
   }),
   maxConnections: setting('max_connections', integer('N', connectionsLimit), {
     default: connectionsLimit.default,
@@ -164,41 +164,41 @@ const properties: {
   }),
   burst: setting('max_burst', integer('QUERIES', burstLimit), {
     default: burstLimit.default,
-    help: 'queries that leave for an upstream over UDP before it answers; further ones follow as it answers, so that no burst overruns its socket',
+    help: 'UDP queries sent to an upstream before it replies; further ones follow its replies, so that a burst does not overflow its socket buffer',
   }),
   next: list('next', rcode, {
-    help: 'with these result codes the next forward of the block is asked',
+    help: 'result codes on which the next forward of the block is tried',
   }),
   nextOnNodata: flag('next_on_nodata', {
-    help: 'the next forward is asked when there is no data, too',
+    help: 'try the next forward on replies without data too',
   }),
   failover: list('failover', rcode, {
-    help: 'with these result codes the next upstream is asked',
+    help: 'result codes on which the next upstream is tried',
   }),
   failfast: flag('failfast_all_unhealthy_upstreams', {
-    help: 'SERVFAIL at once when all upstreams are down',
+    help: 'answer SERVFAIL at once if all upstreams are down',
   }),
   resolver: list('resolver', resolver, {
     lastLineCounts: true,
-    help: "servers that look up host names among TO; none: the system's resolver",
+    help: "servers that resolve host names among TO; default: the system's resolver",
   }),
   resolveIntervalMs: setting('resolve_interval', time('resolve_interval'), {
     default: 30_000,
-    help: 'the least time between two lookups of a host name among TO; 0: they are looked up once, when the configuration is loaded',
+    help: 'minimum time between two lookups of a host name among TO; 0: one lookup when the configuration is loaded',
   }),
   resolveHoldMs: setting('resolve_hold', time('resolve_hold'), {
     default: 300_000,
-    help: 'the longest time that the TTL of its records delays the next lookup of a host name',
+    help: 'maximum time that the TTL of its records delays the next lookup of a host name',
   }),
   source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),
   dohMethod: chained(
     setting('doh_method', choice('GET', 'POST'), {
       default: 'POST',
-      help: 'of https:// upstreams',
+      help: 'HTTP method for https:// upstreams',
     }),
   ),
   maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
-    help: 'packets per second to each upstream, over all workers; for resolvers that drop what exceeds a limit',
+    help: 'packets per second to each upstream, for all workers together; for resolvers that drop packets above a limit',
   }),
   protocol,
 };
@@ -215,8 +215,8 @@ export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directiv
   properties,
   retired: {
     fail_timeout:
-      'an upstream that failed is probed until it answers; `health_check DURATION` says how often.',
-    spray: 'when all upstreams are down, one is tried at random anyway.',
+      'a failed upstream is probed until it answers; `health_check DURATION` sets the interval.',
+    spray: 'if all upstreams are down, one is tried at random anyway.',
     health_check_port: 'upstreams are probed with a DNS query on their own port.',
   },
   formerly: {

@@ -129,13 +129,13 @@ export const healthCheck: PropertySchema<HealthOptions> = custom<HealthOptions>(
   {
     default: { intervalMs: 500, recursion: true, domain: '.', old: null },
     defaultText: '0.5s',
-    help: 'how often an upstream is probed after it failed, until it answers; `no_rec`: without RD, `domain`: instead of the root',
+    help: 'how often a failed upstream is probed until it answers; `no_rec`: without RD; `domain`: query FQDN instead of the root',
   },
 );
 
 /** The property `tls`. */
 export const tls: PropertySchema<TlsFiles | null> = tlsFiles(
-  "client certificate and authorities for tls:// and https:// upstreams; none: the system's authorities",
+  "client certificate and CA for tls:// and https:// upstreams; default CA: the system's",
   (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
 );
 
@@ -150,6 +150,6 @@ export const protocol: PropertySchema<readonly string[] | null> = custom<readonl
     return [first, ...more];
   },
   {
-    help: 'of the old `proxy`: `dns force_tcp` is force_tcp today; https_google and grpc are gone',
+    help: 'from the old `proxy`: `dns force_tcp` means force_tcp; https_google and grpc are no longer supported',
   },
 );

@@ -21,7 +21,7 @@ const syntax = directive({
   properties: {
     subnet: chained(
       flag('edns-subnet', {
-        help: "the address that the query carries (EDNS Client Subnet, RFC 7871) in place of the client's own",
+        help: "use the address in the query (EDNS Client Subnet, RFC 7871) instead of the client's",
       }),
     ),
   },

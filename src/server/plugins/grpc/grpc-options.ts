@@ -52,35 +52,35 @@ export const syntax: Syntax<
   summary: 'sends queries to other DNS servers over gRPC',
   repeat: 'once',
   args: {
-    from: oneZone('FROM', { help: 'names below it are sent on' }),
+    from: oneZone('FROM', { help: 'the names to forward, with all names below' }),
     to: rest(to, {
       min: 1,
-      help: `IP[:PORT] (port 53 unless another is given), grpc://IP[:PORT] (443), unix:///PATH, or a file like /etc/resolv.conf; at most ${UPSTREAMS_MAX}`,
+      help: `IP[:PORT] (default port 53), grpc://IP[:PORT] (443), unix:///PATH, or a file like /etc/resolv.conf; at most ${UPSTREAMS_MAX}`,
     }),
   },
   properties: {
-    except: zoneList('except', { show: 'NAMES', help: 'names that are not sent on' }),
+    except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
     tls: tlsFiles(
-      "speak TLS: client certificate, and who signed the upstreams'; none: the system's authorities",
+      "use TLS, with a client certificate and the CA of the upstreams' certificates; default CA: the system's",
       (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
     ),
     tlsServerName: chained(
       setting('tls_servername', word('NAME'), {
-        help: "speak TLS; the name that the upstreams' certificates must have",
+        help: "use TLS; required name in the upstreams' certificates",
       }),
     ),
     policy: chained(
       setting('policy', policy, {
         default: 'random',
-        help: 'which upstream is asked first',
+        help: 'which upstream is tried first',
       }),
     ),
     maxConcurrent: setting('max_concurrent', integer('MAX', inFlightLimit), {
       default: inFlightLimit.default,
-      help: 'queries under way to one upstream at a time, in each worker; for further ones the next upstream is asked',
+      help: 'in-flight queries per upstream and worker; further ones go to the next upstream',
     }),
     fallthrough: fallthrough({
-      help: 'hand names that do not exist, or for which no upstream has a reply, to the next plugin; with zones only names in these zones',
+      help: 'pass names that do not exist, or that no upstream has answered, to the next plugin; with ZONES only names in these zones',
     }),
   },
   check: (options) =>

@@ -61,7 +61,7 @@ const syntax = directive({
   unread: ['words'],
   properties: {
     rules: lines('*', 'query|response set|clear aa|ra|rd…', readRule, {
-      help: 'rules apply in the order they stand in',
+      help: 'rules apply in this order',
     }),
   },
   check: ({ rules }, at) =>

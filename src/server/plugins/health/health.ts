@@ -33,7 +33,7 @@ const syntax = directive({
   args: {
     address: optional(address, {
       default: { host: '', port: 8080 },
-      help: 'where `/health` is served',
+      help: 'listen address of `/health`',
     }),
   },
   properties: {
@@ -43,7 +43,7 @@ const syntax = directive({
         duration('DURATION'),
         (word, reason) => `unable to parse lameduck duration value: '${word}' : ${reason}`,
       ),
-      { default: 0, help: 'at the end, go on serving for this long before closing anything' },
+      { default: 0, help: 'on shutdown, continue to serve for this time' },
     ),
   },
 });

@@ -26,9 +26,11 @@ const syntax = directive({
   args: {
     file: optional(word('FILE'), {
       default: DEFAULT_FILE,
-      help: 'a file as /etc/hosts; read again when it changes',
+      help: 'a file in the format of /etc/hosts; read again when it changes',
     }),
-    zones: zones({ help: 'names outside are left to the next plugin, and ignored in the file' }),
+    zones: zones({
+      help: 'names outside these zones go to the next plugin, and are ignored in the file',
+    }),
   },
   properties: {
     inline: lines(
@@ -38,7 +40,7 @@ const syntax = directive({
       {
         above: 'fallthrough',
         controlOnly: true,
-        help: 'lines as in the file, added to it; only above `fallthrough`. A name `*.example.org` stands for exactly one label',
+        help: 'lines that are added to those of the file; only above `fallthrough`. In `*.example.org` the asterisk matches exactly one label',
       },
     ),
     ttlSeconds: lax(
@@ -50,7 +52,7 @@ const syntax = directive({
         { default: 3600, help: 'TTL of all records, 1 to 65535' },
       ),
     ),
-    noReverse: chained(flag('no_reverse', { help: 'do not answer PTR questions' })),
+    noReverse: chained(flag('no_reverse', { help: 'do not answer PTR queries' })),
     reloadMs: setting(
       'reload',
       worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
@@ -58,15 +60,15 @@ const syntax = directive({
           ? `invalid negative duration for reload '${text}'`
           : `invalid duration for reload '${text}'`,
       ),
-      { default: 5000, help: 'how often to look whether the file has changed; 0 = never' },
+      { default: 5000, help: 'how often to check the file for changes; 0 = never' },
     ),
     maxNames: setting('max_names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
-      help: 'names that are kept of the file, and as many of the lines here, those of addresses among them; further ones are left out',
+      help: 'names in the file, and the same number in the lines here, including names of addresses; further ones are ignored',
     }),
     fallthrough: fallthrough(),
     fallthroughUnsupported: flag('fallthrough_unsupported', {
-      help: 'with `fallthrough`: hand questions for types other than A, AAAA and PTR to the next plugin, also for names that are here',
+      help: 'with `fallthrough`: pass queries for types other than A, AAAA and PTR to the next plugin, even for known names',
     }),
   },
   check: (options, at) =>

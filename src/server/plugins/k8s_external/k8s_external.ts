@@ -19,7 +19,7 @@ const syntax = directive({
   name: PLUGIN,
   summary: 'answers with the addresses that services have outside the cluster',
   repeat: 'merge',
-  args: { zones: zones({ help: 'the zones that these names stand in' }) },
+  args: { zones: zones({ help: 'the zones of these names' }) },
   properties: {
     apex: lax(
       setting(
@@ -43,7 +43,7 @@ const syntax = directive({
     ),
     headless: chained(
       flag('headless', {
-        help: 'headless services without outside addresses, too: by their endpoints',
+        help: 'also serve headless services without external addresses, by their endpoints',
       }),
     ),
     fallthrough: fallthrough(),

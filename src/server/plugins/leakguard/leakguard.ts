@@ -34,7 +34,7 @@ const syntax = directive({
   repeat: 'once',
   args: {
     zones: rest(domainName('ZONE'), {
-      help: 'names that only the cluster knows (default cluster.local)',
+      help: 'zones that only the cluster knows (default cluster.local)',
     }),
   },
   properties: {
@@ -42,22 +42,22 @@ const syntax = directive({
       'allow',
       choice('single_labels', 'private_reverse', 'special_names', 'impossible_names'),
       {
-        help: 'what goes to upstreams all the same',
+        help: 'kinds of names that are still forwarded',
       },
     ),
     search: zoneList('search', {
       isStrict: true,
-      help: "search domains of the nodes: what is a name of the cluster's with one of them behind it stays here, too",
+      help: 'search domains of the nodes: cluster names with one of them appended are blocked too',
     }),
     except: zoneList('except', {
       isStrict: true,
-      help: 'names that go to upstreams all the same',
+      help: 'zones that are still forwarded',
     }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
       default: 300,
-      help: 'how long clients may remember that there is nothing',
+      help: 'negative TTL',
     }),
-    reportOnly: flag('report_only', { help: 'keeps nothing back: only counts what would be' }),
+    reportOnly: flag('report_only', { help: 'block nothing: only count what would be blocked' }),
   },
 });
 

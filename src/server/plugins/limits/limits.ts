@@ -12,25 +12,25 @@ const syntax = directive({
   repeat: 'gather',
   properties: {
     waiting: setting('waiting', integer('COUNT', range.waiting), {
-      help: `queries that may wait for their replies (default ${range.waiting.default}, or what memory has room for: 8738 of 170 MiB, shared by the workers, 5010 with four)`,
+      help: `in-flight queries (default ${range.waiting.default}, or what fits into memory: 8738 of 170 MiB, shared by the workers, 5010 with four)`,
     }),
     connections: setting('connections', integer('COUNT', range.connections), {
-      help: `connections at a time (default ${range.connections.default}, with TLS ${range.secureConnections.default})`,
+      help: `open connections (default ${range.connections.default}, with TLS ${range.secureConnections.default})`,
     }),
     handshakes: setting('handshakes', integer('COUNT', range.handshakes), {
-      help: `connections in their TLS handshake, besides (default ${range.handshakes.default})`,
+      help: `further connections in their TLS handshake (default ${range.handshakes.default})`,
     }),
     pipelined: setting('pipelined', integer('COUNT', range.pipelined), {
-      help: `queries of one connection that may wait (default ${range.pipelined.default})`,
+      help: `in-flight queries of one connection (default ${range.pipelined.default})`,
     }),
     streams: setting('streams', integer('COUNT', range.streams), {
-      help: `requests of one HTTP/2 connection at a time (default ${range.streams.default})`,
+      help: `in-flight requests of one HTTP/2 connection (default ${range.streams.default})`,
     }),
     unreadBytes: setting('unread', byteSize('SIZE', range.unreadBytes), {
-      help: 'replies that one client may leave unread (default 128KiB)',
+      help: 'unread replies of one client (default 128KiB)',
     }),
     heldBytes: setting('held', byteSize('SIZE', range.heldBytes), {
-      help: 'memory that all clients of a listener may take (default 16MiB; where memory is limited a 32nd of it in all workers together, 1MiB at least in each)',
+      help: 'memory for all clients of a listener (default 16MiB; with a memory limit a 32nd of it for all workers together, but at least 1MiB in each)',
     }),
   },
   check: (options, at) =>

@@ -39,28 +39,28 @@ const syntax = directive({
     'keeps the last known good answers of popular names when upstreams suddenly say there is nothing',
   repeat: 'once',
   args: {
-    zones: zones({ help: 'names that are looked after', noNumbers: 'Write: lkg { hold 1h }' }),
+    zones: zones({ help: 'zones that the plugin applies to', noNumbers: 'Write: lkg { hold 1h }' }),
   },
   properties: {
     holdMs: setting('hold', duration('DURATION', { minMs: 1000, maxMs: 24 * 3600_000 }), {
       default: 900_000,
-      help: 'how long an answer is kept against the word of the upstream, at most',
+      help: 'maximum time to serve an answer that the upstream denies',
     }),
     asked: setting('asked', integer('COUNT', askedLimit), {
       default: askedLimit.default,
-      help: 'how often a name has to have been answered by upstreams to be popular',
+      help: 'number of answers from upstreams that make a name popular',
     }),
     names: setting('names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
-      help: 'names that are counted, the most popular ones',
+      help: 'number of names to count',
     }),
     bytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
       default: bytesLimit.default,
-      help: 'memory for their answers',
+      help: 'memory for stored answers',
     }),
     except: zoneList('except', {
       isStrict: true,
-      help: 'names that are not looked after, besides cluster.local',
+      help: 'zones that the plugin ignores, in addition to cluster.local',
     }),
   },
   retired: {

@@ -18,7 +18,7 @@ const args: {
 } = {
   policy: position<BalancePolicy>(
     '[round_robin | weighted FILE]',
-    'addresses and mail exchangers in random order (default), or one address first that is drawn by the weights of FILE',
+    'shuffle addresses and mail exchangers (default), or put one address first, drawn by the weights in FILE',
     (line) => {
       if (line.left === 0) return { kind: 'round_robin' };
       const word = line.take();
@@ -47,9 +47,9 @@ const properties: {
     worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
       parseDuration(text) === null ? `invalid reload duration '${text}'` : reason,
     ),
-    { help: 'how often the weight file is looked at, 30s if not said; 0: never' },
+    { help: 'how often to check the weight file, default 30s; 0: never' },
   ),
-  prefer: list('prefer', net('CIDR'), { min: 0, help: 'addresses of these nets come first' }),
+  prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses of these networks first' }),
 };
 
 /** What a `loadbalance` directive says. */

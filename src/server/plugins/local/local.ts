@@ -23,7 +23,7 @@ const syntax = directive({
       ),
       {
         default: true,
-        help: 'whether names that begin with `localhost.` are the loopback addresses too',
+        help: 'also answer names that begin with `localhost.` with the loopback addresses',
       },
     ),
   },

@@ -23,7 +23,7 @@ const logClass = value('all|success|denial|error', ({ text }) => {
 /** One argument is always a name; of several the last one is a format if it holds a brace. */
 const scope = position(
   '[NAMES…] [FORMAT]',
-  'which names (default all), and how a line looks (default `{common}`)',
+  'names to log (default all), and the format of a line (default `{common}`)',
   (line) => {
     const words = line.takeAll();
     const last = words.at(-1)?.text ?? '';
@@ -45,7 +45,7 @@ const syntax = directive({
   repeat: 'gather',
   args: { scope },
   properties: {
-    classes: list('class', logClass, { help: 'only replies of these classes (default all)' }),
+    classes: list('class', logClass, { help: 'log only replies of these classes (default all)' }),
   },
 });
 

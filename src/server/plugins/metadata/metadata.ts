@@ -15,7 +15,7 @@ const syntax = directive({
   summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
   repeat: 'once',
   unread: ['braces'],
-  args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
+  args: { zones: zones({ help: 'collect labels only for names in these zones' }) },
 });
 
 /**

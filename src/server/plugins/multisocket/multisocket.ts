@@ -25,7 +25,7 @@ const syntax = directive({
   repeat: 'once',
   args: {
     sockets: optional(sockets, {
-      help: 'how many, 1 to 1024 (default: as many as the process may use processors)',
+      help: 'number of sockets, 1 to 1024 (default: the number of CPUs that the process may use)',
     }),
   },
 });

@@ -17,7 +17,7 @@ const syntax = directive({
   repeat: 'once',
   args: {
     data: rest(word('DATA'), {
-      help: "the identifier, words joined by blanks (default the machine's host name)",
+      help: "the identifier; words are joined by blanks (default the machine's host name)",
     }),
   },
 });

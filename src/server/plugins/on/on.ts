@@ -30,7 +30,7 @@ interface CommandLine {
 
 const command = position(
   'COMMAND [ARGUMENTS…] [&]',
-  'a program and its arguments, in quotes where they hold blanks; no shell reads them. With `&` at the end it is not waited for',
+  'a program and its arguments, run without a shell; quote words that contain blanks. With `&` at the end the server does not wait for it',
   (line): CommandLine => {
     const text = line
       .takeAll()
@@ -50,7 +50,7 @@ const syntax = directive({
   name: 'on',
   summary: 'runs commands when the server starts and ends',
   repeat: 'each',
-  args: { event: required(event, { help: 'when; `certrenew` never happens here' }), command },
+  args: { event: required(event, { help: 'the event; `certrenew` never occurs' }), command },
 });
 
 /** Runs the command as the process itself: same user, same environment, same standard output. */

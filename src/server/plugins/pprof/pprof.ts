@@ -21,7 +21,7 @@ const syntax = directive({
   args: {
     address: optional(address, {
       default: { host: 'localhost', port: 6053 },
-      help: 'where `/debug/pprof` is served',
+      help: 'listen address of `/debug/pprof`',
     }),
   },
   properties: {
@@ -36,7 +36,7 @@ const syntax = directive({
         }
         return true;
       },
-      { help: 'accepted for compatibility: there is no profile of waiting' },
+      { help: 'accepted for compatibility, without effect' },
     ),
   },
 });

@@ -14,7 +14,7 @@ import { readWebConfig } from './web-config.ts';
 const address = hostPort('ADDRESS');
 
 const config = setting('tls', word('CONFIGFILE'), {
-  help: "serve over HTTPS: a web configuration file as Prometheus' exporters have it",
+  help: 'serve HTTPS, with a web configuration file as for Prometheus exporters',
 });
 
 const tls: PropertySchema<string | null> = {
@@ -32,12 +32,12 @@ const syntax = directive({
   args: {
     address: optional(address, {
       default: { host: 'localhost', port: 9153 },
-      help: 'where `/metrics` is served; blocks of one address share it',
+      help: 'listen address of `/metrics`; blocks with the same address share it',
     }),
   },
   properties: {
     runtimeMetrics: flag('runtime_metrics', {
-      help: "accepted for compatibility: the runtime's metrics are always there",
+      help: 'accepted for compatibility: metrics of the runtime are always reported',
     }),
     tls,
   },

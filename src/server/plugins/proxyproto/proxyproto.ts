@@ -42,7 +42,7 @@ const others: PropertySchema<ProxyAction | null> = custom<ProxyAction>(
         );
   },
   {
-    help: 'what is done about headers from everybody else: use them, read past them, close, or take them for what the client sends; default ignore, use without `allow`',
+    help: 'how to handle headers from other sources: use them, ignore them, close the connection, or treat them as part of the query; default ignore, use without `allow`',
   },
 );
 
@@ -70,7 +70,7 @@ const tracking: PropertySchema<{ readonly ms: number; readonly sessions: number 
       : { ms, sessions: Math.min(sessions, sessionsLimit.max) };
   },
   {
-    help: `a header over UDP speaks for what comes from the same address and port for so long, too; at most ${sessionsLimit.default} such clients per worker unless MAX_SESSIONS is given`,
+    help: `how long a UDP header applies to later datagrams from the same address and port, for up to MAX_SESSIONS sources per worker (${sessionsLimit.default})`,
   },
 );
 
@@ -79,7 +79,7 @@ const syntax = directive({
   summary: 'takes the client from the PROXY protocol of a load balancer',
   repeat: 'merge',
   properties: {
-    allow: each('allow', { nets: rest(cidr) }, { help: 'whose headers are used' }),
+    allow: each('allow', { nets: rest(cidr) }, { help: 'sources whose headers are accepted' }),
     others,
     tracking,
   },

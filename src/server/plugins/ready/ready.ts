@@ -18,7 +18,7 @@ const syntax = directive({
   args: {
     address: optional(address, {
       default: { host: '', port: 8181 },
-      help: 'where `/ready` is served; blocks of one address share it',
+      help: 'listen address of `/ready`; blocks with the same address share it',
     }),
   },
   properties: {
@@ -30,7 +30,7 @@ const syntax = directive({
       ),
       {
         default: 'until-ready',
-        help: 'whether a plugin that was ready once counts as ready for good, or is asked each time',
+        help: 'whether a plugin that was ready once stays ready, or is checked on each request',
       },
     ),
   },

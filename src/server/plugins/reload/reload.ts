@@ -29,7 +29,7 @@ const syntax = directive({
       limited('INTERVAL', (ms) => ms >= 2000, 'interval value must be greater or equal to 2s'),
       {
         default: 30_000,
-        help: 'how often to look at the Corefile and the files it imports, at least 2s',
+        help: 'how often to check the Corefile and its imported files, at least 2s',
       },
     ),
     jitterMs: optional(
@@ -40,7 +40,7 @@ const syntax = directive({
       ),
       {
         default: 15_000,
-        help: 'the interval is drawn once from INTERVAL ± JITTER/2, so that replicas do not look together; at most half of INTERVAL counts',
+        help: 'the interval is drawn once from INTERVAL ± JITTER/2, so that replicas do not check at the same time; at most half of INTERVAL',
       },
     ),
   },

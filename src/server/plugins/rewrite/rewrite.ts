@@ -30,13 +30,13 @@ const syntax = directive({
   args: {
     words: position(
       '[continue|stop] FIELD …',
-      'one rule; after `continue` the next ones are looked at too, default stop',
+      'one rule; after `continue` the next rules are tried too; default stop',
       (line) => line.takeAll(),
     ),
   },
   properties: {
     block: lines('*', 'FIELD …|answer …', (name, words) => [name, ...words], {
-      help: 'the same rule over several lines, where the directive itself says no more than `continue` or `stop`',
+      help: 'the same rule on several lines, if the directive line has only `continue` or `stop`',
     }),
   },
   check: (uses) =>

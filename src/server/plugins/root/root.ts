@@ -12,7 +12,7 @@ const syntax = directive({
   name: 'root',
   summary: 'says where relative files are',
   repeat: 'last',
-  args: { path: required(word('PATH'), { help: 'a folder; relative to that of the Corefile' }) },
+  args: { path: required(word('PATH'), { help: 'a directory, relative to that of the Corefile' }) },
 });
 
 /** Configures only: files that the block's other plugins name are looked for below. */

@@ -19,7 +19,7 @@ const rate = decimal('ALLOWANCE', { min: 0, max: 1_000_000 });
 
 const args: { zones: Position<readonly string[]> } = {
   zones: zones({
-    help: 'names whose replies are limited',
+    help: 'zones whose replies are limited',
     noNumbers: 'Write: rrl { responses-per-second 20 }',
   }),
 };
@@ -42,43 +42,45 @@ const properties: {
 } = {
   windowSeconds: setting('window', integer('SECONDS', windowLimit), {
     default: windowLimit.default,
-    help: 'how long a client that asks far too much goes on being limited after it has stopped, at most',
+    help: 'maximum time that a client stays limited after a flood',
   }),
   ...clientPrefixSettings(['ipv4-prefix-length', 'ipv6-prefix-length'], [24, 56]),
   responses: setting('responses-per-second', rate, {
     default: 0,
-    help: 'answers with records, of one name and type; 0: any number',
+    help: 'answers with records, per name and type; 0: no limit',
   }),
   nodata: setting('nodata-per-second', rate, {
-    help: 'replies without data, of one name; as `responses-per-second` if not said',
+    help: 'replies without data, per name; default as `responses-per-second`',
   }),
   nxdomains: setting('nxdomains-per-second', rate, {
-    help: 'NXDOMAIN, of one zone; as `responses-per-second` if not said',
+    help: 'NXDOMAIN, per zone; default as `responses-per-second`',
   }),
   referrals: setting('referrals-per-second', rate, {
-    help: 'referrals, of one zone; as `responses-per-second` if not said',
+    help: 'referrals, per zone; default as `responses-per-second`',
   }),
   errors: setting('errors-per-second', rate, {
-    help: 'SERVFAIL, REFUSED and other failures, whatever was asked; as `responses-per-second` if not said',
+    help: 'SERVFAIL, REFUSED and other failures, for all names; default as `responses-per-second`',
   }),
   all: setting('all-per-second', rate, {
     default: 0,
-    help: 'all replies together; what exceeds it is dropped without slip; 0: any number',
+    help: 'all replies together; those above it are dropped without slip; 0: no limit',
   }),
   requests: setting('requests-per-second', rate, {
     default: 0,
-    help: 'queries that are looked at at all; what exceeds it is dropped before it costs anything; 0: any number',
+    help: 'queries; those above it are dropped before they are processed; 0: no limit',
   }),
   slip: setting('slip-ratio', integer('N', { min: 0, max: 10 }), {
     default: 2,
-    help: 'every Nth limited reply is sent without records and with TC, so that real clients ask over TCP; 0: none, 1: all',
+    help: 'send every Nth limited reply without records and with TC, so that real clients retry over TCP; 0: none, 1: all',
   }),
   exempt: list('exempt-clients', net('NET'), { help: 'networks that are never limited' }),
   table: setting('max-table-size', integer('SIZE', tableLimit), {
     default: tableLimit.default,
-    help: 'accounts at a time; when there are more, the one that was used longest ago goes',
+    help: 'number of accounts; the least recently used one is evicted',
   }),
-  reportOnly: flag('report-only', { help: 'limits nothing: only counts and logs what would be' }),
+  reportOnly: flag('report-only', {
+    help: 'limit nothing: only count and log what would be limited',
+  }),
 };
 
 /** The directive `rrl`. */

@@ -39,35 +39,35 @@ const syntax = directive({
   name: 'secondary',
   summary: 'answers from zones that other servers have',
   repeat: 'gather',
-  args: { zones: zones({ help: 'the zones to fetch' }) },
+  args: { zones: zones({ help: 'the zones to transfer' }) },
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
-      help: 'where to fetch them, one after the other until one has a newer version',
+      help: 'the primaries, queried one after the other until one has a newer version',
     }),
     catalog: addingUp(
       custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
-        help: 'the zones are catalogs (RFC 9432): the zones that they name are fetched from the same servers; with zones only these and those below them',
+        help: 'the zones are catalogs (RFC 9432): the zones that they list are transferred from the same primaries; with MEMBER-ZONES only these and zones below them',
       }),
     ),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
-      help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
+      help: 'sign queries to primaries with this key (TSIG), and accept only replies that are signed with it: a file with one key as `tsig-keygen` prints it, or a name, a secret in base64, and an algorithm (default hmac-sha256)',
     }),
     maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
-      help: 'the largest zone that is taken; one that has more is refused, and the version before stays; by default a quarter of what the container may take above 95 MiB (18 MiB, some 600 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
+      help: "maximum size of a zone; a larger version is rejected, and the previous one stays; by default a quarter of the container's memory above 95 MiB (18 MiB, some 600 000 records, of 170 MiB), or 1 GiB without a memory limit",
     }),
     maxMembers: setting('max_members', integer('COUNT', membersLimit), {
       default: membersLimit.default,
-      help: 'zones that one catalog may name; one that names more is not taken',
+      help: 'zones that one catalog may list; a catalog with more is rejected',
     }),
     maxConcurrent: setting('max_concurrent', integer('COUNT', concurrentLimit), {
       default: concurrentLimit.default,
-      help: 'zones that one primary is asked for at a time; the others wait for their turn',
+      help: 'simultaneous checks and transfers per primary; other zones wait',
     }),
     fallthrough: fallthrough({
-      help: 'hand names that own no records to the next plugin; with zones only names in these zones',
+      help: 'pass names without records to the next plugin; with ZONES only names in these zones',
     }),
   },
-  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  retired: { upstream: 'targets of aliases are always resolved through the whole server' },
   check: ([first], at) =>
     first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]

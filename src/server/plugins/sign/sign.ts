@@ -30,8 +30,8 @@ const syntax = directive({
   summary: 'signs zone files',
   repeat: 'gather',
   args: {
-    file: required(word('DBFILE'), { help: 'the zone file that is signed' }),
-    zones: zones({ help: 'the zones that it holds, each signed on its own' }),
+    file: required(word('DBFILE'), { help: 'the zone file to sign' }),
+    zones: zones({ help: 'the zones in the file, each signed separately' }),
   },
   properties: {
     keys: lines(
@@ -51,12 +51,12 @@ const syntax = directive({
         return { kind: kind.text, names };
       },
       {
-        help: 'the pairs of key signing keys that sign; of a directory, those named `K<zone>+<algorithm>+<id>`',
+        help: 'pairs of key signing keys; from a directory, those named `K<zone>+<algorithm>+<id>`',
       },
     ),
     directory: setting('directory', word('DIR'), {
       default: '/var/lib/coredns',
-      help: 'where `db.<zone>.signed` is written',
+      help: 'directory for `db.<zone>.signed`',
     }),
   },
   warn(all, at) {

@@ -30,13 +30,13 @@ const syntax = directive({
   args: {
     thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {
       default: 1000,
-      help: 'from when on a reply is slow',
+      help: 'threshold for slow replies',
     }),
   },
   properties: {
     rate: setting('rate', integer('LINES', rateLimit), {
       default: rateLimit.default,
-      help: 'lines per second and worker; further ones are only counted',
+      help: 'lines per second and worker; further slow queries are only counted',
     }),
   },
 });

@@ -115,15 +115,15 @@ export const syntax: Syntax<
   summary: 'makes answers of the query itself',
   repeat: 'gather',
   args: {
-    class: required(qclass, { help: 'the class of queries: IN, CH … or ANY for all' }),
+    class: required(qclass, { help: 'class of queries: IN, CH … or ANY for all' }),
     type: required(qtype, {
-      help: 'the type of queries: A, AAAA … or ANY for all; a query for ANY fits every template',
+      help: 'type of queries: A, AAAA … or ANY for all; a query for ANY matches every template',
     }),
-    zones: zones({ help: 'names that the template is about' }),
+    zones: zones({ help: 'zones that the template applies to' }),
   },
   properties: {
     patterns: lines(['match'], 'REGEX…', readPatterns, {
-      help: 'the name (in lower case, with its last dot) must match one of these RE2 expressions; without any, every name does',
+      help: 'the name (in lower case, with its final dot) must match one of these RE2 expressions; default all names',
     }),
     answers: lines(['answer'], 'RR…', readTemplates, {
       help: 'records of the answer section, as Go templates of zone file lines',
@@ -137,14 +137,14 @@ export const syntax: Syntax<
     rcode: chained(
       setting('rcode', rcode, {
         default: RCODE.NOERROR,
-        help: 'the result code; with SERVFAIL no records are made',
+        help: 'the result code; with SERVFAIL there are no records',
       }),
     ),
     error: custom('ederror', 'CODE [TEXT]', readError, {
-      help: 'an Extended DNS Error (RFC 8914) for clients that speak EDNS',
+      help: 'an Extended DNS Error (RFC 8914) for clients that use EDNS',
     }),
     fallthrough: fallthrough({
-      help: 'a name in ZONES that no expression matches goes to the next template, then to the next plugin; without this it is SERVFAIL',
+      help: 'pass a name in ZONES that no expression matches to the next template, then to the next plugin; without this it is SERVFAIL',
     }),
   },
   retired: { upstream: 'CNAMEs are always followed' },

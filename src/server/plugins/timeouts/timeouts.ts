@@ -44,9 +44,15 @@ const syntax = directive({
   summary: 'limits how long connections may wait',
   repeat: 'gather',
   properties: {
-    readMs: setting('read', timeout, { help: 'for the first query of a connection (default 3s)' }),
-    writeMs: setting('write', timeout, { help: 'for a client to take its reply (default 5s)' }),
-    idleMs: setting('idle', timeout, { help: 'between two queries of a connection (default 10s)' }),
+    readMs: setting('read', timeout, {
+      help: 'time to read the first query of a connection (default 3s)',
+    }),
+    writeMs: setting('write', timeout, {
+      help: 'time for a client to read its reply (default 5s)',
+    }),
+    idleMs: setting('idle', timeout, {
+      help: 'time between two queries of a connection (default 10s)',
+    }),
     maxTcpQueries: setting('maxtcpqueries', queries, {
       help: 'queries on one connection before it is closed (default -1, no limit)',
     }),

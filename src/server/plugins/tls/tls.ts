@@ -18,7 +18,7 @@ import { CertificateWatch } from './certificate-watch.ts';
 
 const files = position(
   'CERT KEY [CA]',
-  'PEM files: the certificate with its chain, its key, whom clients are signed by',
+  'PEM files: certificate chain, private key, and the CA for client certificates',
   (line) => {
     if (line.left === 0) {
       return line.refuse('certificates by ACME are not available', undefined, {
@@ -46,11 +46,11 @@ const syntax = directive({
       ),
       {
         default: 'nocert',
-        help: 'whether clients show a certificate, and whether it must be signed by CA',
+        help: 'whether clients must present a certificate, and whether CA must have signed it',
       },
     ),
     keyLog: setting('keylog', word('FILE'), {
-      help: 'where the secrets of connections are written to, so that captures of them can be read: for debugging',
+      help: 'file for the secrets of connections, to decrypt captures of them; only for debugging',
     }),
   },
 });

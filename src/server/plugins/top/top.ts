@@ -35,17 +35,17 @@ const syntax = directive({
   args: {
     shown: optional(integer('COUNT', shownLimit), {
       default: shownLimit.default,
-      help: 'clients or names that each metric tells of',
+      help: 'number of clients or names per metric',
     }),
   },
   properties: {
     counted: setting('track', integer('COUNT', countedLimit), {
       default: countedLimit.default,
-      help: 'clients and names that are counted: who has less than this part of all queries may be missed',
+      help: 'number of clients and names to count; one with a smaller share of the queries than 1/COUNT may be missed',
     }),
     search: zoneList('search', {
       isStrict: true,
-      help: 'search domains of clients: what does not exist below them was asked for in vain on the way through a search path (default cluster.local)',
+      help: 'search domains of clients: missing names below them count as failed steps of a search path (default cluster.local)',
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
   },

@@ -22,7 +22,7 @@ const usual: Readonly<Record<CollectorKind, { readonly at: string; readonly path
 
 const collector: Position<SpanCollector> = position(
   '[ENDPOINT-TYPE] [ENDPOINT]',
-  'where spans go: `zipkin` (default), at HOST:PORT or a URL (default localhost:9411), or `otlp`: OTLP over HTTP (default localhost:4318)',
+  'the collector: `zipkin` (default) at HOST:PORT or a URL (default localhost:9411), or `otlp`, OTLP over HTTP (default localhost:4318)',
   (line) => {
     const words = line.takeAll();
     if (words.length > 2) line.refuseCount();
@@ -84,7 +84,7 @@ const clientServer: PropertySchema<boolean | null> = custom(
     );
   },
   {
-    help: 'a span of ours has the id of the one that asked; has no effect, since no query over DNS names one',
+    help: 'accepted without effect, because a DNS query carries no span id',
   },
 );
 
@@ -109,29 +109,29 @@ export const syntax: Syntax<
   properties: {
     every: setting('every', integer('AMOUNT', { min: 0 }), {
       default: 1,
-      help: 'one of so many queries is traced; 0: none',
+      help: 'trace one in AMOUNT queries; 0: none',
     }),
     service: setting('service', word('NAME'), {
       default: 'coredns',
-      help: 'what the server is called',
+      help: 'service name of the server',
     }),
     clientServer,
     analyticsRate: fields(
       'datadog_analytics_rate',
       { rate: optional(decimal('RATE', { min: 0, max: 1 })) },
-      { help: 'of Datadog only, so without effect' },
+      { help: 'accepted without effect; for Datadog only' },
     ),
     backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0 }), {
       default: 1000,
-      help: 'spans that may wait, here and in each worker; then the oldest are dropped. 0: the default; at most 1000000',
+      help: 'queued spans, here and in each worker; above this the oldest are dropped. 0: the default; at most 1000000',
     }),
     batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0 }), {
       default: 100,
-      help: 'spans that are sent at once. 0: the default; at most 10000',
+      help: 'spans per batch. 0: the default; at most 10000',
     }),
     intervalMs: setting('zipkin_max_batch_interval', duration('DURATION', { minMs: 0 }), {
       default: 1000,
-      help: 'how long spans wait for others at most. 0: the default',
+      help: 'maximum wait before a batch is sent. 0: the default',
     }),
   },
   warn: ({ analyticsRate, at }) =>

@@ -36,14 +36,14 @@ const syntax = directive({
   name: 'transfer',
   summary: 'gives zones to other servers',
   repeat: 'gather',
-  args: { zones: zones({ help: 'zones that may be transferred, and those below them' }) },
+  args: { zones: zones({ help: 'zones that may be transferred, with those below them' }) },
   properties: {
     to: list('to', receiver, {
-      help: 'who may transfer, and is told of changes; `*` is everybody, and is not told',
+      help: 'servers that may transfer and are notified of changes; `*` allows every client and notifies none',
     }),
     source: once(
       setting('source', ip('ADDRESS'), {
-        help: 'local address that notifications are sent from',
+        help: 'source address of notifications',
       }),
     ),
   },

@@ -27,19 +27,19 @@ const syntax = directive({
   name: 'tsig',
   summary: 'proves that queries are signed with a key, and signs their replies (RFC 8945)',
   repeat: 'once',
-  args: { zones: zones({ help: 'queries for names outside are left alone' }) },
+  args: { zones: zones({ help: 'queries for names outside these zones are not checked' }) },
   properties: {
     secrets: each(
       'secret',
       { name: required(domainName('NAME')), secret: required(token('KEY')) },
-      { help: 'a key: its name, and its secret in base64' },
+      { help: 'a key: its name and its secret in base64' },
     ),
     files: list('secrets', word('FILE'), {
       max: 1,
-      help: 'all keys of a file in the form of `named.conf`, as `tsig-keygen` prints them',
+      help: 'all keys of a file in the format of `named.conf`, as `tsig-keygen` prints them',
     }),
     types: requirement('require', 'QTYPE', typeNumber, 'unknown query type', {
-      help: 'types of questions that must be signed, or `all`, or `none`',
+      help: 'types of queries that must be signed, or `all`, or `none`',
     }),
     opcodes: requirement('require_opcode', 'OPCODE', opcodeNumber, 'unknown opcode', {
       help: 'opcodes that must be signed (`QUERY`, `NOTIFY` …), or `all`, or `none`',

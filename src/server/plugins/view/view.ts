@@ -50,7 +50,7 @@ const syntax = directive({
   },
   properties: {
     conditions: lines(['expr'], 'EXPRESSION', readCondition, {
-      help: 'the block takes a query if this is true; of several lines all must be',
+      help: 'the block serves a query if this is true; of several lines, all must be true',
     }),
   },
   warn: ({ conditions }) =>

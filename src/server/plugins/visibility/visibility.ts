@@ -30,17 +30,17 @@ const syntax = directive({
   args: { zones: zones({ help: 'zones of the cluster' }) },
   properties: {
     rules: lines(['allow', 'deny'], 'from NAMESPACE… to NAMESPACE…', readRule, {
-      help: `the first line that fits the client's namespace and the name's decides; \`team-*\` are all that begin so, \`*\` all, \`${UNKNOWN}\` clients that are no pods`,
+      help: `the first rule that matches the namespaces of the client and of the name applies; \`team-*\` means all that begin with \`team-\`, \`*\` all, \`${UNKNOWN}\` clients that are not pods`,
     }),
     answer: setting('answer', choice('nxdomain', 'refused'), {
       default: 'nxdomain',
-      help: 'what is said of names that may not be seen',
+      help: 'reply for denied names',
     }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 3600 }), {
       default: 5,
-      help: 'how long an NXDOMAIN may be remembered',
+      help: 'TTL of the NXDOMAIN',
     }),
-    reportOnly: flag('report_only', { help: 'denies nothing: only counts what would be' }),
+    reportOnly: flag('report_only', { help: 'deny nothing: only count what would be denied' }),
   },
   check: ({ rules }, at) =>
     rules.length > 0

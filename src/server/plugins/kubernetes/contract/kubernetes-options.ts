@@ -129,20 +129,20 @@ export const syntax: Syntax<
   repeat: 'once',
   args: {
     zones: zones({
-      help: 'the zones to answer for; the first one that is no reverse zone is where PTR answers point',
+      help: 'the zones to serve; PTR answers point into the first one that is not a reverse zone',
     }),
   },
   properties: {
     manifests: setting('manifests', word('DIR'), {
-      help: 'take the objects from the YAML and JSON files of a folder, which is watched, instead of an API server',
+      help: 'read the objects from the YAML and JSON files of a directory, which is watched, instead of an API server',
     }),
     manifestMemoryBytes: setting('manifest_memory', byteSize('SIZE', manifestMemoryLimit), {
       default: manifestMemoryLimit.default,
-      help: 'memory that reading one object of the folder may take, and all of its objects together; what is more is left out, and a file that changes to more counts as it was',
+      help: 'memory limit for reading one object of the directory, and for all of its objects; objects above it are ignored, and a file that grows above it counts with its old content',
     }),
     endpoints: list('endpoint', word('URL'), {
       lastLineCounts: true,
-      help: 'an API server outside of this cluster; the first one is used',
+      help: 'an API server outside the cluster; the first one is used',
     }),
     tls: fields(
       'tls',
@@ -152,13 +152,13 @@ export const syntax: Syntax<
     kubeconfig: fields(
       'kubeconfig',
       { file: required(word('FILE')), context: optional(word('CONTEXT')) },
-      { help: 'connect as a context of this file says, by default as its current one' },
+      { help: 'connect with a context of this file, by default the current one' },
     ),
     snapshot: setting('snapshot', word('FILE'), {
-      help: 'keep the last known state in a file, and answer from it after a restart while the API server is away',
+      help: 'store the last known state in a file, and answer from it after a restart while the API server is unavailable',
     }),
     apiserverMemoryBytes: setting('apiserver_memory', byteSize('SIZE', apiserverMemoryLimit), {
-      help: 'memory that the objects of the API server may take on the control thread; what is more is left out; by default an eighth of what the container may take above 95 MiB (9 MiB, some 110 000 objects, of 170 MiB), or 64 MiB where nothing bounds it',
+      help: "memory for the objects of the API server on the control thread; objects that do not fit are ignored; by default an eighth of the container's memory above 95 MiB (9 MiB, some 110 000 objects, of 170 MiB), or 64 MiB without a memory limit",
     }),
     apiserverQps: setting('apiserver_qps', atLeastZero('apiserver_qps', 'QPS', false), {
       default: 0,
@@ -166,33 +166,33 @@ export const syntax: Syntax<
     }),
     apiserverBurst: setting('apiserver_burst', atLeastZero('apiserver_burst', 'BURST', true), {
       default: 0,
-      help: 'requests that may go at once after a pause',
+      help: 'requests that may be sent at once after a pause',
     }),
     apiserverMaxInflight: setting(
       'apiserver_max_inflight',
       atLeastZero('apiserver_max_inflight', 'MAX', true),
       {
         default: 0,
-        help: 'lists under way at the same time; 0: no limit',
+        help: 'simultaneous lists; 0: no limit',
       },
     ),
-    namespaces: list('namespaces', word('NAMESPACE'), { help: 'only these namespaces are there' }),
+    namespaces: list('namespaces', word('NAMESPACE'), { help: 'serve only these namespaces' }),
     namespaceLabels: selector(
       'namespace_labels',
       'namespace_label',
-      'only namespaces with these labels are there',
+      'serve only namespaces with these labels',
     ),
     labels: selector(
       'labels',
       'label',
-      'only services, endpoint slices and pods with these labels are there',
+      'serve only services, endpoint slices and pods with these labels',
     ),
     pods: setting('pods', podMode, {
       default: 'disabled',
       help: 'names such as `10-0-0-1.NS.pod.ZONE`: never, for any address, or for addresses of pods in that namespace',
     }),
     endpointPodNames: flag('endpoint_pod_names', {
-      help: 'endpoints without a host name go by the name of their pod instead of their address',
+      help: 'name endpoints without a host name after their pod instead of their address',
     }),
     ttl: lax(
       setting(
@@ -200,11 +200,11 @@ export const syntax: Syntax<
         worded(integer('TTL', ttlLimit), (text, reason) =>
           isNumber(text) ? `ttl must be in range [0, 3600]: ${text}` : reason,
         ),
-        { default: ttlLimit.default, help: 'seconds that clients may keep an answer' },
+        { default: ttlLimit.default, help: 'TTL of answers, in seconds' },
       ),
     ),
     noEndpoints: flag('noendpoints', {
-      help: 'do without endpoints: headless services and endpoint names are NXDOMAIN',
+      help: 'do not watch endpoints: headless services and endpoint names are NXDOMAIN',
     }),
     fallthrough: fallthrough(),
     ignoreEmpty: custom<boolean>(
@@ -219,7 +219,7 @@ export const syntax: Syntax<
       },
       {
         default: false,
-        help: 'services with cluster address but without ready endpoints are NXDOMAIN',
+        help: 'services with a cluster IP but without ready endpoints are NXDOMAIN',
       },
     ),
     multicluster: zoneList('multicluster', {
@@ -239,17 +239,17 @@ export const syntax: Syntax<
         ),
         {
           default: 5000,
-          help: 'how long the server waits for the first complete listing before it serves',
+          help: 'maximum wait for the first complete listing before the server answers',
         },
       ),
     ),
   },
   retired: {
     upstream:
-      'targets of ExternalName services are always looked up through this server; delete the line',
-    resyncperiod: 'objects are watched and never listed again without need; delete the line',
-    transfer: 'zone transfers are the business of the transfer plugin; delete the line',
-    federation: 'federations are gone from Kubernetes; delete the line',
+      'targets of ExternalName services are always resolved through this server; delete the line',
+    resyncperiod: 'objects are watched and listed again only if necessary; delete the line',
+    transfer: 'use the transfer plugin for zone transfers; delete the line',
+    federation: 'Kubernetes no longer has federations; delete the line',
     cidrs:
       'write reverse zones among the zones of the server block, e.g. 10.0.0.0/16; delete the line',
   },
