@@ -26,7 +26,7 @@ export interface Row {
 
 const head = `# Plugins and properties
 
-Lists every directive of CoreDNS 1.14.7 with every property, and what ndots does with it.
+Lists every directive and property of CoreDNS 1.14.7, and how ndots handles it.
 
 \`\`\`sh
 ndots lint Corefile      # the same for your Corefile
@@ -34,13 +34,13 @@ ndots lint Corefile      # the same for your Corefile
 
 | word | meaning |
 |---|---|
-| **same** | does what it does in CoreDNS |
-| **better** | the same, and more |
-| **different** | a Corefile or a client can notice a difference, which the note describes |
-| **ignored** | is read and has no effect, with a warning |
-| **not built** | is refused at the start, with the reason |
+| **same** | works as in CoreDNS |
+| **better** | works as in CoreDNS, with additions |
+| **different** | differs for a Corefile or a client, as the note describes |
+| **ignored** | is accepted without effect, with a warning |
+| **not built** | is rejected at start, with the reason |
 
-[Moving from CoreDNS](coredns.md) lists the differences by subject, and those that belong to no plugin.
+[Moving from CoreDNS](coredns.md) lists the differences by subject, including those outside plugins.
 
 <!-- Written by tools/coredns-table.ts from here on, from the declarations of the directives and the pages of the plugins. -->
 
@@ -62,7 +62,7 @@ function absentRows({ name, properties }: Directive): readonly Row[] {
     directive: name,
     property,
     verdict: 'not built',
-    note: property === '' ? '[what to write instead](coredns.md#what-is-not-there)' : '',
+    note: property === '' ? '[replacements](coredns.md#not-supported)' : '',
   }));
 }
 
@@ -166,7 +166,7 @@ async function additions(): Promise<string> {
           `| ${link} | \`${show.replaceAll('|', '\\|')}\` | ${help.replaceAll('|', '\\|')} |`,
       );
   });
-  return `\n## What only ndots has\n\n| directive | property | |\n|---|---|---|\n${lines.join('\n')}\n`;
+  return `\n## Additions of ndots\n\n| directive | property | meaning |\n|---|---|---|\n${lines.join('\n')}\n`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -10,6 +10,7 @@ import { zoneOf, type ZoneNaming } from './naming.ts';
 
 /** Folders within each other: more is most likely a link that leads back. */
 const DEPTH_MAX = 16;
+/** Files in total. */
 const FILES_MAX = 100_000;
 
 /** What a look at a folder has found. */
