@@ -1,4 +1,3 @@
-/** Filters as one line of text. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { filterArguments, parseFilterLine, printFilterLine } from './filter-line.ts';
@@ -31,7 +30,7 @@ describe('a line of filters', () => {
   ] as const)
     test(`"${line}" is reported`, () => assert.throws(() => parseFilterLine(line), message));
 
-  test('the words of a command line say the same', () => {
+  test('the words of a command line mean the same', () => {
     const filters = parseFilterLine('namespace=shop not rcode=NXDOMAIN redis');
     const words = ['--namespace', 'shop', '--not', 'rcode=NXDOMAIN', '--name', '*redis*'];
     assert.deepEqual(filterArguments(filters), words);

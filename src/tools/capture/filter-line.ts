@@ -5,10 +5,9 @@
 import { nearest, Problem } from '../../server/base/problem.ts';
 import { filterOf, filterWords, type FilterWord, type GivenFilter } from './filter.ts';
 
-/** Longest line that is read, characters. */
 const LINE_MAX = 4096;
 
-/** The filter of `word=value`; null: it is not one. */
+/** Null: not a `word=value`. */
 export function parseTerm(text: string, negated: boolean): GivenFilter | null {
   const equals = text.search(/[=:]/);
   const word = filterWords.find((each) => each === text.slice(0, equals));
@@ -16,8 +15,8 @@ export function parseTerm(text: string, negated: boolean): GivenFilter | null {
 }
 
 /**
- * Parses a line of filters. A term is `word=value`, `word:value`, `--word value` or `--word=value`;
- * `not`, `--not`, `!` or `-` before it negate it. A term without a word is a part of a name.
+ * Parses a line of filters. A term is `word=value`, `word:value`, `--word value` or `--word=value`. `not`,
+ * `--not`, `!` or `-` negates it. A term with no `word` matches a part of a name.
  * @throws Problem with the code `usage`, also for a value that its word does not take
  */
 export function parseFilterLine(line: string): readonly GivenFilter[] {
@@ -51,7 +50,7 @@ export function parseFilterLine(line: string): readonly GivenFilter[] {
     const last = option === null ? 'not' : `--${option}`;
     throw new Problem({ code: 'usage', text: `${last} needs a value` });
   }
-  // Values are read here, so that a mistake is reported while it is being typed.
+  // Parsed here, so that a mistake is reported while it is being typed.
   filterOf(filters, new Map());
   return filters;
 }
@@ -70,14 +69,13 @@ function termOf(text: string, negated: boolean): GivenFilter {
   });
 }
 
-/** The filters as a line that `parseFilterLine` reads. */
+/** Inverse of `parseFilterLine`. */
 export function printFilterLine(filters: readonly GivenFilter[]): string {
   return filters
     .map(({ word, value, negated }) => `${negated ? 'not ' : ''}${word}=${value}`)
     .join(' ');
 }
 
-/** The filters as words of a command line. */
 export function filterArguments(filters: readonly GivenFilter[]): readonly string[] {
   return filters.flatMap(({ word, value, negated }) =>
     negated ? ['--not', `${word}=${value}`] : [`--${word}`, value],

@@ -1,7 +1,4 @@
-/**
- * Which exchanges are wanted, in the words of Hubble's command line: from-pod, to-ip, verdict, not
- * …
- */
+/** Selects exchanges, in the words of Hubble's command line: from-pod, to-ip, verdict, not … */
 import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
@@ -28,10 +25,9 @@ export const filterWords = [
   'command',
   'container',
 ] as const;
-/** One of them. */
 export type FilterWord = (typeof filterWords)[number];
 
-/** Filters that nothing but the reply decides: packets cannot be chosen by them as they pass. */
+/** Filters that only the reply decides: packets cannot be selected by them as they pass. */
 export const afterwards: ReadonlySet<FilterWord> = new Set([
   'rcode',
   'verdict',
@@ -40,7 +36,7 @@ export const afterwards: ReadonlySet<FilterWord> = new Set([
   'container',
 ]);
 
-/** Filters that nothing passes unless processes are looked up. */
+/** Filters that match nothing unless processes are looked up. */
 export const ofProcesses: ReadonlySet<FilterWord> = new Set(['command', 'container']);
 
 /** Filters that depend on the client alone. */
@@ -51,7 +47,7 @@ export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-ip',
 ]);
 
-/** Filters that nothing passes unless it is known who has which address. */
+/** Filters that match nothing unless the owners of addresses are known. */
 export const ofOwners: ReadonlySet<FilterWord> = new Set([
   'pod',
   'from-pod',
@@ -62,8 +58,8 @@ export const ofOwners: ReadonlySet<FilterWord> = new Set([
 ]);
 
 /**
- * One filter as it was given. Values of one word are alternatives; different words must all hold; a
- * negated one must not hold.
+ * One filter as given. Values of one word are alternatives; different words must all match; a negated word
+ * must not match.
  */
 export interface GivenFilter {
   readonly word: FilterWord;
@@ -71,7 +67,7 @@ export interface GivenFilter {
   readonly negated: boolean;
 }
 
-/** The parts of an exchange that filters read: those of a capture have them, and stored ones. */
+/** The fields of an exchange that filters read. Captured and stored exchanges both have them. */
 export type FilteredExchange = Pick<
   SeenExchange,
   | 'client'
@@ -87,11 +83,10 @@ export type FilteredExchange = Pick<
   | 'asker'
 >;
 
-/** Returns true if an exchange is wanted. */
 export type Filter = (exchange: FilteredExchange) => boolean;
 
 /**
- * @param owners who has which address, for pods and services.
+ * @param owners maps addresses to pods and services
  * @throws Problem with the code `usage`
  */
 export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): Filter {
@@ -102,7 +97,7 @@ export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): 
     if (negated) unwanted.push(test);
     else wanted.set(word, [...(wanted.get(word) ?? []), test]);
   }
-  // This runs for each exchange of a capture, usually without any filter.
+  // Runs for each exchange of a capture, usually without a filter.
   if (given.length === 0) return () => true;
   const groups = [...wanted.values()];
   return (exchange) =>
@@ -185,8 +180,8 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
 }
 
 /**
- * `NAMESPACE/NAME` or `NAME`: as in Hubble the beginning of the pod's name is enough, and
- * `NAMESPACE/` is the whole namespace.
+ * `NAMESPACE/NAME` or `NAME`. As in Hubble, a prefix of the pod's name is enough, and `NAMESPACE/` selects
+ * the whole namespace.
  */
 function isPod(owners: AddressOwners, address: string, value: string): boolean {
   const owner = owners.get(address);
@@ -206,7 +201,7 @@ function byNet(
   addresses: (exchange: FilteredExchange) => readonly string[],
 ): Filter {
   const net: Net | null = parseNet(value);
-  if (net === null) throw wrong(word, value, 'an address or a net such as 10.244.0.0/16');
+  if (net === null) throw wrong(word, value, 'an address or a prefix such as 10.244.0.0/16');
   const known = new Map<string, boolean>();
   return (exchange) =>
     addresses(exchange).some((address) => {
@@ -220,7 +215,7 @@ function byNet(
     });
 }
 
-/** A name, or with `*` at either end a part of one. A dot at the end need not be written. */
+/** A name, or a part of one with `*` at either end. The trailing dot is optional. */
 function byName(value: string): Filter {
   const before = value.startsWith('*');
   const after = value.endsWith('*') && value.length > 1;

@@ -14,24 +14,23 @@ function exchange(id: number, sentMs: number): SeenExchange {
   });
 }
 
-test('what a place has no room for is not taken for lost there', () => {
+test('a query that a vantage point had no room for is not counted as lost there', () => {
   const [client, server] = [new Vantage('client', 100), new Vantage('server', 40)];
   for (let id = 0; id < 100; id++)
     for (const each of [client, server]) each.add(exchange(id, id * 1000));
   assert.equal(server.leftOut, 60);
   const { exchanges } = join([client, server]);
-  // The last of the server's is of second 39; what was sent in the 2 s before it may have arrived
-  // later.
+  // The server's last one is of second 39; queries of the 2 s before it may have arrived later.
   assert.equal(exchanges.length, 38);
   assert.ok(exchanges.every(({ seen }) => seen[1] !== null));
 });
 
-test('queries that look all the same are joined in the order of their times, in time that grows with their number', async () => {
+test('queries that look equal are joined in the order of their times, in time proportional to their number', async () => {
   const joined = (count: number): void => {
     const places = [new Vantage('client', count), new Vantage('server', count)];
     for (let nth = 0; nth < count; nth++) {
       places[0]!.add(exchange(7, nth / 50));
-      // The server got all but each tenth.
+      // The server got nine in ten.
       if (nth % 10 > 0) places[1]!.add(exchange(7, nth / 50 + 0.004));
     }
     const { exchanges, matched } = join(places);
@@ -45,7 +44,7 @@ test('queries that look all the same are joined in the order of their times, in 
   );
 });
 
-test('at a busy place, too, queries are compared, with those that got no reply and so ended late', () => {
+test('at a busy vantage point, queries without a reply, which end late, are compared too', () => {
   const places = [new Vantage('client', 5000), new Vantage('server', 5000)];
   const sent = Array.from({ length: 60_000 }, (_, id) => exchange(id, id));
   for (const each of sent.filter(({ id }) => id % 10 === 0)) {

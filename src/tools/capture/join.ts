@@ -1,44 +1,39 @@
 /**
- * The same traffic captured at several places, in the order of its way: at which stretch of it
- * queries and replies were lost. Queries are known again by id, name and type, whatever was done to
- * their addresses on the way.
+ * Joins captures of the same traffic from several vantage points along its path, and shows where queries and
+ * replies were lost. Queries are matched by id, name and type, whatever address translation they passed.
  */
 import { limit, type Limit } from '../../server/base/limits.ts';
 import type { SeenExchange } from './pair/seen-exchange.ts';
 
 /**
- * Exchanges that are compared, of all places together, besides those that wait for replies when
- * these have come: they are all in memory. More are left out, and that is told.
+ * Exchanges of all vantage points together that are held in memory for comparison, excluding those that still
+ * wait for replies. The excess is skipped and reported.
  */
 export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
-/** No exchange takes longer to its end, be it answered or lost: milliseconds. */
+/** Milliseconds; every exchange ends within this time, answered or lost. */
 const ENDING_MS = 16_000;
-/**
- * Clocks of two machines may differ by this much without a search for the difference, milliseconds.
- */
+/** Milliseconds; clocks that differ by less are not corrected. */
 const NEAR_MS = 1000;
-/** One query is nowhere seen later than this after it left. */
+/** Milliseconds; a query reaches every vantage point within this time. */
 const WAY_MS = 2000;
 
-/** What one place saw. */
+/** The exchanges that one vantage point saw. */
 export class Vantage {
   readonly name: string;
   readonly exchanges: SeenExchange[] = [];
   leftOut = 0;
-  /** There is no more room, and all that has some has come. */
+  /** True once there is no more room and all exchanges that have room were added. */
   isOver = false;
   readonly #most: number;
   #lastMs = -Infinity;
 
-  /** @param most exchanges that are compared */
+  /** @param most limit of exchanges to compare */
   constructor(name: string, most: number) {
     this.name = name;
     this.#most = most;
   }
 
-  /**
-   * Takes an exchange that has ended: they come in the order of their ends, and the lost ones late.
-   */
+  /** Takes an ended exchange. They come in the order of their ends, so lost ones come late. */
   add(exchange: SeenExchange): void {
     const { sentMs } = exchange;
     if (this.exchanges.length < this.#most) this.#lastMs = Math.max(this.#lastMs, sentMs);
@@ -50,47 +45,37 @@ export class Vantage {
     this.exchanges.push(exchange);
   }
 
-  /** What was sent later may have come after the last one that had room. */
+  /** Exchanges sent after this time may have had no room. */
   get untilMs(): number {
     return this.leftOut === 0 ? Infinity : this.#lastMs - WAY_MS;
   }
 }
 
-/**
- * Where a message was last seen: between the place of this index and the next; at the last place,
- * beyond it.
- */
+/** The place where a message was last seen: between this vantage point and the next one, or beyond the last one. */
 export interface PathStretch {
   readonly what: 'query' | 'reply';
   readonly from: number;
   readonly to: number;
 }
 
-/** One exchange of the first place, and what the others saw of it. */
+/** One exchange of the first vantage point, with its sightings at the others. */
 export interface JoinedExchange {
   readonly exchange: SeenExchange;
-  /**
-   * Of each place: when it saw the query and the reply, on the first place's clock; null = it did
-   * not.
-   */
+  /** By vantage point: the times of query and reply on the first one's clock; null: not seen. */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
-  /** Null: it was answered at the first place. */
+  /** Null: it was answered at the first vantage point. */
   readonly lost: PathStretch | null;
 }
 
-/** What a join has found. */
 export interface Join {
   readonly exchanges: readonly JoinedExchange[];
-  /**
-   * Milliseconds that each place's clock is ahead of the first one's (with the way of the query in
-   * it).
-   */
+  /** Milliseconds that each clock is ahead of the first one's, including the travel time of the query. */
   readonly aheadMs: readonly number[];
-  /** Exchanges of the first place that each place saw. */
+  /** The number of the first one's exchanges that each vantage point saw. */
   readonly matched: readonly number[];
 }
 
-/** Joins what several places saw; the first is where the clients are. */
+/** The first vantage point is the nearest to the clients. */
 export function join(vantages: readonly Vantage[]): Join {
   const [first, ...others] = vantages;
   const tables = others.map(({ exchanges }) => tableOf(exchanges));
@@ -116,24 +101,20 @@ export function join(vantages: readonly Vantage[]): Join {
   return { exchanges, aheadMs, matched };
 }
 
-/** Where a query without a reply was lost, or its reply. */
 function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   const last = seen.findLastIndex((each) => each !== null);
   const replied = seen.findIndex((each) => each !== null && each.repliedMs !== null);
-  // The reply came back as far as `replied`, and to none before it.
+  // The reply came back to `replied`, but no further.
   if (replied > 0) return { what: 'reply', from: replied, to: previous(seen, replied) };
   return { what: 'query', from: last, to: last + 1 };
 }
 
-/**
- * The nearest place before this one that saw the query: a place that saw nothing may not lie on the
- * way.
- */
+/** The nearest earlier vantage point that saw the query. One that saw nothing may not be on the path. */
 function previous(seen: JoinedExchange['seen'], index: number): number {
   return seen.findLastIndex((each, at) => at < index && each !== null);
 }
 
-/** By what is known again of a query: what the place saw of it. */
+/** Sightings at one vantage point, by id, name and type. */
 type Table = ReadonlyMap<string, Sightings>;
 
 function tableOf(exchanges: readonly SeenExchange[]): Table {
@@ -154,17 +135,17 @@ function keyOf({ id, type, name }: SeenExchange): string {
 }
 
 /**
- * Exchanges that look the same, in the order of their sending. Each is taken once; those that are
- * left are found in (nearly) constant time.
+ * Exchanges that look equal, in the order of sending. Each is taken once; finding the next takes (nearly)
+ * constant time.
  */
 class Sightings {
   readonly #list: SeenExchange[];
   /**
-   * From each place the way to the first that is left, there or later; the length of the list:
-   * there is none.
+   * By position: a pointer towards the next remaining one at or after it; the length of the list: there is
+   * none.
    */
   readonly #later: number[];
-  /** The same, before it: counted from 1, and 0 where there is none. */
+  /** The same towards the one before it, counted from 1; 0: there is none. */
   readonly #earlier: number[];
 
   constructor(list: SeenExchange[]) {
@@ -173,15 +154,12 @@ class Sightings {
     this.#earlier = [...this.#later];
   }
 
-  /** When it was sent, if it is only one; milliseconds since 1970. */
+  /** The send time if there is only one; milliseconds since 1970. */
   get onlyMs(): number | null {
     return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
   }
 
-  /**
-   * Takes what was sent nearest to this time, on the clock of the place; null: nothing that is left
-   * was sent near it.
-   */
+  /** Takes the exchange sent nearest to this time, on the clock of the vantage point; null: none is near. */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
     let [from, to] = [0, list.length];
@@ -200,15 +178,13 @@ class Sightings {
   }
 }
 
-/** Where the way ends that begins at this place; who goes it next has half of it left. */
+/** The end of the chain of pointers from here; halves the chain for the next search. */
 function endOf(way: number[], at: number): number {
   while (way[at] !== at) at = way[at] = way[way[at]!]!;
   return at;
 }
 
-/**
- * The median difference of what is surely the same: ids and names that stand in both captures once.
- */
+/** The median difference for unambiguous exchanges: id and name occur once in each capture. */
 function clockDifference(exchanges: readonly SeenExchange[], table: Table): number {
   const counts = new Map<string, number>();
   for (const exchange of exchanges) {
@@ -223,6 +199,6 @@ function clockDifference(exchanges: readonly SeenExchange[], table: Table): numb
     })
     .toSorted((one, other) => one - other);
   const median = differences[differences.length >> 1] ?? 0;
-  // Small differences may be the way itself; they do no harm.
+  // A small difference may be travel time, and is harmless.
   return Math.abs(median) < NEAR_MS ? 0 : median;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseName } from '../../server/wire/name.ts';
 import { Redaction } from './redaction.ts';
 
-test('a pseudonym has the labels of its name and their lengths, whatever bytes they have', () => {
+test('a pseudonym has as many labels as its name, of the same lengths, for any bytes', () => {
   const redaction = new Redaction('k');
   const lengths = (text: string): number[] => {
     const found: number[] = [];
@@ -24,7 +24,7 @@ test('a pseudonym has the labels of its name and their lengths, whatever bytes t
   }
 });
 
-test('a name of as many labels as there can be stays a name, though its labels run out of pseudonyms', () => {
+test('a name with the most labels possible stays a valid name, though its labels run out of pseudonyms', () => {
   const redaction = new Redaction('k');
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
   for (let nth = 0; nth < 50; nth++) {
@@ -35,7 +35,7 @@ test('a name of as many labels as there can be stays a name, though its labels r
   }
 });
 
-test('what stands in the place of an address and is none is hidden, too', () => {
+test('text in the place of an address is hidden even if it is not an address', () => {
   const redaction = new Redaction('k');
   for (const text of ['db-7.prod', 'fe80::1%eth0', '10.0.0.1.5', '2001:db8::g'])
     assert.match(redaction.address(text), /^fd[0-9a-f:]+$/, text);

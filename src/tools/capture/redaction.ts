@@ -1,7 +1,7 @@
 /**
- * Names and addresses replaced by pseudonyms: the same one gets the same one, so that a capture can
- * be given away and still be diagnosed. The number of labels, their lengths, equal suffixes, and
- * the words of clusters (svc, cluster.local) stay.
+ * Replaces names and addresses by pseudonyms, equal ones by equal ones, so that a capture can be shared and
+ * still be diagnosed. The number of labels, their lengths, equal suffixes, and the words of clusters (svc,
+ * cluster.local) stay.
  */
 import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../../server/base/ip.ts';
@@ -17,40 +17,31 @@ import { Opaque } from '../../server/wire/record/kind.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import { addressOf, type SeenExchange, type ServerPeer } from './pair/seen-exchange.ts';
 
-/** Labels that say how names are built and nothing about anybody. */
+/** Labels that show how names are built and identify no one. */
 const kept: ReadonlySet<string> = new Set(
   'svc pod cluster local arpa in-addr ip6 localhost _tcp _udp _http _https _grpc com org net io internal'.split(
     ' ',
   ),
 );
-/** A label as names print it: an escape stands for one byte (RFC 1035 section 5.1). */
+/** A label as names print it; an escape is one byte (RFC 1035, section 5.1). */
 const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
 const ESCAPE = /\\(?:\d{3}|\D)/gu;
-/**
- * Pseudonyms that are remembered, so that no two labels have the same; of more labels only short
- * ones may have.
- */
+/** Pseudonyms that are remembered, so that no two labels share one; beyond the limit short labels may. */
 const LABELS_MAX = 250_000;
-/**
- * Characters of a name without escapes and final dot: 255 bytes on the wire (RFC 1035 section
- * 2.3.4).
- */
+/** Characters of a name without escapes and trailing dot: 255 bytes on the wire (RFC 1035, section 2.3.4). */
 const TEXT_MAX = 253;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Addresses that are the same everywhere stay as they are. */
-const plainNets = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
+/** Addresses that are the same everywhere stay unchanged. */
+const plainPrefixes = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
   (text) => parseNet(text)!,
 );
 
-/**
- * Replaces names and addresses; pseudonyms depend on the key alone, and on what was met before
- * where two would be equal.
- */
+/** Pseudonyms depend on the key only, except that collisions depend on earlier labels. */
 export class Redaction {
   readonly #key: string;
   readonly #labels = new Map<string, string>();
   readonly #taken = new Set<string>();
-  /** Those of labels in names that have no room for others. */
+  /** Pseudonyms of labels in names without room for longer ones. */
   readonly #tight = new Map<string, string>();
   readonly #addresses = new Map<string, string>();
 
@@ -59,25 +50,20 @@ export class Redaction {
     this.#key = key;
   }
 
-  /** An absolute or relative name. */
   name(text: string): string {
     const made = text.replace(LABEL, (label) => this.#label(label));
-    // Labels that ran out of pseudonyms of their length make a name that is as long as can be too
-    // long.
+    // Longer pseudonyms may make a name of maximum length too long.
     return made.length - (made.endsWith('.') ? 1 : 0) <= TEXT_MAX
       ? made
       : text.replace(LABEL, (label) => (isKept(label) ? label : this.#tightLabel(label)));
   }
 
-  /**
-   * What is no address (a log may say anything in its place) is taken for one nevertheless:
-   * somebody may be known by it.
-   */
+  /** Text that is not an address (a log may have anything there) is replaced too: it may identify someone. */
   address(text: string): string {
     const known = this.#addresses.get(text);
     if (known !== undefined) return known;
     const bytes = parseAddress(text);
-    if (text === '' || (bytes !== null && plainNets.some((net) => netHolds(net, bytes))))
+    if (text === '' || (bytes !== null && plainPrefixes.some((net) => netHolds(net, bytes))))
       return text;
     const hash = this.#hash(`address ${text}`);
     const made =
@@ -113,7 +99,7 @@ export class Redaction {
     };
   }
 
-  /** A message that cannot be read becomes its header alone: nobody knows what is in it. */
+  /** An unreadable message is reduced to its header, because its content is unknown. */
   message(bytes: Uint8Array): Uint8Array {
     let message: Message;
     try {
@@ -132,7 +118,7 @@ export class Redaction {
       answer: records(message.answer),
       authority: records(message.authority),
       additional: records(message.additional),
-      // Options may hold addresses of clients.
+      // Options may contain addresses of clients.
       edns: edns === null ? null : { ...edns, options: [] },
     });
   }
@@ -147,7 +133,7 @@ export class Redaction {
     if (type === TYPE.A || type === TYPE.AAAA)
       return { ...fields, address: this.address(String(fields['address'])) };
     const named = [TYPE.CNAME, TYPE.NS, TYPE.PTR, TYPE.MX, TYPE.SRV, TYPE.SOA, TYPE.DNAME] as const;
-    // Other types may hold anything.
+    // Other types may contain anything.
     if (!(named as readonly number[]).includes(type)) return new Opaque(new Uint8Array(0));
     return Object.fromEntries(
       Object.entries(fields).map(([key, value]) => [
@@ -162,7 +148,7 @@ export class Redaction {
     const lower = label.toLowerCase();
     const known = this.#labels.get(lower);
     if (known !== undefined) return known;
-    // Short labels run out of pseudonyms of their length: then longer ones are taken.
+    // Short labels run out of pseudonyms of their length, and get longer ones.
     for (let turn = 0; ; turn++) {
       const made = this.#pseudonym(lower, turn);
       if (this.#labels.size >= LABELS_MAX) return made;
@@ -173,7 +159,7 @@ export class Redaction {
     }
   }
 
-  /** As long as the label, and perhaps that of another one, too. */
+  /** As long as the label, and possibly shared with another label. */
   #tightLabel(label: string): string {
     const lower = label.toLowerCase();
     const known = this.#tight.get(lower);

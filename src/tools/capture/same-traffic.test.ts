@@ -8,7 +8,6 @@ import { healthy, play } from '../../../test/kit/story.ts';
 import { pods } from '../../../test/kit/story-parts.ts';
 import type { Input } from './read/recognised-input.ts';
 
-/** A capture in memory. */
 function input(packets: readonly Captured[]): Input {
   const bytes = pcapFile(LINK.RAW, packets);
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
@@ -37,7 +36,7 @@ async function sampleOf(packets: readonly Captured[]): Promise<QuerySample> {
   return sample;
 }
 
-/** Exchanges that are counted, and those of them that got no reply. */
+/** The number of exchanges, and of those without a reply. */
 async function counted(
   captures: readonly (readonly Captured[])[],
 ): Promise<{ readonly exchanges: number; readonly lost: number }> {

@@ -1,22 +1,22 @@
 /**
- * Captures that have the same packets, taken at several places: which these are, and how far their
- * clocks are apart. They are read together, so that a packet that several of them have counts once.
+ * Finds captures of the same packets, taken at several places, and the differences of their clocks. They are
+ * read together, so that a packet in several of them counts once.
  */
 import { FLAG } from '../../server/wire/iana.ts';
 import type { PassingMessage } from './read/packets/dissect.ts';
 
-/** Queries by which captures are compared: the first of each. */
+/** Queries that are compared: the first of each capture. */
 const SAMPLE_MAX = 20_000;
-/** So many packets, and so much of the shorter sample, are no chance. */
+/** This number of common packets, and share of the shorter sample, is not chance. */
 const SHARED = { least: 3, share: 0.05 };
-/** Bytes of a query that tell it from others with the same ids. */
-const TOLD_BY = 40;
+/** Bytes of a query that distinguish it from others with the same ids. */
+const COMPARED_BYTES = 40;
 /**
- * Clocks that differ by less are the way of the packets, milliseconds: a reply takes as long, and
- * must not come before the copy of its query.
+ * Milliseconds; a smaller clock difference is the travel time of the packets. A reply takes as long, and must
+ * not precede the copy of its query.
  */
 const NEAR_MS = 0.2;
-/** A packet is seen so much later at the next place at least, milliseconds. */
+/** Milliseconds; the shortest time between the sightings of a packet at two places. */
 const WAY_MS = 0.01;
 
 interface Sighting {
@@ -28,7 +28,6 @@ interface Sighting {
 export class QuerySample {
   readonly #seen = new Map<string, Sighting>();
 
-  /** Whether there is room for more. */
   get isFull(): boolean {
     return this.#seen.size >= SAMPLE_MAX;
   }
@@ -41,14 +40,13 @@ export class QuerySample {
     if (protocol !== 'udp' || this.isFull || end - start < 12) return;
     if ((bytes[start + 2]! & (FLAG.QR >> 8)) !== 0) return;
     const told = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-    const key = `${sourcePort} ${ipId} ${told.toString('latin1', 0, TOLD_BY)}`;
+    const key = `${sourcePort} ${ipId} ${told.toString('latin1', 0, COMPARED_BYTES)}`;
     if (!this.#seen.has(key)) this.#seen.set(key, { timeMs, ttl });
   }
 
   /**
-   * How far the other capture's clock is ahead of this one's, milliseconds; null: they do not have
-   * the same packets. What was sent with a greater time to live was captured nearer to its sender,
-   * and so before.
+   * Milliseconds that the other capture's clock is ahead of this one's; null: they do not have the same
+   * packets. A packet with a greater TTL was captured nearer to its sender, and so earlier.
    */
   aheadOf(other: QuerySample): number | null {
     const differences: number[] = [];
@@ -62,7 +60,7 @@ export class QuerySample {
     const least = Math.max(SHARED.least, SHARED.share * Math.min(this.size, other.size));
     if (differences.length < least) return null;
     differences.sort((one, next) => one - next);
-    // One packet may have waited on its way: the quickest tells the clocks.
+    // A packet may be delayed on its way: the fastest ones show the clock difference.
     const first = differences[Math.floor(differences.length / 50)]!;
     const last = differences.at(-1 - Math.floor(differences.length / 50))!;
     if (hops > 0) return first >= 0 && first < NEAR_MS ? 0 : first - WAY_MS;
@@ -72,15 +70,14 @@ export class QuerySample {
   }
 }
 
-/** One capture of a group. */
 export interface Aligned {
-  /** Its place in the list of captures. */
+  /** Its index in the list of captures. */
   readonly at: number;
-  /** How far its clock is ahead of that of the first of the group, milliseconds. */
+  /** Milliseconds that its clock is ahead of that of the group's first. */
   readonly aheadMs: number;
 }
 
-/** Groups of captures that have the same packets, in the order of the first of each. */
+/** Groups captures that have the same packets, in the order of the first of each. */
 export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly Aligned[])[] {
   const groups: Aligned[][] = [];
   for (const [at, sample] of samples.entries()) {
@@ -89,7 +86,10 @@ export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly
   return groups;
 }
 
-/** Adds the capture to the first group with the same packets. @returns whether there is one */
+/**
+ * Adds the capture to the first group with the same packets.
+ * @returns false if there is none
+ */
 function joinsGroup(
   groups: readonly Aligned[][],
   at: number,

@@ -1,7 +1,4 @@
-/**
- * Exchanges written as packets: for captures of what was no packet (dnstap, logs), or may not be
- * shown as it was.
- */
+/** Writes exchanges as packets, for captures from dnstap or logs, or with pseudonyms. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from './pair/seen-exchange.ts';
@@ -10,12 +7,10 @@ import { emptyFrame, LINK, type Frame } from './read/packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-/**
- * FIN, too: numbers of bytes are not known, and each message stands for a connection of its own.
- */
+/** With FIN: sequence numbers are unknown, and each message is a connection of its own. */
 const PUSH_ACK_FIN = 0x19;
 
-/** The packets of an exchange, with the times that they had; link type RAW. */
+/** The packets of an exchange at their original times; link type RAW. */
 export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   const { client, query, reply, protocol } = exchange;
   const server = { address: addressOf(exchange.server), port: exchange.server.port };
@@ -25,10 +20,7 @@ export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   return frames;
 }
 
-/**
- * One message as an IP packet. A message that came over TCP stands in one segment, behind its
- * length.
- */
+/** One message as an IP packet. A TCP message is one segment, after its length. */
 function packet(
   from: Peer,
   to: Peer,
@@ -74,12 +66,12 @@ function packet(
   return { ...frame, timeMs, link: LINK.RAW, bytes, end: bytes.length, wireLength: bytes.length };
 }
 
-/** An address that is not known is 0.0.0.0. */
+/** An unknown address is 0.0.0.0. */
 function binary(address: string): Uint8Array {
   return parseAddress(address) ?? new Uint8Array(4);
 }
 
-/** The sum of RFC 1071. */
+/** The checksum of RFC 1071. */
 function sum(view: DataView, at: number, end: number): number {
   let total = 0;
   for (; at < end; at += 2) total += view.getUint16(at);

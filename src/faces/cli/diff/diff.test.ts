@@ -358,7 +358,7 @@ describe('ndots diff', () => {
       `[INFO] 10.244.0.9:40000 - 1 "A IN ${'y'.repeat(64)}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n[INFO] 10.244.0.9:40000 - 2 "A IN www.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n`,
     );
     const logged = await run(file(kubeadm), file(kubeadm), '--names', log);
-    assert.match(logged.err, /a logged name is none, at line 1$/m);
+    assert.match(logged.err, /a logged name is not valid, at line 1$/m);
   });
 
   test('says what of the manifests cannot be read, and that there are none', async () => {

@@ -1,17 +1,16 @@
 /**
- * How the resolvers that are told apart ask: of each way of asking, the share of its lookups that
- * show a trait.
+ * The behaviour of the resolvers that are distinguished: for each way of asking, the share of its lookups
+ * that show a trait.
  */
 import { cares, evdns, glibc, go, musl, tool, type TraitShares } from './trait-shares.ts';
 
-/** Kinds of resolvers that are distinguished. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
-/** One of them; a `tool` asks one question at a time: dig, host, nslookup. */
+/** A `tool` sends one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
 
-/** Of a program that wants one family. */
-const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
-/** Programs for one question each: a socket and an id of its own for every query. */
+/** A program that looks up one address family. */
+const oneFamily = { 'both families': 3, 'families walk separately': 97 };
+/** Programs that ask one question: each query has its own socket and id. */
 const oneShot = {
   'pair in one go': 2,
   'pair from one port': 1,
@@ -20,13 +19,12 @@ const oneShot = {
   'IP ids go on from port to port': 1.5,
   'one port for the whole walk': 0.5,
   'both families': 15,
-  'families walk by themselves': 98,
+  'families walk separately': 98,
   'the port of the lookup before': 0.5,
   'ids that count up': 0.5,
 };
 /**
- * Name servers that pass on what several kinds of clients ask, a pair as it comes: each query has
- * an id that they draw.
+ * Forwarders that relay the queries of several kinds of clients, pairs unchanged; each query gets a new id.
  */
 const passingOn: TraitShares = {
   ...go,
@@ -39,37 +37,37 @@ const passingOn: TraitShares = {
   'again after 2.5 s': 10,
   'SERVFAIL repeated at once, twice': 20,
   'both families': 85,
-  'families walk by themselves': 8,
-  'a single label as it stands': 20,
+  'families walk separately': 8,
+  'a single label as written': 20,
 };
-/** Of Go with EDNS switched off. */
+/** Go with EDNS disabled. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
-/** Of c-ares that may take a new socket for what got no reply: from 1.34.6 on. */
+/** c-ares from 1.34.6 on, which may retry an unanswered query from a new socket. */
 const newSocket = { 'again from the same port': 45 };
-/** Of Go with single-request: one question after the other. */
+/** Go with single-request: one question after the other. */
 const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
-/** Of glibc and Go with trust-ad, and of CoreDNS with cache. */
+/** glibc and Go with trust-ad, and CoreDNS with cache. */
 const trustingAd = { 'asks for AD': 97 };
-/** Of glibc with edns0, and of several programs behind one address of which some send EDNS. */
+/** glibc with edns0, or several programs behind one address of which some send EDNS. */
 const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
 const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
-/** Of c-ares from 1.29 on, which keeps to it. */
+/** c-ares from 1.29 on, once a server has returned a cookie. */
 const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with cookie': 97 };
 /**
- * Far from the client, behind a network that delays each packet by another time: A and AAAA come in
- * either order, and the second often after the first was answered.
+ * A client behind a network with varying delay: A and AAAA arrive in either order, and the second often
+ * arrives after the first was answered.
  */
 const farAway = { 'pair in one go': 35, 'A before AAAA': 55 };
 
-/** Of c-ares that draws the server of each question (rotate), or takes the next one. */
+/** c-ares that draws the server of each question (rotate), or takes the next one. */
 const byTurns = {
   'pair to one server': 25,
   'one port for the whole walk': 40,
   'the port of the lookup before': 2,
 };
 
-/** A way of asking, and how common it is before anything is seen, in percent. */
+/** A way of asking, and its prior probability in percent. */
 export interface AskingClass {
   readonly kind: Kind;
   readonly prior: number;
@@ -77,16 +75,17 @@ export interface AskingClass {
 }
 
 /**
- * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other;
- * so has Go up to 1.18, and what is built of modules that say so (netedns0=0). glibc asks one
- * question at a time from the first lookup on that lost one of a pair, for as long as the process
- * lives; with single-request it always does; a pod with several processes does both; and who wants
- * one family has it asked for alone. c-ares may keep its socket from lookup to lookup, or not:
- * then it is glibc's like in all but the ids of a pair, the port of a walk,
- * and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of
- * either, and a reply to A comes in between as often. Who never
- * goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk
- * tells them.
+ * The classes without special circumstances.
+ *
+ * EDNS: c-ares before 1.22 and Go up to 1.18 send none; nor do Go modules that set netedns0=0. A program
+ * either sends it or does not.
+ * glibc asks one question at a time with single-request. It also does so for the rest of the process once it
+ * has lost one reply of a pair. A pod with several processes shows both.
+ * c-ares may reuse its socket for the next lookup. If it does not, it differs from glibc only in the ids of a
+ * pair, the port of a walk, and what it repeats. The time from A to AAAA does not distinguish them: it is
+ * tens of microseconds for both, and a reply to A arrives in between as often.
+ * A client that never walks the search path is c-ares (Node's dns.resolve) nearly as often as glibc. One walk
+ * distinguishes them.
  */
 const usualClasses: readonly AskingClass[] = [
   { kind: 'glibc', prior: 34, shares: glibc },
@@ -240,7 +239,7 @@ const usualClasses: readonly AskingClass[] = [
       'ids that count up': 1,
     },
   },
-  // dig, and delv.
+  // dig and delv.
   ...[
     { 'asks for AD': 97, 'asks for DNSSEC': 3 },
     { 'asks for AD': 50, 'asks for DNSSEC': 97 },
@@ -294,13 +293,13 @@ const usualClasses: readonly AskingClass[] = [
       'asks for DNSSEC': 97,
     },
   },
-  // dnsmasq: a socket for each query, which is not connected.
+  // dnsmasq: an unconnected socket for each query.
   {
     kind: 'forwarder',
     prior: 1,
     shares: { ...passingOn, 'IP ids go on from port to port': 96 },
   },
-  // CoreDNS: sockets in turn, which stay open; few of them where few ask. With cache it sets AD.
+  // CoreDNS: a few long-lived sockets in turn. With cache it sets AD.
   ...[
     {
       'pair from one port': 5,
@@ -313,14 +312,14 @@ const usualClasses: readonly AskingClass[] = [
       'one port for the whole walk': 45,
       'the port of the lookup before': 60,
       'both families': 65,
-      'families walk by themselves': 15,
+      'families walk separately': 15,
     },
   ].map((sockets) => ({
     kind: 'forwarder' as const,
     prior: 0.7,
     shares: { ...passingOn, ...sockets },
   })),
-  // dnsdist: one socket for all, with ids that count up, their bytes swapped or not.
+  // dnsdist: one socket for all, with ids that count up, in either byte order.
   ...[
     { 'ids that count up': 95, 'ids of a pair close together': 3 },
     { 'ids that count up': 1, 'ids of a pair close together': 95 },
@@ -337,8 +336,8 @@ const usualClasses: readonly AskingClass[] = [
       'the port of the lookup before': 95,
     },
   })),
-  // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket
-  // has another port for each lookup.
+  // Without cookies from the server, c-ares sends none either. A program that does not reuse its socket has
+  // another port for each lookup.
   {
     kind: 'c-ares',
     prior: 3,
@@ -350,8 +349,8 @@ const usualClasses: readonly AskingClass[] = [
       ...newSocket,
     },
   },
-  // With rotate, c-ares and Go choose a server for each question, glibc for each pair, and musl
-  // asks all of them anyway.
+  // With rotate, c-ares and Go choose a server for each question, glibc for each pair. musl always asks all
+  // of them.
   {
     kind: 'c-ares',
     prior: 1,
@@ -391,7 +390,7 @@ const usualClasses: readonly AskingClass[] = [
       'pair to one server': 5,
     },
   },
-  // Node's dns.resolve4 and the like.
+  // Node's dns.resolve4 and dns.resolve6.
   {
     kind: 'c-ares',
     prior: 2,
@@ -417,7 +416,10 @@ const usualClasses: readonly AskingClass[] = [
   },
 ];
 
-/** The same under a circumstance that leaves the rest as it is, and how common that is. */
+/**
+ * The same class under a circumstance that changes only these traits, with the probability of that
+ * circumstance.
+ */
 function under(
   circumstance: Partial<TraitShares>,
   share: number,
@@ -430,7 +432,7 @@ function under(
   }));
 }
 
-/** All that are weighed: the usual ones, and each under circumstances that come together by chance. */
+/** The usual classes, and each of them under independent circumstances. */
 export const classes: readonly AskingClass[] = [
   ...([
     [oneByOne, 0.05, ['go']],

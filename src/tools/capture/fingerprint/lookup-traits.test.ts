@@ -1,7 +1,4 @@
-/**
- * Clients of several kinds, played as packets: what tells them over TCP, from what is cut, and to
- * several servers.
- */
+/** Clients of several kinds, played as packets: over TCP, in cut captures, and to several servers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../../server/base/random.ts';
@@ -26,7 +23,7 @@ import { Reading } from '../read/reading.ts';
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { Recognition, type Recognised } from './recognition.ts';
 
-/** A query; those over TCP that leave one port at one time stand in one segment. */
+/** A query. TCP queries that leave one port at the same time share a segment. */
 interface Asked {
   readonly ms: number;
   readonly protocol?: 'udp' | 'tcp';
@@ -37,7 +34,7 @@ interface Asked {
   readonly type: 'A' | 'AAAA';
   /** Absent: no EDNS. */
   readonly edns?: 'plain' | 'cookie';
-  /** Bytes that the OPT offers; 1232 if it says nothing else. */
+  /** UDP size in the OPT; 1232 by default. */
   readonly udpSize?: number;
   readonly truncated?: boolean;
   readonly afterMs?: number;
@@ -56,13 +53,13 @@ const stems = [
   'mail.example.net.',
 ];
 
-/** As drawn: the bits are independent of one another. */
+/** Random ids, whose bits are independent of one another. */
 const drawn = (): (() => number) => {
   const random = seededRandom(5);
   return () => random.integer(0x10000);
 };
 
-/** The ids of a pair as glibc makes them of one clock: alike in their higher bits, bytes turned. */
+/** Ids of a pair as glibc derives them from one clock: equal high bits, bytes swapped. */
 const ofClock = (): (() => number) => {
   const random = seededRandom(9);
   let last = 0;
@@ -73,7 +70,6 @@ const ofClock = (): (() => number) => {
   };
 };
 
-/** The packets of queries and replies. */
 function packetsOf(asked: readonly Asked[]): readonly Captured[] {
   const packets: Captured[] = [];
   const streams = new Map<number, { ours: number; theirs: number }>();
@@ -149,7 +145,7 @@ interface Seen {
 
 const seen = (asked: readonly Asked[], snap?: number): Seen => seenIn(packetsOf(asked), snap);
 
-/** @param snap bytes of each packet that the capture has, from its IP header on */
+/** @param snap bytes of each packet in the capture, from its IP header on */
 function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
   const recognition = new Recognition();
   const lookups: SeenLookup[] = [];
@@ -166,8 +162,8 @@ function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
 }
 
 /**
- * Walks of the search path, a pair of questions for each name.
- * @param pair what is asked for a name; `at` counts the names, `lookup` the walks
+ * Walks of the search path, with a pair of questions for each name.
+ * @param pair the questions for a name; `at` counts the names, `lookup` the walks
  */
 function walks(
   pair: (at: number, lookup: number, type: 'A' | 'AAAA') => Omit<Asked, 'ms' | 'name' | 'type'>,
@@ -187,10 +183,10 @@ function walks(
   );
 }
 
-/** The bytes of a packet after the header of Ethernet; the last one: all of it. */
+/** Bytes of each packet after the Ethernet header; Infinity: all of it. */
 const snaps = [96 - 14, 128 - 14, 160 - 14, Infinity];
 
-test('c-ares over TCP has one connection for a whole walk, A and AAAA in one segment, and is c-ares, however little of the second the capture has', () => {
+test('c-ares over TCP uses one connection for a whole walk and sends A and AAAA in one segment; it is recognised however little of the second query the capture has', () => {
   for (const snap of snaps)
     for (const edns of [undefined, 'plain'] as const) {
       const id = drawn();
@@ -205,7 +201,7 @@ test('c-ares over TCP has one connection for a whole walk, A and AAAA in one seg
     }
 });
 
-test('glibc with use-vc has a connection for each name, A and AAAA in one segment, and is glibc, however little of the second the capture has', () => {
+test('glibc with use-vc opens a connection for each name and sends A and AAAA in one segment; it is recognised however little of the second query the capture has', () => {
   for (const snap of snaps) {
     const id = ofClock();
     const { best } = seen(
@@ -216,7 +212,7 @@ test('glibc with use-vc has a connection for each name, A and AAAA in one segmen
   }
 });
 
-test('the second query of a segment, of which the capture has the beginning, is of the lookup of the first', () => {
+test('the second query of a segment belongs to the lookup of the first, even if the capture has only its beginning', () => {
   const id = ofClock();
   const asked = walks((at) => ({ protocol: 'tcp', port: at, id: id() }));
   for (const snap of [128 - 14, 160 - 14]) {
@@ -229,12 +225,12 @@ test('the second query of a segment, of which the capture has the beginning, is 
   }
 });
 
-test('glibc asks both questions again over TCP, with the same ids, where one is truncated: that is one lookup, and its queries over UDP tell glibc', () => {
+test('glibc asks both questions again over TCP, with the same ids, if one is truncated: that is one lookup, and its UDP queries identify glibc', () => {
   for (const snap of snaps) {
     const id = ofClock();
     const asked = walks((at) => ({ port: 2 * at, id: id() }), { apartMs: 0.04 }, ['']).flatMap(
       (each): Asked[] => [
-        // The reply to AAAA is the slower one: it has not come when TCP is asked.
+        // The reply to AAAA is slower: it has not arrived when TCP is used.
         { ...each, truncated: each.type === 'A', afterMs: each.type === 'A' ? 20 : 40 },
         {
           ...{ ...each, protocol: 'tcp', port: each.port + 1 },
@@ -248,7 +244,7 @@ test('glibc asks both questions again over TCP, with the same ids, where one is 
   }
 });
 
-test('Go is Go where the capture cuts off its EDNS, of which the header tells', () => {
+test('Go is recognised by the header although the capture cuts off its EDNS', () => {
   for (const snap of [96 - 14, 104 - 14, 112 - 14]) {
     const id = drawn();
     let port = 0;
@@ -262,7 +258,7 @@ test('Go is Go where the capture cuts off its EDNS, of which the header tells', 
   }
 });
 
-test('where a network delays each packet by another time, A and AAAA come to the server in either order, the second after the first is answered, and who asks is told all the same', () => {
+test('where a network varies the delay of packets, A and AAAA arrive in either order and after replies, and the client is still recognised', () => {
   for (const [kind, edns] of [
     ['glibc', undefined],
     ['musl', undefined],
@@ -274,7 +270,7 @@ test('where a network delays each packet by another time, A and AAAA come to the
     let port = 0;
     let last = 0;
     const id = (at: number): number => {
-      // The ids of musl are of the same moment, AAAA's a little later than A's.
+      // musl takes both ids from the clock, AAAA's a little later than A's.
       if (kind !== 'musl') return next();
       const isSecond = last > 0;
       const given = isSecond ? (at % 3 > 0 ? last - 900 : last + 900) : 2000 + (next() >> 1);
@@ -294,21 +290,21 @@ test('where a network delays each packet by another time, A and AAAA come to the
   }
 });
 
-test('of who asks for A alone, without EDNS and a search path, nothing tells glibc from c-ares', () => {
+test('a client that asks for A alone, without EDNS and a search path, may be glibc or c-ares', () => {
   const id = drawn();
   const asked = walks((at) => ({ port: at, id: id() }), {}, ['']);
   const { best } = seen(asked.filter(({ type }) => type === 'A'));
   assert.deepEqual(best?.among.toSorted(), ['c-ares', 'glibc'], `${best?.confidence}`);
 });
 
-test('EDNS of 1200 bytes is of glibc with edns0, which is told by it though it asks for A alone', () => {
+test('EDNS with 1200 bytes identifies glibc with edns0, even if it asks for A alone', () => {
   const id = drawn();
   const asked = walks((at) => ({ port: at, id: id(), edns: 'plain', udpSize: 1200 }), {}, ['']);
   const { best } = seen(asked.filter(({ type }) => type === 'A'));
   assert.deepEqual(best?.among, ['glibc'], `${best?.kind} ${best?.confidence}`);
 });
 
-test('two programs of one kind behind one address are of that kind, though the one sends EDNS and the other does not', () => {
+test('two programs of one kind behind one address are recognised, though only one sends EDNS', () => {
   for (const kind of ['go', 'c-ares']) {
     const id = drawn();
     let port = 0;
@@ -327,17 +323,17 @@ test('two programs of one kind behind one address are of that kind, though the o
 
 const servers = ['10.0.0.2', '10.0.0.3', '10.0.0.4'];
 
-test('who asks three servers by turns is told by its order and its ids: A and AAAA to one server from one port, and to two from two', () => {
+test('a client that rotates three servers is recognised by its order and its ids: A and AAAA to one server from one port, and to two from two', () => {
   const { integer } = seededRandom(3);
   let turn = 0;
   for (const [kind, way, turning, edns] of [
-    // It draws the server of each question, and has a socket for each server.
+    // c-ares draws the server of each question, and has a socket for each server.
     ['c-ares', 'drawn', 'A', 'cookie'],
     ['c-ares', 'drawn', 'A', undefined],
     // Up to 1.21 it takes the next server for each question.
     ['c-ares', 'next', 'A', undefined],
     ['go', 'next', 'either', 'plain'],
-    // Both questions of a pair go to the server whose turn it is.
+    // Both questions of a pair go to the next server in turn.
     ['glibc', 'pair', 'A', undefined],
   ] as const) {
     const id = kind === 'glibc' ? ofClock() : drawn();
@@ -366,7 +362,6 @@ test('who asks three servers by turns is told by its order and its ids: A and AA
   }
 });
 
-/** Eight lookups of a resolver's model. */
 const modelled = (
   resolver: string,
   resolvConf: string,
@@ -387,7 +382,7 @@ const modelled = (
     { seed },
   );
 
-test('glibc, musl, Go and c-ares are recognised whatever their options make of their queries', async () => {
+test('glibc, musl, Go and c-ares are recognised with any of their options', async () => {
   for (const [resolver, kind] of [
     ['glibc', 'glibc'],
     ['glibc@2.31', 'glibc'],
@@ -410,7 +405,7 @@ test('glibc, musl, Go and c-ares are recognised whatever their options make of t
       }
 });
 
-test('c-ares asks what got no reply again from a new port, since 1.34.6, and is c-ares', async () => {
+test('c-ares since 1.34.6 retries an unanswered query from a new port, and is recognised', async () => {
   for (const seed of [1, 2, 3]) {
     const packets = await modelled(
       'c-ares',

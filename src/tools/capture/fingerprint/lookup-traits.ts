@@ -1,5 +1,5 @@
 /**
- * What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is
+ * Traits of a lookup that show which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is
  * present, absent, or cannot be seen.
  */
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
@@ -12,7 +12,6 @@ import {
   isEmpty,
 } from '../pair/seen-exchange.ts';
 
-/** The traits that are looked for. */
 export const traitNames = [
   'begins over TCP',
   'pair in one go',
@@ -37,67 +36,62 @@ export const traitNames = [
   'SERVFAIL repeated at once, twice',
   'stops at NODATA',
   'both families',
-  'families walk by themselves',
-  'a single label as it stands',
+  'families walk separately',
+  'a single label as written',
   'the port of the lookup before',
   'ids that count up',
   'IP ids go on from port to port',
 ] as const;
-/** One of them. */
 export type Trait = (typeof traitNames)[number];
 
-/** Of a query over UDP, what its packet says of the socket. */
+/** The fields of a UDP query that its socket determines. */
 export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'client'>;
 
-/** Traits that a lookup shows (true) or shows the absence of (false). */
+/** True: the lookup shows the trait. False: it shows its absence. */
 export type Traits = ReadonlyMap<Trait, boolean>;
 
-/** The second byte of a message's flags, and AD and CD in it (RFC 4035 section 3.2). */
+/** The second byte of the flags, with AD and CD (RFC 4035, section 3.2). */
 const FLAGS_AT = 3;
 const AD = 0x20;
 const CD = 0x10;
-/** The start of the question, and the byte of an OPT with DO (RFC 6891 section 6.1.3). */
+/** The start of the question, and the OPT byte with DO (RFC 6891, section 6.1.3). */
 const QUESTION_AT = 12;
 const DO_AT = 7;
 const AT_ONCE_MS = 8;
-/**
- * A query that leaves sooner after the other did not wait for its reply, however quick that was.
- */
+/** Milliseconds; a query that leaves sooner after the other did not wait for its reply. */
 const NO_WAIT_MS = 0.3;
-/** The accuracy of clients' timers on a busy machine. */
+/** Milliseconds; the accuracy of clients' timers on a busy machine. */
 const SLACK_MS = 260;
-/** musl makes both ids from the nanoseconds of one clock, one after the other. */
+/** musl derives both ids from the nanoseconds of one clock, one after the other. */
 const NEAR_IDS = 2500;
 /**
- * glibc makes an id of the nanoseconds of a clock, folded so that bits which differ stay below bits
- * which do not, and sends its bytes the other way round (include/random-bits.h). So much do those
- * of a pair differ, which it makes one after the other: nearly always, and mostly.
+ * glibc derives an id from the nanoseconds of a clock, folded so that differing bits stay below equal bits,
+ * and swaps its bytes (include/random-bits.h). The ids of a pair differ by less than `nearly` nearly always,
+ * and by less than `mostly` mostly.
  */
 const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
-/** Ids that are nearer are counted. */
+/** Ids that are closer than this count up. */
 const COUNTED_IDS = 16;
-/** Linux's clock ticks at most so often a millisecond. */
+/** Linux increments the IP identification by at most this many a millisecond. */
 const TICKS_A_MS = 1;
-/** The most packets from a client to a server between two that are compared. */
+/** The most packets between two compared packets from a client to a server. */
 const IP_IDS_BETWEEN = 8;
-/** After longer any identification could be the next one, milliseconds. */
+/** Milliseconds; after longer, any identification could be the next one. */
 const IP_IDS_MS = 3000;
 /**
- * Bytes of a query with an OPT that has no options, besides its name as text: header, end of the
- * name, type and class, OPT.
+ * Bytes of a query with an OPT without options, excluding the text of its name: header, root label, type and
+ * class, OPT.
  */
 const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
-/** Bytes that an option has in front of its data: code and length (RFC 6891 section 6.1.2). */
+/** Bytes of an option's code and length (RFC 6891, section 6.1.2). */
 const OPTION_HEAD = 4;
 /**
- * After these times clients repeat a query from a new port; at other times another program asks for
- * the same name, milliseconds.
+ * Milliseconds after which clients repeat a query from a new port. At other times another program asks for
+ * the same name.
  */
 const TIMERS_MS = [2000, 2500, 5000];
 
-/**
- * The traits of a lookup. Those of one search step count as often as they are seen, by majority.
- */
+/** The traits of a lookup. Within one search step the majority decides. */
 export function traitsOf(lookup: SeenLookup): Traits {
   const votes = new Map<Trait, number>();
   const vote = (trait: Trait, present: boolean): void => {
@@ -105,12 +99,10 @@ export function traitsOf(lookup: SeenLookup): Traits {
   };
   const { exchanges } = lookup;
   const [first] = exchanges as [SeenExchange];
-  // Whether dig or Go asked a single question with EDNS, its options would tell, which a log has
-  // not.
+  // Only the options tell dig from Go here, and a log does not have them.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
-  // Whether it may begin so, its configuration says, and not its kind: that it does not tells
-  // nothing.
+  // Starting over TCP is a matter of configuration, so its absence proves nothing.
   if (first.protocol === 'tcp') vote('begins over TCP', true);
   const isShort = exchanges.some(lacksBytes);
   for (const group of groups) ofPair(group, isShort, vote);
@@ -120,7 +112,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
     const { capitals, query, name, logged } = each;
     ofEdns(each, vote);
     if (logged === undefined) ofFlags(each, vote);
-    // A few letters may be what the person typed; by chance half of them are capitals.
+    // A few capitals may be the user's; random case makes half of the letters capitals.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
     if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
   }
@@ -145,14 +137,14 @@ function ofEdns(exchange: SeenExchange, vote: Vote): void {
     vote('EDNS with cookie', cookie);
     return;
   }
-  // Of an OPT that is cut there is its length, if the name is there.
+  // The length of a cut OPT is known if the name is complete.
   if (isCut(name) || name.includes('\\')) return;
   const options = queryBytes - WITHOUT_OPTIONS - name.length;
   if (options > 0) vote('EDNS of 1232 without cookie', false);
   vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
 }
 
-/** AD, and CD or DO, which resolvers of programs leave alone. The capture may cut off the OPT. */
+/** AD, CD and DO, which stub resolvers do not set. The capture may cut off the OPT. */
 function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   if (query.length <= FLAGS_AT) return;
   vote('asks for AD', (query[FLAGS_AT]! & AD) !== 0);
@@ -165,12 +157,12 @@ function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   vote('asks for DNSSEC', (query[opt + DO_AT]! & 0x80) !== 0);
 }
 
-/** True if an option of this number of bytes may be a cookie (RFC 7873 section 4). */
+/** True if an option of this size may be a cookie (RFC 7873, section 4). */
 function isCookie(bytes: number): boolean {
   return bytes === 8 || (bytes >= 16 && bytes <= 40);
 }
 
-/** Exchanges by the name of the search path that they ask for, in the order of the walk. */
+/** Exchanges grouped by the name of the search path, in the order of the walk. */
 function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExchange[])[] {
   const steps: SeenExchange[][] = [];
   for (const each of exchanges) {
@@ -182,9 +174,8 @@ function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExc
 }
 
 /**
- * Both questions of a pair in the order in which they left, or the one that there is. Of a question
- * that is cut nobody knows the type; A mostly comes first. Over TCP both may stand in one segment,
- * and only the second be cut: it is the other one.
+ * Both questions of a pair in the order in which they left, or the only one. A cut question has no known
+ * type; A is mostly first. If both are in one TCP segment and only the second is cut, it is the other type.
  */
 function pairOf(
   group: readonly SeenExchange[],
@@ -202,10 +193,7 @@ function pairOf(
   return second === undefined ? [undefined, undefined] : [first, second];
 }
 
-/**
- * How many questions it asks: of what is cut, as many as there are ids, and of a single one it is
- * not known.
- */
+/** The number of address families; for cut questions the number of ids. */
 function familiesOf(group: readonly SeenExchange[]): number {
   if (!group.some(({ name }) => isCut(name))) return new Set(group.map(({ type }) => type)).size;
   return Math.min(2, new Set(group.map(({ id }) => id)).size);
@@ -214,9 +202,8 @@ function familiesOf(group: readonly SeenExchange[]): number {
 type Vote = (trait: Trait, present: boolean) => void;
 
 /**
- * Whether a second question may have stood behind the one that is there, in the bytes of a segment
- * which the capture has not.
- * @param isShort whether it has only the beginnings of messages
+ * True if a second question may follow in the part of a segment that the capture lacks.
+ * @param isShort true if the capture has only the beginnings of messages
  */
 function mayHideAnother(group: readonly SeenExchange[], isShort: boolean): boolean {
   return isShort && familiesOf(group) === 1 && !group.some(isUdp);
@@ -244,7 +231,7 @@ function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): v
   const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
   const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
-  // Who asks two servers has a socket for each, whatever he does else.
+  // Two servers need two sockets, whatever the resolver.
   const toOne = a.server.address === aaaa.server.address;
   vote('pair to one server', toOne);
   if (toOne) vote('pair from one port', a.client.port === aaaa.client.port);
@@ -273,14 +260,14 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, 
       'one port for the whole walk',
       before.some(({ client }) => client.port === first.client.port),
     );
-    // What is asked for but addresses (TXT, SRV) has no other half.
+    // Types other than A and AAAA (TXT, SRV) have no counterpart.
     if (![...before, ...groups[at]!].every(({ type, name }) => isAddress(type) || isCut(name)))
       continue;
     if (!mayHideAnother(groups[at]!, isShort))
-      vote('families walk by themselves', familiesOf(groups[at]!) === 1);
+      vote('families walk separately', familiesOf(groups[at]!) === 1);
   }
   const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
-  if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);
+  if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as written', alone);
   const last = groups.at(-1);
   const ended =
     last !== undefined &&
@@ -303,7 +290,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   const servfails = new Map<string, number>();
   for (const each of exchanges) {
     if (!isUdp(each)) continue;
-    // A question that is cut is told by its id: who asks again with another one is not seen to.
+    // A cut question is identified by its id; a retry with another id is not detected.
     const cut = isCut(each.name);
     const question = cut ? `${each.id}/${each.queryBytes}` : each.type;
     const key = `${question} ${each.name} ${each.server.address}`;
@@ -326,16 +313,16 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
 }
 
-/** The bytes of an id the other way round. */
+/** Swaps the bytes of an id. */
 function turned(id: number): number {
   return ((id & 0xff) << 8) | (id >> 8);
 }
 
 /**
- * Whether the later of two queries from different ports goes on with the IP identification of the
- * earlier one; null: it cannot be seen. Linux counts those of all sockets that are not connected in
- * one place, by at most its clock's ticks in between (net/ipv4/route.c, `ip_idents_reserve`), and
- * gives each socket that is connected a beginning of its own: of resolvers, musl does not connect.
+ * True if the later of two queries from different ports continues the IP identification of the earlier one;
+ * null if that cannot be seen. Linux has one counter for all unconnected sockets, which grows by at most the
+ * clock ticks in between (net/ipv4/route.c, `ip_idents_reserve`). Each connected socket starts from its own
+ * value. Of the resolvers, only musl does not connect.
  */
 export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
   if (before.ipId === 0 || after.ipId === 0) return null;
@@ -355,7 +342,7 @@ function isUdp({ protocol }: SeenExchange): boolean {
   return protocol === 'udp';
 }
 
-/** Capitals among the letters of the question's name. */
+/** The share of capitals among the letters of the question's name. */
 function shareOfCapitals(query: Uint8Array): number {
   let capitals = 0;
   let letters = 0;

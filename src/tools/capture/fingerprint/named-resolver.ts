@@ -2,15 +2,14 @@
 import type { Kind } from './asking-classes.ts';
 import type { Recognition } from './recognition.ts';
 
-/** The resolver of one client. */
 export interface NamedResolver {
-  /** One kind, two that are not told apart, the likelier first; or none. */
+  /** One kind; or two that cannot be distinguished, the likelier first; or none. */
   readonly kinds: readonly Kind[];
-  /** The probability that it is one of them, from 0 to 1; null: there is none. */
+  /** The probability of `kinds`, 0 to 1; null if there are none. */
   readonly confidence: number | null;
-  /** Lookups that it is known by, 64 at most. */
+  /** The number of lookups used, at most 64. */
   readonly lookups: number;
-  /** The reason why it is unknown, as text; empty: it is known. */
+  /** Empty if it is known. */
   readonly why: string;
 }
 
@@ -25,7 +24,7 @@ export const forwarder: NamedResolver = {
 /** With fewer lookups an uncertain result is expected. */
 const FEW = 5;
 
-/** The resolver that was recognised. @param asked lookups that there were */
+/** @param asked the client's number of lookups */
 export function resolverOf({ best, untimed }: Recognition, asked: number): NamedResolver {
   if (best === null) {
     const unseen =

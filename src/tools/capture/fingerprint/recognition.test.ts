@@ -10,9 +10,8 @@ import { Reading } from '../read/reading.ts';
 import type { Kind } from './asking-classes.ts';
 import { Recognition, type Recognised } from './recognition.ts';
 
-/** The runs of real resolvers, by the kind of the resolver. */
 const kindOf = (client: string): Kind | null => {
-  // Its image is of Alpine.
+  // Its image is based on Alpine.
   if (client === 'python@3.6') return 'musl';
   const [name = ''] = client.split('@');
   if (
@@ -50,14 +49,13 @@ function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]
   return found;
 }
 
-/** True if a run asks for more than one name. */
 const walks = (queries: readonly MeasuredQuery[]): boolean =>
   new Set(queries.map(([, , , , , name]) => name)).size > 1;
 
 /**
- * Holds what is made of five runs of each client against what the client is.
- * @param choose of its runs that for each of the five; empty: the client is left out
- * @param snap bytes of each packet that the capture has
+ * Compares the recognised kind for five runs of each client with the real one.
+ * @param choose selects the five runs; empty: the client is skipped
+ * @param snap bytes of each packet in the capture
  */
 function recogniseRecorded(
   choose: (
@@ -76,7 +74,7 @@ function recogniseRecorded(
     for (let turn = 0; turn < 12; turn++) {
       const recognition = new Recognition();
       const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
-      // Five runs, a minute apart: five calls of one client.
+      // Five runs, a minute apart, count as five calls of one client.
       for (let lookup = 0; lookup < 5; lookup++) {
         const from = choose(runs, lookup);
         const queries = from[random.integer(from.length)]!;
@@ -105,7 +103,7 @@ function recogniseRecorded(
   return { share, wrong };
 }
 
-test('of five lookups, one of which at least goes along the search path, glibc, musl, Go and c-ares are recognised 19 times in 20', () => {
+test('of five lookups, at least one of which walks the search path, glibc, musl, Go and c-ares are recognised 19 times in 20', () => {
   const { share, wrong } = recogniseRecorded((runs, lookup) => {
     const walking = runs.filter(walks);
     return lookup === 0 || walking.length === 0 ? walking : runs;
@@ -114,7 +112,7 @@ test('of five lookups, one of which at least goes along the search path, glibc, 
     assert.ok(share(kind) >= 0.95, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
-test('of five lookups, one of which at least goes along the search path, whose names are cut after 16 bytes, 9 in 10 are recognised', () => {
+test('of five lookups, at least one of which walks the search path, whose names are cut after 16 bytes, 9 in 10 are recognised', () => {
   const { share, wrong } = recogniseRecorded(
     (runs, lookup) => {
       const walking = runs.filter(walks);
@@ -126,30 +124,27 @@ test('of five lookups, one of which at least goes along the search path, whose n
     assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
-test('of five lookups for one name each, the ids of a pair, which glibc makes of one clock, tell it from c-ares 9 times in 10', () => {
+test('of five lookups for one name each, the ids of a pair, which glibc derives from one clock, distinguish it from c-ares 9 times in 10', () => {
   const { share, wrong } = recogniseRecorded((runs) => {
     const still = runs.filter((run) => !walks(run));
-    // The same few would say the same.
+    // The same few lookups would give the same result.
     return still.length < 8 ? [] : still;
   });
   for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
     assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
-/**
- * The id of one of a pair as glibc makes it: the nanoseconds of a clock, folded, its bytes turned.
- */
+/** The id of one of a pair as glibc makes it: the nanoseconds of a clock, folded, its bytes swapped. */
 function clockId(pair: number, half: number): number {
   const ns = pair * 99_991 + half * 430;
   const bits = ns ^ (ns >>> 8);
   return ((bits & 0xff) << 8) | ((bits >>> 8) & 0xff);
 }
 
-/** The same where ids are drawn. */
 const drawnId = (pair: number, half: number): number =>
   Math.imul(pair * 2 + half + 1, 0x9e3779b1) >>> 16;
 
-test('glibc that asks one question at a time, as it does after it has lost one of a pair, is glibc', () => {
+test('glibc that asks one question at a time, as it does after it has lost one of a pair, is recognised', () => {
   const recognition = new Recognition();
   const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
   const domains = ['shop.svc.k8s.lan.', 'svc.k8s.lan.', 'k8s.lan.', ''];
@@ -187,10 +182,7 @@ test('glibc that asks one question at a time, as it does after it has lost one o
   assert.equal(recognition.best?.kind, 'glibc');
 });
 
-/**
- * Returns the recognised kind of a client that sends these queries, each 12 ms after the other
- * pair.
- */
+/** The recognised kind of a client that sends these queries, with 12 ms between pairs. */
 function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
   return recognised(queries)?.kind;
 }
@@ -204,7 +196,7 @@ function recognised(queries: readonly MeasuredQuery[]): Recognised | null {
   return recognition.best;
 }
 
-/** Pairs of A and AAAA of one moment from one port, for a name as written. */
+/** Pairs of A and AAAA, at the same time from one port, for a name as written. */
 const pairs = (
   names: readonly string[],
   count: number,
@@ -226,11 +218,11 @@ const pairs = (
     ]),
   ).flat();
 
-test('glibc that asks for one absolute name, again and again, is glibc: a thousand lookups that are alike say no more than a few', () => {
+test('glibc that asks for one absolute name repeatedly is recognised: a thousand equal lookups count no more than a few', () => {
   assert.equal(takenFor(pairs(['oldqueue.data.svc.k8s.lan.'], 60, 'NXDOMAIN')), 'glibc');
 });
 
-test('who asks for a single label as it stands, and goes on with no search domain, is c-ares and not glibc', () => {
+test('a client that asks for a single label as written, without search domains, is c-ares and not glibc', () => {
   assert.equal(takenFor(pairs(['cart.', 'redis.data.', 'db.'], 9, 'NXDOMAIN', drawnId)), 'c-ares');
 });
 
@@ -243,7 +235,7 @@ const stems = [
   'a.b.example.',
 ];
 
-test('pairs from a new port each, for names as they stand, are of glibc if their ids are of one clock, and of c-ares if they are drawn, however short it is watched', () => {
+test('pairs from new ports for names as written are glibc if their ids are of one clock, and c-ares if they are random, even after a short time', () => {
   for (const [kind, id] of [
     ['glibc', clockId],
     ['c-ares', drawnId],
@@ -268,11 +260,11 @@ test('the ids of its pairs distinguish glibc over TCP from c-ares', () => {
   assert.ok(best.confidence > 0.7, `${best.confidence}`);
 });
 
-/** Of every second pair as of one clock, of the others drawn: ids that tell nothing. */
+/** Ids of one clock for every second pair, random ids for the others: together they prove nothing. */
 const inTurn = (pair: number, half: number): number =>
   pair % 2 === 0 ? clockId(pair, half) : drawnId(pair, half);
 
-test('one walk along the search path tells glibc, which takes a port for each name, from c-ares, which keeps it', () => {
+test('one walk of the search path distinguishes glibc, which uses a port for each name, from c-ares, which reuses it', () => {
   const alike = pairs(['www.kiosk.example.', 'api.example.'], 20, '192.0.2.1', inTurn);
   const walk = (portOf: (step: number) => number): MeasuredQuery[] =>
     domains.flatMap((domain, step) =>
@@ -293,7 +285,7 @@ test('one walk along the search path tells glibc, which takes a port for each na
 });
 
 /**
- * Walks of the search path, of names that only exist as they are.
+ * Walks of the search path for names that exist only as written.
  * @param step the queries of one name: type, port and milliseconds
  */
 function walks5(
@@ -312,7 +304,7 @@ function walks5(
   );
 }
 
-test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both families at once, each from a port of its own', () => {
+test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both families at once, each from its own port', () => {
   const best = recognised(
     walks5((at) => [
       ['AAAA', 1 + 2 * at, 0],
@@ -323,7 +315,7 @@ test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both f
   assert.ok(best.confidence > 0.7, `${best.confidence}`);
 });
 
-test('c-ares from 1.32 on is c-ares to a server without cookies, too, where each lookup has a port of its own', () => {
+test('c-ares from 1.32 on is also recognised with a server without cookies, where each lookup has its own port', () => {
   const drawn = (at: number): number => Math.imul(at + 1, 0x9e3779b1) >>> 16;
   const asked = [0, 1, 2, 3, 4].flatMap((round) =>
     walks5(
@@ -345,13 +337,13 @@ test('c-ares from 1.32 on is c-ares to a server without cookies, too, where each
   assert.ok(best.confidence > 0.7, `${best.confidence}`);
 });
 
-test('glibc that asks for one family walks the search path with a socket for each name, and is glibc, not for sure', () => {
+test('glibc that asks for one family walks the search path with a socket for each name, and is recognised, but not with certainty', () => {
   const best = recognised(walks5((at) => [['A', 1 + at, 0]]));
   assert.equal(best?.kind, 'glibc');
   assert.ok(best.confidence < 0.9, `${best.confidence}`);
 });
 
-test('who asks for one family and walks is musl if the IP identification goes on from socket to socket, and glibc if each socket has its own', () => {
+test('a client that walks the search path for one family is musl if the IP identification continues across sockets, and glibc if each socket has its own', () => {
   for (const [kind, ipId] of [
     ['musl', (at: number) => 0x95a7 + at * 31],
     ['glibc', (at: number) => (at * 40_503) & 0xffff],
@@ -385,7 +377,7 @@ test('who asks for one family and walks is musl if the IP identification goes on
   }
 });
 
-test('who asks from one port for ever, with ids that count up, is not musl', () => {
+test('a client that always uses one port, with ids that count up, is not musl', () => {
   const fixed = stems.flatMap((name, at) =>
     ['A', 'AAAA'].map((type, half): MeasuredQuery => [
       ...([at * 500 + half * 0.05, 'udp', '10.96.0.10', 7, 100 + 2 * at + half] as const),
@@ -396,7 +388,7 @@ test('who asks from one port for ever, with ids that count up, is not musl', () 
 });
 
 test('a client unlike all known resolvers is not named with confidence', () => {
-  // One family after the other goes all the way, as no C library does.
+  // The whole walk for one family, then for the other, as no C library does it.
   const queries = stems.flatMap((stem, lookup) =>
     ['A', 'AAAA'].flatMap((type, half) =>
       domains.map((domain, walked): MeasuredQuery => {
@@ -413,7 +405,7 @@ test('a client unlike all known resolvers is not named with confidence', () => {
   assert.ok(best?.kind === 'tool' || best!.confidence < 0.7, `${best?.kind} ${best?.confidence}`);
 });
 
-test('glibc and Go with trust-ad set AD, and are glibc and Go', () => {
+test('glibc and Go with trust-ad set AD, and are recognised', () => {
   const asked: readonly (readonly [Kind, readonly MeasuredQuery[]])[] = [
     [
       'glibc',
@@ -440,7 +432,7 @@ test('glibc and Go with trust-ad set AD, and are glibc and Go', () => {
     const recognition = new Recognition();
     const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
     for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12)) {
-      // Behind the headers of IPv4 and UDP, the second byte of the flags.
+      // After the IPv4 and UDP headers, the second byte of the flags.
       bytes[20 + 8 + 3]! |= 0x20;
       reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
     }

@@ -1,47 +1,46 @@
 /**
- * Which resolver a client has, by the traits of its lookups: for each kind the share of its lookups
- * that show a trait, and from these the likeliest kind (Bayes, the traits taken as independent).
- * The shares are those of real resolvers, measured (docs/resolvers.md).
+ * Identifies a client's resolver by the traits of its lookups. Each kind has a share of lookups that show a
+ * trait; from these follows the likeliest kind (Bayes, with independent traits). The shares are measured with
+ * real resolvers (docs/resolvers.md).
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { classes, kinds, type Kind } from './asking-classes.ts';
 import { goesOnInIp, traitNames, traitsOf, type SentPacket, type Trait } from './lookup-traits.ts';
 
-/** The recognised resolver of a client. */
 export interface Recognised {
   readonly kind: Kind;
   /** From 0 to 1. */
   readonly confidence: number;
-  /** The same of glibc and c-ares as one: in most they do the same. */
+  /** The same for glibc and c-ares as one kind: most of their traits are equal. */
   readonly either: number;
   readonly lookups: number;
   /**
-   * The fewest kinds of which it is one for sure, the likeliest first; empty: it takes more than
-   * two, or it is like none.
+   * The smallest set of kinds that contains the client's with certainty, likeliest first. Empty: that takes
+   * more than two, or it resembles none.
    */
   readonly among: readonly Kind[];
   /** The probability that it is one of `among`, 0 to 1. */
   readonly sure: number;
-  /** Kinds of programs that share the address; empty: it looks like one program. */
+  /** Kinds of the programs that share the address; empty: one program. */
   readonly several: readonly Kind[];
 }
 
-/** From this on a kind is named. */
+/** The probability from which a kind is named. */
 const SURE = 0.7;
 
-/** One lookup says less than the sum of its traits, as they are not independent. */
+/** One lookup proves less than the sum of its traits, because they are not independent. */
 const WEIGHT = 0.8;
 /**
- * Lookups of one client are alike: what the first shows, the others show as well. So many of them
- * say no more than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
+ * Lookups of one client are alike: the others show the same as the first. Any number of them counts no more
+ * than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
-/** The share of resolvers of other kinds, and the cost of each number that is fitted to them. */
+/** The prior of unknown resolvers, and the cost of each number that is fitted to them. */
 const UNKNOWN = 0.02;
 const FITTED = 0.5;
 /**
- * Traits that one program shows in nearly all of its lookups or in nearly none. Where they differ,
- * the lookups with one and those without are compared as if two programs had sent them.
+ * Traits that one program shows in nearly all of its lookups or in nearly none. Where they differ, lookups
+ * with and without the trait are compared as two programs.
  */
 const splitBy: readonly Trait[] = [
   'no EDNS',
@@ -53,45 +52,43 @@ const splitBy: readonly Trait[] = [
   'ids of a pair close together',
   'ids of a pair of one clock',
   'one port for the whole walk',
-  'families walk by themselves',
+  'families walk separately',
 ];
-/** Each of two programs has at least so many of the lookups, and that share of them. */
+/** Each of two programs has at least this number and this share of the lookups. */
 const PART = { lookups: 3, share: 0.2 };
 /** Two programs must be this much likelier than one (a Bayes factor of 8 000, as a logarithm). */
 const SPLIT = 9;
 /** The highest certainty of a kind that several programs share. */
 const SEVERAL_AT_MOST = 0.5;
 
-/** The most lookups of one client that are read: more change nothing. */
+/** Further lookups of a client change nothing. */
 const LOOKUPS_MAX = 64;
 
 const noCounts = new Uint8Array(0);
 const noPorts: readonly number[] = [];
 
-/** Collects traits of one client. */
 export class Recognition {
   readonly #counts = new Counts();
   /** For each trait of `splitBy`, the counts of the lookups that show it. */
   #parts: readonly Counts[] = [];
   #ports = noPorts;
-  /** The last query over UDP. */
   #last: SentPacket | null = null;
 
   /** Undefined: lookups were added since it was computed; many rules ask. */
   #best: Recognised | null | undefined;
 
-  /** True if there were lookups that do not count, as they have no times. */
+  /** True if lookups were left out because they have no times. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
     if (this.#counts.lookups >= LOOKUPS_MAX) return;
-    // Half of the traits of resolvers are times.
+    // Half of the resolvers' traits are times.
     if (lookup.exchanges[0]!.logged === 'without times') {
       this.untimed = true;
       return;
     }
     const traits = traitsOf(lookup);
-    // A client that shows nothing but a single question is no evidence of a resolver.
+    // A single question is not evidence of a resolver.
     if (traits.size === 0) return;
     const seen: (readonly [trait: Trait, present: boolean])[] = [...traits];
     const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
@@ -112,14 +109,14 @@ export class Recognition {
     for (const [at, trait] of splitBy.entries())
       if (traits.get(trait) === true) this.#parts[at]!.add(seen);
     const last = datagrams.at(-1);
-    // Not the exchange itself, which has the bytes of many others with it.
+    // A copy: the exchange itself shares its memory with many others.
     if (last !== undefined) {
       const { ipId, sentMs, server, client } = last;
       this.#last = { ipId, sentMs, server, client };
     }
   }
 
-  /** Null: nothing was seen. */
+  /** Null: there were no lookups. */
   get best(): Recognised | null {
     if (this.#best === undefined) this.#best = this.#recognise();
     return this.#best;
@@ -164,7 +161,7 @@ export class Recognition {
   }
 
   /**
-   * The kinds of two programs, if they explain the lookups far better than one does.
+   * The kinds of two programs, if they explain the lookups much better than one does.
    * @param one how well the likeliest class explains all of them
    */
   #several(one: number): readonly Kind[] {
@@ -188,21 +185,21 @@ export class Recognition {
   }
 }
 
-/** Counts the lookups that show each trait, and those that show its absence. */
+/** For each trait, the lookups that show it and those that show its absence. */
 class Counts {
   lookups = 0;
-  /** By trait, in the order of their names. */
+  /** In the order of the trait names. */
   #counts = noCounts;
 
   add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
-    // Clients are many, and of most nothing is seen that tells.
+    // Most clients show no traits.
     if (this.#counts === noCounts) this.#counts = new Uint8Array(2 * traitNames.length);
     this.lookups++;
     for (const [trait, present] of traits)
       this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
   }
 
-  /** The counts of the lookups that are not in a part of these. */
+  /** Subtracts the counts of a part. */
   without(part: Counts): Counts {
     const rest = new Counts();
     rest.lookups = this.lookups - part.lookups;
@@ -210,7 +207,7 @@ class Counts {
     return rest;
   }
 
-  /** Traits of which something is known. */
+  /** Traits that at least one lookup shows or lacks. */
   get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
     const counts = this.#counts;
     return traitNames
@@ -219,9 +216,9 @@ class Counts {
   }
 
   /**
-   * The same of a resolver that is none of these: its shares are whatever was seen, at the price of
-   * as many numbers that were fitted (Schwarz, 1978). Without it the least unlikely kind would be
-   * certain, however unlike it the client is.
+   * The score of an unknown resolver, whose shares equal the observed ones, less the cost of each fitted
+   * number (Schwarz, 1978). Without it the least unlikely kind would be certain, however different the client
+   * is.
    */
   unlike(): number {
     let score = Math.log(UNKNOWN);
@@ -235,7 +232,7 @@ class Counts {
     return score;
   }
 
-  /** The logarithm of how likely each of `classes` is. */
+  /** The log-likelihood of each of `classes`. */
   scores(): Float64Array {
     const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
@@ -248,7 +245,7 @@ class Counts {
   }
 }
 
-/** Of each trait and class the logarithms of the share of lookups that show it, and of the rest. */
+/** Logarithms of the share of lookups that show each trait, and of the rest, by class. */
 const logarithms = Object.fromEntries(
   traitNames.map((trait) => [
     trait,
@@ -259,7 +256,10 @@ const logarithms = Object.fromEntries(
   ]),
 ) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
 
-/** The fewest kinds that are sure together, two at most. @param shares how likely each is */
+/**
+ * The smallest set of kinds that is certain, at most two.
+ * @param shares the probability of each
+ */
 function among(
   shares: readonly (readonly [kind: Kind, share: number])[],
 ): Pick<Recognised, 'among' | 'sure'> {

@@ -1,7 +1,7 @@
-/** The shares of lookups that show each trait, by the kind of the resolver. */
+/** The shares of lookups that show each trait, by kind of resolver. */
 import type { Trait } from './lookup-traits.ts';
 
-/** In percent: how many of a resolver's lookups that can show the trait do. */
+/** Percent of the lookups that can show the trait. */
 export type TraitShares = Readonly<Record<Trait, number>>;
 
 export const glibc: TraitShares = {
@@ -29,8 +29,8 @@ export const glibc: TraitShares = {
   'SERVFAIL repeated at once, twice': 6,
   'stops at NODATA': 30,
   'both families': 90,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
+  'families walk separately': 0.5,
+  'a single label as written': 2,
   'the port of the lookup before': 0.5,
   'ids that count up': 0.3,
 };
@@ -60,8 +60,8 @@ export const musl: TraitShares = {
   'SERVFAIL repeated at once, twice': 95,
   'stops at NODATA': 95,
   'both families': 95,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
+  'families walk separately': 0.5,
+  'a single label as written': 2,
   'the port of the lookup before': 0.5,
   'ids that count up': 0.3,
 };
@@ -91,8 +91,8 @@ export const go: TraitShares = {
   'SERVFAIL repeated at once, twice': 3,
   'stops at NODATA': 30,
   'both families': 95,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 2,
+  'families walk separately': 0.5,
+  'a single label as written': 2,
   'the port of the lookup before': 0.5,
   'ids that count up': 0.3,
 };
@@ -122,13 +122,13 @@ export const cares: TraitShares = {
   'SERVFAIL repeated at once, twice': 83,
   'stops at NODATA': 30,
   'both families': 88,
-  'families walk by themselves': 0.5,
-  'a single label as it stands': 60,
+  'families walk separately': 0.5,
+  'a single label as written': 60,
   'the port of the lookup before': 45,
   'ids that count up': 0.3,
 };
 
-/** Of libevent. */
+/** libevent. */
 export const evdns: TraitShares = {
   'begins over TCP': 5,
   'pair in one go': 97,
@@ -154,13 +154,13 @@ export const evdns: TraitShares = {
   'SERVFAIL repeated at once, twice': 85,
   'stops at NODATA': 30,
   'both families': 85,
-  'families walk by themselves': 20,
-  'a single label as it stands': 5,
+  'families walk separately': 20,
+  'a single label as written': 5,
   'the port of the lookup before': 95,
   'ids that count up': 0.3,
 };
 
-/** Of programs that ask one question at a time. */
+/** Programs that ask one question at a time. */
 export const tool: TraitShares = {
   'begins over TCP': 90,
   'pair in one go': 30,
@@ -186,8 +186,8 @@ export const tool: TraitShares = {
   'SERVFAIL repeated at once, twice': 20,
   'stops at NODATA': 43,
   'both families': 30,
-  'families walk by themselves': 50,
-  'a single label as it stands': 60,
+  'families walk separately': 50,
+  'a single label as written': 60,
   'the port of the lookup before': 40,
   'ids that count up': 10,
 };

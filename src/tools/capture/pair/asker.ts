@@ -1,29 +1,30 @@
-/** Who holds one end of an exchange: container and process, or why that is not known. */
+/** The owner of one end of an exchange: container and process, or why it is unknown. */
 
-/** A container, as the path of its cgroup names it. */
 export interface SeenContainer {
   /** 64 hexadecimal digits. */
   readonly id: string;
   /** `containerd`, `cri-o`, `docker`, `podman`; empty where the path does not say. */
   readonly runtime: string;
-  /** UID of its pod, as the API server has it; empty outside of Kubernetes. */
+  /** UID of its pod in the API server; empty outside of Kubernetes. */
   readonly podUid: string;
 }
 
 export interface SeenProcess {
   readonly pid: number;
-  /** Its number in its own PID namespace; absent where that is the same. */
+  /** Its PID in its own namespace; absent if equal. */
   readonly innerPid?: number;
-  /** Its name of at most 15 characters. */
+  /** At most 15 characters. */
   readonly command: string;
-  /** Program and arguments, shortened; empty where the process has none. */
+  /** Program and arguments, shortened; empty for a kernel thread. */
   readonly commandLine: string;
   readonly parent: { readonly pid: number; readonly command: string } | null;
 }
 
-/** Why a process is not known. Nothing is guessed. */
+/** Why a process is unknown. ndots does not guess. */
 export type WhyUnknown =
-  /** The socket was closed before it was looked up, or may have been: the reply was there first. */
+  /**
+   * The socket was closed before it was looked up, or may have been, because the reply had already arrived.
+   */
   | 'closed'
   /** No network namespace of this machine has the address. */
   | 'elsewhere'
@@ -33,25 +34,23 @@ export type WhyUnknown =
   | 'ended'
   /** Files of processes may not be read, or the namespace may not be entered. */
   | 'refused'
-  /** Too many new sockets: their processes were not searched for. */
+  /** Too many new sockets: the search for their processes was skipped. */
   | 'busy'
-  /** The query was not looked up: it was not seen live. */
+  /** The query was not captured live. */
   | 'unseen';
 
-/** Who asked, or who answered. */
 export interface Asker {
-  /** Null: in none, or not known. */
+  /** Null: not in a container, or unknown. */
   readonly container: SeenContainer | null;
-  /** Path of the cgroup; empty: not known. */
+  /** Path of the cgroup; empty: unknown. */
   readonly cgroup: string;
-  /** User of the socket; null: not known. */
+  /** User of the socket; null: unknown. */
   readonly uid: number | null;
-  /** Processes that hold the socket: several after a fork; none: `why`. */
+  /** Processes that hold the socket, several after a fork. Empty: see `why`. */
   readonly processes: readonly SeenProcess[];
   readonly why: WhyUnknown | null;
 }
 
-/** Somebody of whom nothing is known. */
 export function unknownAsker(why: WhyUnknown): Asker {
   return unknown[why];
 }

@@ -1,19 +1,19 @@
-/**
- * Copies of messages, many in one piece of memory: one piece for each would cost more than what it
- * holds.
- */
+/** Copies messages into shared blocks of memory: a block for each would cost more than its content. */
 
 const SLAB = 64 * 1024;
 
-/** Copies bytes into memory that is never written again. It goes when the last copy in it does. */
+/** Copies bytes into memory that is never overwritten. A block is freed with its last copy. */
 export class CopiedBytes {
-  /** Where the last copy stands. */
+  /** The block of the last copy. */
   slab: Uint8Array = new Uint8Array(SLAB);
   #present = this.slab;
   #at = 0;
   readonly #slabs = new WeakSet([this.slab]);
 
-  /** Copies `bytes[start, end)`. @returns where the copy begins in `slab` */
+  /**
+   * Copies `bytes[start, end)`.
+   * @returns the offset in `slab`
+   */
   add(bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
     if (length > SLAB / 16) {
@@ -33,15 +33,12 @@ export class CopiedBytes {
     return at;
   }
 
-  /** Whether a copy of this one stands there. */
+  /** True if the block still has copies of this object. */
   has(slab: Uint8Array): boolean {
     return this.#slabs.has(slab);
   }
 
-  /**
-   * Moves the bytes of an exchange that outlives the others here: where they are, all their
-   * neighbours would stay with them.
-   */
+  /** Copies the bytes of a long-lived exchange here; otherwise they would keep a whole block in memory. */
   keep(exchange: { moveTo?(copies: CopiedBytes): void }): void {
     exchange.moveTo?.(this);
   }

@@ -33,9 +33,8 @@ interface Sent {
   readonly address?: string;
   readonly ipId?: number;
   readonly ttl?: number;
-  /** Interface. */
   readonly port?: number;
-  /** Bytes of the packet that the capture has; absent: all. */
+  /** Bytes of the packet in the capture; absent: all. */
   readonly snap?: number;
 }
 
@@ -83,7 +82,7 @@ describe('exchanges', () => {
   const fromService = (n: number): Ends => ({ ...service, fromPort: 41_000 + n });
   const toPod = (n: number): Ends => ({ ...pod, fromPort: 41_000 + n });
 
-  test('replies from another address than was asked are taken where nobody asks again: a bridge shows them so', () => {
+  test('replies from another address are accepted if no client asks again: a bridge shows them so', () => {
     const { exchanges } = read([
       ...Array.from({ length: 30 }, (_, n): Sent[] => [
         { ms: n * 700, ends: toPod(n), id: n, name: `n${n % 4}.example.` },
@@ -95,7 +94,7 @@ describe('exchanges', () => {
     assert.ok(exchanges.slice(0, 30).every(({ repliedMs, sentMs }) => repliedMs === sentMs + 1));
   });
 
-  test('a bridge: who is refused asks again though it has taken the reply, from the same socket as well', () => {
+  test('on a bridge, a client that is refused asks again though it has accepted the reply, even from the same socket', () => {
     const { exchanges } = read(
       [
         ...Array.from({ length: 30 }, (_, n): Sent[] => [
@@ -121,7 +120,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a bridge: who goes on along its search path has taken the reply, so that lookups end when they do', () => {
+  test('on a bridge, a client that continues its search path has accepted the reply, so its lookups end then', () => {
     const domains = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
     const { lookups } = read([
       ...Array.from({ length: 20 }, (_, n): Sent[] =>
@@ -139,11 +138,11 @@ describe('exchanges', () => {
       later,
     ]);
     const long = lookups.filter(({ startMs, endMs }) => endMs - startMs > 300);
-    // Of the first walks it is not known yet.
+    // Nothing is known about the first walks yet.
     assert.ok(long.length <= 4, `${long.length} of ${lookups.length}`);
   });
 
-  test('replies from another address than was asked are none where the question comes again after five seconds, from the same socket or another', () => {
+  test('replies from another address are rejected if the question comes again after five seconds, from the same socket or another', () => {
     for (const socket of [0, 100]) {
       const { exchanges } = read(
         [
@@ -169,7 +168,7 @@ describe('exchanges', () => {
     }
   });
 
-  test('a query over TCP of which the capture has the beginning only is not lost: its reply was in what is missing', () => {
+  test('a TCP query of which the capture has only the beginning is not lost: its reply was in the missing part', () => {
     const exchanges: SeenExchange[] = [];
     const reading = new Reading({ ended: (each) => exchanges.push(each) });
     const message = dnsMessage('a.name.that.is.cut.example.com.', 'A', { id: 7 });
@@ -190,7 +189,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a walk along the search path is one lookup where the capture has only the beginnings of its names: their lengths tell the steps', () => {
+  test('a walk along the search path is one lookup if the capture has only the beginnings of its names: their lengths distinguish the steps', () => {
     const walk = ['', 'svc.cluster.local.', 'cluster.local.', 'lan.'];
     for (const bytes of [8, 14, 19, 24]) {
       const { lookups } = read(
@@ -219,7 +218,7 @@ describe('exchanges', () => {
     }
   });
 
-  test('of a query that is cut its header tells whether it has EDNS', () => {
+  test('the header of a cut query shows whether it has EDNS', () => {
     const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
     const sizes = [edns, null].map((each) => {
       const reader = new HeadReader();
@@ -231,7 +230,7 @@ describe('exchanges', () => {
     assert.deepEqual(sizes, [512, 0]);
   });
 
-  test('names of which the capture has only the beginning are told by it, and pairs of both types are one lookup', () => {
+  test('cut names are matched by their beginnings, and pairs of both types are one lookup', () => {
     const snap = 28 + 12 + 20;
     const asked = ['ldap.identity.svc.cluster.local.', 'redis.cache.shop.svc.cluster.local.'];
     const { exchanges, lookups } = read(
@@ -265,7 +264,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a reply from another port than was asked is known by its question', () => {
+  test('a reply from another port than the query went to is matched by its question', () => {
     const [first] = read([
       { ms: 0 },
       { ms: 1, ends: { ...service, toPort: 60_901 }, reply: true },
@@ -277,7 +276,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a query whose sender is translated on its way, too, is a hop of the exchange: a pod that asks itself by its service', () => {
+  test('a query whose source address is translated is also a hop of the exchange: a pod that queries itself through its service', () => {
     const { exchanges } = read([
       { ms: 0, ipId: 41 },
       { ms: 1, ipId: 41, ttl: 63, ends: { ...service, from: '169.254.1.1', to: '10.244.1.5' } },
@@ -291,7 +290,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a reply belongs to the query with its addresses, ports, id and question, and to no other', () => {
+  test('a reply matches only the query with its addresses, ports, id and question', () => {
     const { exchanges, reading } = read([
       { ms: 0 },
       { ms: 1, reply: true, id: 8 },
@@ -304,7 +303,7 @@ describe('exchanges', () => {
     assert.equal(reading.totals.unasked, 3);
   });
 
-  test('the same packet on another interface, or a router further, is a copy; the same question again is another try', () => {
+  test('the same packet on another interface, or one router further, is a copy; the same question again is a retry', () => {
     const { exchanges, reading } = read([
       { ms: 0, ipId: 5 },
       { ms: 1, ipId: 5, ttl: 63, port: 2 },
@@ -326,7 +325,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a reply that comes when its query has been repeated from the same socket is late: the repeat has a reply of its own', () => {
+  test('a reply that arrives after its query was repeated from the same socket is late: the repeat has its own reply', () => {
     const { exchanges } = read([
       { ms: 0 },
       { ms: 5000, ipId: 6 },
@@ -347,7 +346,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('who is told of a failure late asks again at once, and replies to what was asked before come meanwhile: none is lost', () => {
+  test('a client that gets a late error asks again at once, and replies to earlier queries arrive in between: none is lost', () => {
     // As musl does: again after 2.5 s, and after each failure.
     const { exchanges } = read([
       { ms: 0 },
@@ -366,7 +365,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a query that was repeated and got one reply was lost, unless the capture ends before another one could come', () => {
+  test('a query that was repeated and got one reply was lost, unless the capture ends before another could arrive', () => {
     for (const [endMs, ending] of [
       [30_000, 'retried'],
       [9000, 'open'],
@@ -382,7 +381,7 @@ describe('exchanges', () => {
     }
   });
 
-  test('on all interfaces at once an IPv6 packet, which has no number, is one packet wherever it is seen', async () => {
+  test('an IPv6 packet, which has no number, is one packet on all interfaces together', async () => {
     const asked: Ends = { from: 'fd00::5', fromPort: 40_000, to: 'fd00:96::a', toPort: 53 };
     const translated = { ...asked, to: 'fd00::53' };
     const seen = (ms: number, way: Ends, reply: boolean, port: number, ttl: number): Captured => {
@@ -416,7 +415,7 @@ describe('exchanges', () => {
     assert.equal(reading.totals.copies, 1);
   });
 
-  test('a translated destination is a hop, whose own reply is known; the exchange ends once', () => {
+  test('a translated destination is a hop with its own reply; the exchange ends once', () => {
     const pod = { ...service, to: '10.244.3.7' };
     const answered = read([
       { ms: 0, ipId: 5 },
@@ -429,7 +428,7 @@ describe('exchanges', () => {
     const [hop] = answered.exchanges[0]!.hops;
     assert.equal(hop!.server.address, '10.244.3.7');
     assert.equal(hop!.repliedMs! - hop!.sentMs, 1);
-    // The reply of the pod never came back to the client.
+    // The pod's reply never came back to the client.
     const lost = read([
       { ms: 0, ipId: 5 },
       { ms: 1, ipId: 5, ttl: 63, ends: pod },
@@ -454,7 +453,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('musl asks its servers at once with one id: those are exchanges of their own', () => {
+  test('musl asks its servers at once with one id: each query is an exchange', () => {
     const second = { ...service, to: '10.96.0.11' };
     const { exchanges } = read([
       { ms: 0, ipId: 5 },
@@ -469,8 +468,8 @@ describe('exchanges', () => {
     );
   });
 
-  test('a query of the node itself needs no reply where it left, though replies that the node hands on leave there', () => {
-    // As `tcpdump -i any` shows them: 4 is what goes out, 0 what comes in.
+  test('a query of the node itself needs no reply at the interface it left through, even if the node forwards replies there', () => {
+    // As in `tcpdump -i any`: 4 is outgoing, 0 incoming.
     const upstream = { ...service, from: '10.244.3.7', to: '192.0.2.53' };
     const own = { ...service, from: '192.0.2.9', fromPort: 50_000 };
     const handedOn = (ms: number, id: number): Sent[] => [
@@ -493,7 +492,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('of a question that a socket sends twice in a moment both are answered by one reply, or both are lost', () => {
+  test('when a socket sends a question twice at once, one reply answers both, or both are lost', () => {
     const { exchanges } = read([
       { ms: 0, ipId: 5 },
       { ms: 0.02, ipId: 6 },
@@ -515,7 +514,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a packet that is sent on to ever more addresses in one moment takes no more time and memory for each', () => {
+  test('a packet that is forwarded to ever more addresses at once takes no more time and memory for each', () => {
     const { exchanges, reading } = read([
       ...Array.from({ length: 2000 }, (_, nth) => {
         const to = `10.1.${nth >> 8}.${nth & 255}`;
@@ -528,7 +527,7 @@ describe('exchanges', () => {
     assert.match(reading.remarks.list.map(({ text }) => text).join(), /more addresses/);
   });
 
-  test('of questions that sockets send again and again no more wait for replies than may, either', () => {
+  test('repeated questions of sockets respect the limit of waiting queries', () => {
     const sent = Array.from({ length: 17 * 3000 }, (_, nth) => {
       const socket = nth % 3000;
       const ends = { ...service, fromPort: 1024 + socket };
@@ -541,7 +540,7 @@ describe('exchanges', () => {
     assert.ok(exchanges.filter(({ ending }) => ending === 'open').length <= 40_000);
   });
 
-  test('a reply that was written before its query, as several processors do, is the reply to it', () => {
+  test('a reply that was captured before its query, as several CPUs do, matches it', () => {
     const { exchanges, reading } = read([
       { ms: 1, id: 1, ipId: 1 },
       { ms: 2, id: 1, ipId: 2, reply: true },
@@ -556,7 +555,7 @@ describe('exchanges', () => {
     assert.equal(reading.totals.unasked, 0);
   });
 
-  test('what is known of the interfaces of one capture says nothing of those of the next', () => {
+  test('knowledge about the interfaces of one capture does not affect the next', () => {
     const exchange = (ms: number, ports: readonly number[]): Sent[] => [
       { ms, id: 7 + ms, ipId: 2 * ms, port: 4 },
       ...ports.map((port) => ({ ms: ms + 1, id: 7 + ms, ipId: 2 * ms + 1, port, reply: true })),
@@ -571,7 +570,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('lookups are closed when those under way have more exchanges than are followed, though time stands still', () => {
+  test('lookups are closed when open ones have too many exchanges, even if time does not advance', () => {
     const given: number[] = [];
     const grouping = new LookupGrouping(
       ({ exchanges }) => given.push(exchanges.length),
@@ -593,7 +592,7 @@ describe('exchanges', () => {
     assert.equal(given.length, 200_000);
   });
 
-  test('what was asked just before the end of a capture is not called lost', () => {
+  test('a query sent just before the end of a capture is not reported as lost', () => {
     const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
     assert.deepEqual(
       exchanges.map(({ ending }) => ending),
@@ -601,7 +600,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a reply from another address than was asked is told of, and is no reply', () => {
+  test('a reply from another address than the query went to is reported, and does not answer it', () => {
     const { exchanges } = read([
       { ms: 0 },
       { ms: 1, reply: true, ends: { ...service, to: '10.244.3.7' } },
@@ -611,7 +610,7 @@ describe('exchanges', () => {
     assert.equal(exchanges[0]!.ending, 'lost');
   });
 
-  test('a second capture of the same time begins anew: nothing of the first waits on, nothing piles up', () => {
+  test('a second capture of the same time starts fresh: nothing of the first waits, nothing accumulates', () => {
     const one = [
       { ms: 0 },
       { ms: 1, reply: true },
@@ -643,7 +642,7 @@ describe('lookups', () => {
     { ms: ms + 1, name, id: id + 1, type: 'AAAA', reply: true, rcode },
   ];
 
-  test('a walk along the search path is one lookup, under the name that was typed', () => {
+  test('a walk along the search path is one lookup, under the typed name', () => {
     const { lookups } = read([
       ...pair(0, 'api.shop.svc.cluster.local.', 1, 3),
       ...pair(2, 'api.svc.cluster.local.', 3, 3),
@@ -657,7 +656,7 @@ describe('lookups', () => {
     );
   });
 
-  test('two names one after the other are two lookups, even if both are not there', () => {
+  test('two names one after the other are two lookups, even if neither exists', () => {
     const { lookups } = read([
       ...pair(0, 'one.example.com.', 1, 3),
       ...pair(2, 'two.example.org.', 3, 3),
@@ -668,7 +667,7 @@ describe('lookups', () => {
     );
   });
 
-  test('`redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is no search domain', () => {
+  test('`redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is not a search domain', () => {
     const { lookups } = read([
       ...pair(0, 'redis.cache.svc.', 1, 3),
       ...pair(2, 'redis.cache.', 3, 3),
@@ -684,7 +683,7 @@ describe('lookups', () => {
     assert.equal(lookups.length, 2);
   });
 
-  test('a query that is repeated after five seconds, and what follows it, is of the same lookup', () => {
+  test('a query that is repeated after five seconds, and its successors, are of the same lookup', () => {
     const { lookups } = read([
       { ms: 0, id: 1, type: 'A' },
       { ms: 0, id: 2, type: 'AAAA' },
@@ -699,7 +698,7 @@ describe('lookups', () => {
     assert.ok(lookups[0]!.endMs - lookups[0]!.startMs > 5000);
   });
 
-  test('a lookup has no more queries than a client sends: what asks on and on begins another one', () => {
+  test('a lookup has no more queries than a client sends: further ones begin another lookup', () => {
     const count = 2000;
     const sent = Array.from({ length: count }, (_, at) => {
       const to = `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
@@ -710,7 +709,7 @@ describe('lookups', () => {
     assert.ok(lookups.every(({ exchanges }) => exchanges.length <= 512));
   });
 
-  test('two pods that look up the same name at once are two lookups', () => {
+  test('two pods that look up the same name at once have two lookups', () => {
     const other = { ...service, from: '10.244.1.6' };
     const { lookups } = read([
       { ms: 0, id: 1 },

@@ -5,7 +5,7 @@ import { KnownTexts } from './known-texts.ts';
 const latin1 = (bytes: Uint8Array, start: number, end: number): string =>
   Buffer.from(bytes.subarray(start, end)).toString('latin1');
 
-describe('texts of bytes that come again and again', () => {
+describe('interned texts', () => {
   it('are printed once', () => {
     let printed = 0;
     const texts = new KnownTexts((...of) => {
@@ -17,7 +17,7 @@ describe('texts of bytes that come again and again', () => {
     assert.equal(printed, 1);
   });
 
-  it('are told apart when there are many', () => {
+  it('are distinct when there are many', () => {
     let printed = 0;
     const texts = new KnownTexts((...of) => {
       printed++;
@@ -27,11 +27,11 @@ describe('texts of bytes that come again and again', () => {
     for (let turn = 0; turn < 2; turn++)
       for (const name of names)
         assert.equal(texts.of(name, 0, name.length), name.toString('latin1'));
-    // Few have no place, as too many meet where they would stand.
+    // A few collide in full buckets.
     assert.ok(printed < 1.03 * names.length, `${printed} were printed`);
   });
 
-  it('are right for ever new bytes, however long, and in memory that has an end', () => {
+  it('stay correct for any number of new texts of any length, in bounded memory', () => {
     const texts = new KnownTexts(latin1);
     const long = Buffer.alloc(250, 'a');
     for (let turn = 0; turn < 100_000; turn++) {

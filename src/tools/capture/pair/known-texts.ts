@@ -1,49 +1,38 @@
 /**
- * Texts of what is met again and again as bytes (names, addresses): printed once, and found by
- * their bytes without making a key of them.
+ * Interns texts that recur as bytes (names, addresses): each is printed once and found by its bytes, without
+ * a key object.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 
-/**
- * Texts that are known, and bytes that they may have together; when there are more, all are
- * forgotten.
- */
+/** Limits of texts, and of their bytes; at the limit all are dropped. */
 const KNOWN_MAX = 20_000;
 const BYTES_MAX = 2 * 1024 * 1024;
-/** Places for the numbers of texts, by a hash of their bytes; a power of two. */
+/** Slots of the hash table; a power of two. */
 const PLACES = 65_536;
-/**
- * Places that lie side by side for the same hashes, a power of two: of more texts the first is
- * known no more.
- */
+/** Slots of one bucket, a power of two; a full bucket drops its first text. */
 const BESIDE = 4;
 
-/**
- * Equal bytes have one and the same text, as long as it is known. What is never met again leaves
- * nothing behind but its text.
- */
+/** Equal bytes return the same string while it is cached. */
 export class KnownTexts {
-  /** Of the bytes that were last asked for: 32 bits (FNV-1a). */
+  /** FNV-1a of the bytes of the last lookup, 32 bits. */
   hash: number = 0;
   readonly #print: (bytes: Uint8Array, start: number, end: number) => string;
-  /** Numbers of texts, counted from 1; 0: free. */
+  /** Numbers of texts, from 1; 0: free. */
   readonly #places = new Uint16Array(PLACES);
   readonly #texts: string[] = [];
-  /** The bytes of all texts, one after the other, and by number where they end. */
+  /** The bytes of all texts in sequence, and the end of each. */
   #bytes = new Uint8Array(16 * 1024);
   readonly #ends = new Uint32Array(KNOWN_MAX + 1);
 
-  /** @param print what `bytes[start, end)` reads as */
+  /** @param print converts `bytes[start, end)` to text */
   constructor(print: (bytes: Uint8Array, start: number, end: number) => string) {
     this.#print = print;
   }
 
-  /** How many are known. */
   get size(): number {
     return this.#texts.length;
   }
 
-  /** The text of `bytes[start, end)`. */
   of(bytes: Uint8Array, start: number, end: number): string {
     let hash = FIXED_HASH_START;
     for (let at = start; at < end; at++) hash = nextFixedHash(hash, bytes[at]!);
@@ -64,12 +53,10 @@ export class KnownTexts {
     return text;
   }
 
-  /** Bytes of all texts. */
   get #used(): number {
     return this.#ends[this.#texts.length]!;
   }
 
-  /** Whether these bytes are those of the text with this number. */
   #isOf(number: number, bytes: Uint8Array, start: number, end: number): boolean {
     const known = this.#bytes;
     const from = this.#ends[number - 1]!;

@@ -1,7 +1,7 @@
 /**
- * Exchanges become lookups: one call of an application, with both address families, all names of
- * the search path and all repeats. The wire does not say which exchanges belong together; names,
- * ports and times nearly always do.
+ * Groups exchanges into lookups: one call of an application, with both address families, all names of the
+ * search path and all retries. Packets do not say which exchanges belong together; names, ports and times
+ * nearly always do.
  */
 import { goRepeatMs } from './go-repeat.ts';
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
@@ -12,32 +12,23 @@ import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
-/**
- * Clients whose lookups are followed at a time; the one that was silent for longest is let go
- * first.
- */
+/** Clients whose lookups are tracked; the client that was silent for longest is dropped first. */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
 /**
- * Lookups of one client that may be under way; more of one address are several programs, and the
- * oldest is closed.
+ * Open lookups of one client. More come from several programs behind one address; then the oldest is closed.
  */
 const UNDER_WAY_MAX = 256;
-/** Both families of a name leave together: within this time, milliseconds. */
+/** Milliseconds within which both families of a name leave. */
 const TOGETHER_MS = 30;
-/** What follows a reply comes at once. */
+/** Milliseconds within which the next step follows a reply. */
 const NEXT_MS = 250;
-/** No client waits for longer between two tries. */
+/** Milliseconds; the longest pause between two tries of a client. */
 const PAUSE_MS = 11_000;
-/** The shortest time after which a client repeats a query that got no reply. */
+/** Milliseconds; the shortest time after which a client repeats an unanswered query. */
 const PATIENCE_MS = 300;
-/**
- * Queries of one lookup: more than any client sends, with every search domain, server and attempt.
- */
+/** Queries of one lookup: more than any client sends, with every search domain, server and attempt. */
 const EXCHANGES_MAX = 512;
-/**
- * Exchanges of all lookups that are under way; with more, the clients that were silent for longest
- * are let go first.
- */
+/** Exchanges of all open lookups; at the limit the clients that were silent for longest are dropped first. */
 const FOLLOWED_MAX = 80_000;
 
 interface Growing {
@@ -46,31 +37,30 @@ interface Growing {
   readonly label: number;
   readonly exchanges: SeenExchange[];
   readonly candidates: string[];
-  /** Exchanges that are not over. */
+  /** Exchanges that have not ended. */
   open: number;
   lastMs: number;
   stem: string | null;
-  /** Whether the name that is asked for by now was answered with records: that ends a walk. */
+  /** True if the current name was answered with records, which ends a walk. */
   found: boolean;
   closed: boolean;
 }
 
-/** Groups exchanges as they begin and end. */
 export class LookupGrouping {
   readonly #domains: SearchDomains;
   readonly #clients = new Map<string, Growing[]>();
   readonly #give: (lookup: SeenLookup) => void;
   readonly #most: number;
-  /** Bytes of the lookups that last. */
+  /** Bytes of long-lived lookups. */
   readonly #lasting = new CopiedBytes();
   readonly #families = new OtherFamily();
-  /** Exchanges of those that are not closed. */
+  /** Exchanges of open lookups. */
   #followed = 0;
   #sweptMs = -Infinity;
 
   /**
-   * @param give gets each lookup when nothing can be added to it any more
-   * @param domains learns those of the walks
+   * @param give receives each lookup once it is complete
+   * @param domains learns the domains of the walks
    */
   constructor(
     give: (lookup: SeenLookup) => void,
@@ -111,8 +101,7 @@ export class LookupGrouping {
       exchange.growing = made;
       this.#families.add(exchange, made);
       if (growing === undefined) {
-        // Clients may be many, and most have one lookup at a time: a list that grows takes room for
-        // a dozen.
+        // Most clients have one lookup at a time, and a growing list allocates room for a dozen.
         this.#clients.set(address, [made]);
         if (this.#clients.size > this.#most) this.#makeRoom();
         return;
@@ -142,12 +131,10 @@ export class LookupGrouping {
     if (home.closed && home.open === 0) this.#finish(home);
   }
 
-  /** Moves the time on where no query does, milliseconds since 1970. */
   advance(nowMs: number): void {
     this.#sweep(nowMs);
   }
 
-  /** The capture is over. */
   end(): void {
     for (const growing of this.#clients.values()) for (const each of growing) this.#close(each);
     this.#clients.clear();
@@ -155,34 +142,34 @@ export class LookupGrouping {
     this.#sweptMs = -Infinity;
   }
 
-  /** The lookup that the exchange goes on with; null: it begins one. */
+  /** The lookup that the exchange continues; null: it begins one. */
   #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
     const isStub = isCut(exchange.name) && !exchange.name.includes('.');
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
-      // What excludes most comes first: a busy client has hundreds of lookups under way, and each
-      // query is held against all of them.
+      // The most selective test is first: a busy client has hundreds of open lookups, and each query is
+      // compared with all of them.
       const isLabel = each.label === label;
       if (!(isLabel || isStub) || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
-      // Of the first label there may be less than of that of the query before it in the segment.
+      // The first label may be shorter than that of the previous query in the segment.
       const isSame = haveSameName(last, exchange);
       if (!isLabel && !isSame) continue;
       if (!(isSame ? goesOn(each, exchange) : this.#walksOn(each, last, exchange))) continue;
-      // Of several that fit, the one that used the same port.
+      // If several match, the one with the same port.
       if (last.client.port === exchange.client.port) return each;
       found ??= each;
     }
     return found;
   }
 
-  /** Whether the exchange asks for the next name of the search path. */
+  /** True if the exchange asks for the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
-    // The next name is asked for when the one before is settled.
+    // The next name follows once the one before is settled.
     let settled = true;
     for (const one of each.exchanges) {
       if (!haveSameName(one, last) || one.ending === 'answered') continue;
@@ -190,7 +177,7 @@ export class LookupGrouping {
       settled = false;
     }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
-    // Of two queries in one segment the capture may have the name of the first only.
+    // Of two queries in one segment the capture may have only the first name.
     const { name } = isCut(last.name)
       ? each.exchanges.find((one) => haveSameName(one, last))!
       : last;
@@ -203,8 +190,8 @@ export class LookupGrouping {
   }
 
   /**
-   * The clients that were silent for longest, several at once: each look for the first of a Map
-   * passes what was deleted before it.
+   * Drops the clients that were silent for longest, several at once: finding the first entry of a Map skips
+   * all entries deleted before it.
    */
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
@@ -217,13 +204,13 @@ export class LookupGrouping {
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < 1000) return;
     this.#sweptMs = nowMs;
-    // Its entries would be made anew each second.
+    // `values()` allocates no entry arrays; this runs each second.
     for (const growing of this.#clients.values()) {
       const { client } = growing[0]!;
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
         if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) {
-          // Where they are, the bytes of all that passed at that time would stay with them.
+          // Otherwise these bytes would keep those of all exchanges of that time in memory.
           if (each.open > 0) for (const one of each.exchanges) this.#lasting.keep(one);
           at++;
           continue;
@@ -252,16 +239,16 @@ export class LookupGrouping {
   }
 }
 
-/** Questions that are remembered for a client's other address; with more, all are forgotten. */
+/** Questions that are remembered for a client's other address; at the limit all are dropped. */
 const QUESTIONS_MAX = 4096;
 
 /**
- * Lookups of a client with an IPv4 and an IPv6 address, which asks name servers of both families: a
- * question that the one does not answer goes on to the other with the same id.
+ * Lookups of a dual-stack client with name servers of both families: an unanswered question is repeated over
+ * the other family with the same id.
  */
 class OtherFamily {
   readonly #asked = new Map<string, { exchange: SeenExchange; home: Growing }>();
-  /** Both were seen; until then there is nothing to remember. */
+  /** Set once both families were seen; until then nothing is stored. */
   #isWanted = false;
   #isV6: boolean | null = null;
 
@@ -277,7 +264,7 @@ class OtherFamily {
       this.#asked.set(key, { exchange, home });
   }
 
-  /** The lookup that the exchange goes on with; null: none of another family. */
+  /** The lookup that the exchange continues; null: none of the other family. */
   homeOf(exchange: SeenExchange): Growing | null {
     if (this.#asked.size === 0) return null;
     const [same, named] = [
@@ -301,7 +288,7 @@ class OtherFamily {
   }
 }
 
-/** Whether a question without an answer goes on from an address of the other family. */
+/** True if an unanswered question is repeated from an address of the other family. */
 function isOfOther(
   { client, ending, sentMs }: SeenExchange,
   exchange: SeenExchange,
@@ -321,7 +308,7 @@ function questionOf({ id, type, name }: SeenExchange): string {
   return `${id} ${type} ${name}`;
 }
 
-/** Of the first label, which all names of a walk have in common. */
+/** The first label is common to all names of a walk. */
 function firstLabelHash(name: string): number {
   let hash = FIXED_HASH_START;
   for (let at = 0; at < name.length; at++) {
@@ -332,13 +319,10 @@ function firstLabelHash(name: string): number {
   return hash;
 }
 
-/**
- * Whether the exchange asks for the same name in the same call: its other family, or the same once
- * more.
- */
+/** True if the exchange asks for the same name in the same call: the other family, or a retry. */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
   const { name, type, id, sentMs, protocol } = exchange;
-  // Of a question that is cut nobody knows the type: its ids tell one family from the other.
+  // The type of a cut question is unknown: its id distinguishes the families.
   const cut = isCut(name);
   let isThird = false;
   let latest: SeenExchange | null = null;
@@ -354,23 +338,21 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (latest !== null && other !== null) break;
   }
   if (latest === null) {
-    // The other family: at once, or (one after the other) when the first has been answered or given
-    // up.
+    // The other family: at once, or one after the other, once the first was answered or timed out.
     if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
     if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
     return sentMs - other.sentMs > PATIENCE_MS;
   }
-  // Once more: because it was truncated, refused, not answered, or asked of the next server.
-  // (glibc asks both once more if one is truncated, before it has the reply to the other. All that
-  // are known keep the id.)
+  // A retry: because the reply was truncated, refused or missing, or from the next server. (If one reply is
+  // truncated, glibc repeats both questions, before it has the other reply. All known clients reuse the id.)
   if (protocol === 'tcp' && latest.protocol === 'udp')
     if ((latest.replyFlags & FLAG.TC) !== 0 || id === latest.id) return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
-    // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply
-    // of, from another port.
+    // glibc repeats both if one was lost or truncated. c-ares repeats a query whose reply it rejects, from
+    // another port.
     if (id === latest.id) return true;
     return other !== null && !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
   }
@@ -378,7 +360,6 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
   return sentMs - latest.sentMs > PATIENCE_MS || latest.ending === 'retried';
 }
 
-/** Whether it was answered, as far as is known. */
 function isDone(exchange: SeenExchange): boolean {
   return !isLost(exchange) && exchange.ending !== 'waiting';
 }

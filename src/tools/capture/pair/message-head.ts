@@ -1,58 +1,50 @@
 /**
- * The beginning of a message, which is all that pairing looks at: header, first question, and the
- * OPT of a query.
+ * Reads the beginning of a message, which is all that pairing needs: header, first question, and the OPT of a
+ * query.
  */
 import { FLAG, HEADER, TYPE } from '../../../server/wire/iana.ts';
 import { LOWER, NAME_MAX, printName } from '../../../server/wire/name.ts';
 import { KnownTexts } from './known-texts.ts';
 
-/** What a message begins with; a reader reuses one object. */
+/** A reader reuses one object. */
 export interface MessageHead {
   id: number;
   flags: number;
   questions: number;
   answers: number;
-  /**
-   * The question's name: absolute, in lower case; empty if there is no question that can be read.
-   */
+  /** The question's name: absolute, in lower case; empty if there is no readable question. */
   name: string;
-  /** Of the name: 32 bits. */
+  /** 32 bits. */
   nameHash: number;
   type: number;
   class: number;
   /**
-   * What the sender's OPT offers, bytes; 0 = no OPT was seen. Of a query that is cut, 512, the
-   * least, where its header counts one.
+   * UDP size in the OPT, bytes; 0: no OPT was seen; 512, the minimum, if the header of a cut query counts
+   * one.
    */
   udpSize: number;
-  /** Whether a query has a COOKIE option (RFC 7873). */
+  /** True if a query has a COOKIE option (RFC 7873). */
   cookie: boolean;
-  /**
-   * Whether the name is spelled with capitals (some clients draw them by chance, against forged
-   * replies).
-   */
+  /** True if the name has capitals (some clients randomise case against forged replies). */
   capitals: boolean;
 }
 
 const COOKIE = 10;
-/** What every OPT offers at least (RFC 6891 section 6.2.3). */
+/** The minimum of an OPT (RFC 6891, section 6.2.3). */
 const UDP_LEAST = 512;
 
-/** What a name ends in of which the capture has only the beginning. */
+/** Marks the end of a cut name. */
 const CUT = '…';
 
-/** The type of a question of whose name this is so: nobody knows it. */
+/** The type of a question with a cut name, which is unknown. */
 export const TYPE_CUT = 0;
 
-/**
- * Whether this is only the beginning of a name, or nothing is known of it: then its type is not
- * known either.
- */
+/** True if the capture has only the beginning of the name, or nothing; its type is then unknown too. */
 export function isCut(name: string): boolean {
   return name === '' || name.endsWith(CUT);
 }
 
-/** Reads the beginnings of messages, and remembers the texts of names. */
+/** Reads the beginnings of messages, and interns names. */
 export class HeadReader {
   readonly head: MessageHead = {
     ...{
@@ -69,15 +61,15 @@ export class HeadReader {
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
   readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
-  /** Texts of what is there of names that are cut. */
+  /** The texts of cut names. */
   readonly #beginnings = new KnownTexts(
     (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
   );
 
   /**
    * Reads `bytes[start, end)` into `head`.
-   * @param cut whether the message had more bytes
-   * @returns false if there is no question in it that can be read
+   * @param cut true if the message had more bytes
+   * @returns false if it has no readable question
    */
   read(bytes: Uint8Array, start: number, end: number, cut = false): boolean {
     const { head } = this;
@@ -107,9 +99,8 @@ export class HeadReader {
   }
 
   /**
-   * Reads the question of a message of which the capture has only the beginning, `bytes[start,
-   * end)`, after `read`: what is there of the name tells it from others, and ports and ids say
-   * which reply is whose.
+   * Reads a cut question, `bytes[start, end)`, after `read`. The rest of the name distinguishes it from
+   * others, and ports and ids match replies.
    */
   readCut(bytes: Uint8Array, start: number, end: number): void {
     const { head } = this;
@@ -141,7 +132,7 @@ export class HeadReader {
     head.nameHash = this.#beginnings.hash;
   }
 
-  /** @returns where the name ends; -1 if it is none */
+  /** @returns the end of the name; -1 if it is malformed */
   #name(bytes: Uint8Array, at: number, end: number): number {
     const folded = this.#folded;
     let length = 0;
@@ -166,7 +157,7 @@ export class HeadReader {
   }
 
   #opt(bytes: Uint8Array, at: number, end: number, cut: boolean): void {
-    // What follows a question in a query is an OPT, as far as nothing there says otherwise.
+    // After the question, a query has an OPT unless the bytes prove otherwise.
     for (let i = at; i < Math.min(at + 3, end); i++)
       if (bytes[i] !== (i < at + 2 ? 0 : TYPE.OPT)) return;
     if (at + 11 > end) {
@@ -183,8 +174,8 @@ export class HeadReader {
 }
 
 /**
- * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves
- * as it is. Of two that are equal by chance the later one is found.
+ * The client's port, the protocol, id and question as 30 bits: all that address translation does not change.
+ * On a collision the later one is found.
  */
 export function questionHash(
   protocol: 'udp' | 'tcp',

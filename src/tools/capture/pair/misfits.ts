@@ -1,16 +1,16 @@
 /**
- * Replies that reach the socket of a query and do not fit it: with another id, to another question,
- * or without the flag that makes them replies. The client ignores them and waits on.
+ * Replies that reach the socket of a query and do not match it: another id, another question, or the flag
+ * that makes it a reply is missing. The client ignores them and continues to wait.
  */
 import type { MessageHead } from './message-head.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Misfit, SeenExchange } from './seen-exchange.ts';
 
-/** Sockets that such replies came to; with more, all are forgotten. */
+/** Sockets with such replies; at the limit all are dropped. */
 const SOCKETS_MAX = 5000;
 /** Replies of one socket. */
 const OF_SOCKET_MAX = 8;
-/** No client waits for longer, milliseconds. */
+/** Milliseconds; no client waits longer. */
 const WAIT_MS = 15_000;
 
 interface Reply {
@@ -21,16 +21,16 @@ interface Reply {
   readonly isReply: boolean;
 }
 
-/** The socket of a client with the server that it asks, as one text. */
+/** Client socket and server as one text. */
 export function textOfSocket(protocol: string, client: Peer, server: Peer): string {
   return `${protocol} ${client.address} ${client.port} ${server.address} ${server.port}`;
 }
 
-/** Remembers replies to no query, and finds those that came to the socket of a lost one. */
+/** Remembers replies without a query, and finds those that reached the socket of a lost query. */
 export class Misfits {
   readonly #sockets = new Map<string, Reply[]>();
 
-  /** @param socket protocol and both ends, whatever the id */
+  /** @param socket protocol and both ends, without the id */
   add(socket: string, { id, name, type }: MessageHead, isReply: boolean, timeMs: number): void {
     if (name === '') return;
     let replies = this.#sockets.get(socket);
@@ -46,7 +46,7 @@ export class Misfits {
     return this.#sockets.size === 0;
   }
 
-  /** What came to the socket of a lost query instead of its reply; null: nothing did. */
+  /** The reply that reached the socket of a lost query instead of its own; null: none. */
   take(socket: string, { id, name, type, sentMs }: SeenExchange): Misfit | null {
     const replies = this.#sockets.get(socket);
     if (replies === undefined) return null;

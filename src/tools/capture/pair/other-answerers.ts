@@ -1,50 +1,39 @@
 /**
- * Replies that come from another address than was asked, and whether clients take them. On the
- * bridge of a node on which iptables sees bridged packets (`bridge-nf-call-iptables`) queries pass
- * with a pod's address, translated already, and their replies with that of the service, translated
- * back: nothing is wrong there. Who throws such replies away asks again; who is told that a name
- * does not exist, and at once asks for it with the next search domain, has taken the reply.
+ * Detects replies from another address than the query went to, and whether clients accept them. On a node
+ * where iptables sees bridged packets (`bridge-nf-call-iptables`), queries cross the bridge with the
+ * translated address of a pod, and replies with the restored address of the service; that is normal. A client
+ * that rejects such replies asks again. A client that gets NXDOMAIN and at once tries the next search domain
+ * has accepted the reply.
  */
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from './seen-exchange.ts';
 
 const ADDRESSES_MAX = 100;
-/** Questions of which it is not known yet whether they come again. */
+/** Questions that may still come again. */
 const QUESTIONS_MAX = 5000;
 /**
- * Fewer replies say nothing; of those that are taken no more than this share of the questions comes
+ * Replies below which nothing is concluded. If they are accepted, at most this share of the questions comes
  * again.
  */
 const LEAST = 5;
 const AGAIN_MAX = 0.1;
-/** Go takes a new socket when it asks again, after this time, milliseconds. */
+/** Milliseconds after which Go retries, from a new socket. */
 const AGAIN_MS = { from: 4700, to: 5600 };
 
-/**
- * Who is known for so long is known for good: whose replies are thrown away would have been asked
- * again, milliseconds.
- */
+/** Milliseconds after which a decision is final: a rejected reply would have been followed by a retry. */
 const KNOWN_MS = 6000;
-/**
- * Next steps of search paths that show that replies are taken: so many, and such a share of what
- * could be followed by one.
- */
+/** The number and share of search path steps that prove that replies are accepted. */
 const WALKED = { least: 3, share: 0.3 };
-/**
- * A next step comes within this time after the reply: no resolver asks again so soon, milliseconds.
- */
+/** Milliseconds from a reply to the next step; no resolver retries so soon. */
 const NEXT_MS = 100;
 
 interface Answerer {
-  /** When it first answered. */
+  /** The time of its first reply. */
   readonly fromMs: number;
   replies: number;
-  /** Of these, those whose question came again. */
+  /** The number whose question came again. */
   again: number;
-  /**
-   * Names that do not exist, by its replies, and those of them that were asked for with another
-   * search domain at once.
-   */
+  /** Its NXDOMAIN replies, and those followed at once by the next search domain. */
   absent: number;
   walked: number;
 }
@@ -55,19 +44,17 @@ interface Absent {
   readonly by: string;
 }
 
-/** Those who answer what they were not asked. */
+/** Servers that reply from another address. */
 export class OtherAnswerers {
   readonly #answerers = new Map<string, Answerer>();
-  /** By client and question: when, and by whom, it was answered. */
+  /** By client and question: the time and the source of the reply. */
   readonly #questions = new Map<string, { readonly sentMs: number; readonly by: string }>();
-  /**
-   * By client and first label: the last name of which somebody else said that it does not exist.
-   */
+  /** By client and first label: the last name with NXDOMAIN from another address. */
   readonly #absent = new Map<string, Absent>();
 
   /**
-   * Takes a query that somebody else answered, with that reply.
-   * @returns whether it is known already that the client takes the reply
+   * Takes a query with a reply from another address.
+   * @returns true if the client is already known to accept it
    */
   answered(exchange: SeenExchange, by: string): boolean {
     let answerer = this.#answerers.get(by);
@@ -77,7 +64,7 @@ export class OtherAnswerers {
       answerer = { fromMs, replies: 0, again: 0, absent: 0, walked: 0 };
       this.#answerers.set(by, answerer);
     }
-    // Who gets an error asks again, though the reply was taken.
+    // An error is followed by a retry although the reply was accepted.
     if (isError(exchange)) return this.#isKnown(by, exchange.sentMs);
     answerer.replies++;
     if (this.#isKnown(by, exchange.sentMs)) return true;
@@ -87,7 +74,10 @@ export class OtherAnswerers {
     return false;
   }
 
-  /** Takes a query. @returns whose replies are now known to be taken; null: nothing new is known */
+  /**
+   * Takes a query.
+   * @returns the address whose replies are now known to be accepted; null: nothing new
+   */
   asked(exchange: SeenExchange): string | null {
     if (this.#questions.size === 0) return null;
     this.#askedAgain(exchange);
@@ -127,7 +117,7 @@ export class OtherAnswerers {
     if (afterMs >= AGAIN_MS.from && afterMs <= AGAIN_MS.to) this.#again(known.by);
   }
 
-  /** The very query was sent again, from the same socket. */
+  /** The same query was sent again, from the same socket. */
   repeated(exchange: SeenExchange): void {
     if (!isError(exchange)) this.#again(exchange.stray?.address);
   }
@@ -137,7 +127,7 @@ export class OtherAnswerers {
     if (answerer !== undefined) answerer.again++;
   }
 
-  /** Whether clients take what comes from this address. */
+  /** True if clients accept replies from this address. */
   isTaken(by: string): boolean {
     const answerer = this.#answerers.get(by);
     return (
@@ -148,12 +138,12 @@ export class OtherAnswerers {
   }
 }
 
-/** Whether the reply is an error that says nothing of the name. */
+/** True for an error that does not concern the name. */
 export function isError({ rcode }: SeenExchange): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** The names of a walk begin alike. */
+/** The names of a walk have the same first label. */
 function labelOf({ client, name }: SeenExchange): string {
   return `${client.address} ${name.slice(0, name.indexOf('.'))}`;
 }

@@ -1,7 +1,6 @@
 /** Copies a message out of buffers that the next packet overwrites. */
 import type { PassingMessage } from '../read/packets/dissect.ts';
 
-/** Returns a message that stays when the next one passes. */
 export function ownMessage(message: PassingMessage): PassingMessage {
   const { bytes, start, end, head, addressesAt: at, family } = message;
   const own = bytes.slice(start, end);

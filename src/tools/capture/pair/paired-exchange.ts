@@ -1,7 +1,4 @@
-/**
- * An exchange of packets: its messages stand among many others in shared memory, and are taken from
- * there when somebody looks at them.
- */
+/** An exchange of packets. Its messages are slices of shared memory, and are created on access. */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Asker } from './asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
@@ -12,7 +9,6 @@ import type { Ending, Hop, Misfit, SeenExchange, ServerPeer } from './seen-excha
 
 const noHops: readonly Hop[] = [];
 
-/** Begins with a query; the reply comes later, if it does. */
 export class PairedExchange implements SeenExchange {
   readonly protocol: 'udp' | 'tcp';
   readonly client: Peer;
@@ -46,11 +42,11 @@ export class PairedExchange implements SeenExchange {
   behind: Peer | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
-  /** Of the query, as far as the capture has it. */
+  /** Bytes in the capture. */
   readonly #queryLength: number;
   #replySlab: Uint8Array | null = null;
   #replyAt = 0;
-  /** Of the reply, as far as the capture has it. */
+  /** Bytes in the capture. */
   #replyEnd = 0;
 
   constructor(
@@ -68,7 +64,7 @@ export class PairedExchange implements SeenExchange {
     this.name = head.name;
     this.type = head.type;
     this.id = head.id;
-    // What dnstap tells has no packet of its own, and so no time to live.
+    // A dnstap message has no packet, and so no TTL.
     this.ipId = message.ttl === 0 ? 0 : message.ipId;
     this.udpSize = head.udpSize;
     this.cookie = head.cookie;
@@ -89,7 +85,6 @@ export class PairedExchange implements SeenExchange {
     return this.#replySlab?.subarray(this.#replyAt, this.#replyEnd) ?? null;
   }
 
-  /** Takes the reply. */
   answer(message: PassingMessage, head: MessageHead, copies: CopiedBytes): void {
     this.#replyAt = copies.add(message.bytes, message.start, message.end);
     this.#replySlab = copies.slab;
@@ -103,7 +98,7 @@ export class PairedExchange implements SeenExchange {
     this.damaged = message.damaged ?? false;
   }
 
-  /** The client has not taken the reply. */
+  /** The client has not accepted the reply. */
   dropReply(): void {
     this.#replySlab = null;
     this.replyBytes = 0;

@@ -1,7 +1,7 @@
 /**
- * Queries and replies become exchanges: by addresses, ports, id and question. One packet that was
- * captured on several interfaces is one; one whose destination was translated on the way (a
- * service's address to a pod's) is a hop of the exchange.
+ * Pairs queries and replies into exchanges by addresses, ports, id and question. A packet that was captured
+ * on several interfaces is one packet. A packet with a translated destination (a service's address to a
+ * pod's) is a hop of the exchange.
  */
 import { limit, type Limit } from '../../../server/base/limits.ts';
 import { printAddress } from '../../../server/base/ip.ts';
@@ -28,76 +28,70 @@ import {
   type PendingQuery,
 } from './pending-query.ts';
 
-/**
- * Queries that may wait for their replies at a time; the oldest counts as lost when there are more.
- */
+/** Queries that may wait for replies; at the limit the oldest counts as lost. */
 const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
-/** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
+/** Milliseconds; longer than any client waits for a reply. */
 const REPLY_WAIT_MS = 15_000;
 /**
- * Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one
- * reply answers both, milliseconds.
+ * Milliseconds; a repeat within this time sends one question twice, and one reply answers both, because no
+ * client times out so soon.
  */
 const TWICE_MS = 100;
-/** A server that is well takes no longer, milliseconds. */
+/** Milliseconds; a healthy server takes no longer. */
 const LATE_MS = 200;
-/** So often at most. */
+/** The limit of such duplicates. */
 const TWICE_MAX = 16;
-/**
- * Addresses that one query is followed to: a service's, those of the caches and proxies on its way,
- * a pod's.
- */
+/** Addresses of one query: a service's, those of caches and proxies on its path, a pod's. */
 const HOPS_MAX = 16;
 /**
- * The reply to a repeated query comes as long after that to the first one as it was sent after it,
- * give or take; so many times, and milliseconds.
+ * The reply to a repeat comes as long after the first reply as the repeat after the first query, within this
+ * factor and these milliseconds.
  */
 const APART = { times: 1.5, ms: 1000 };
-/** So long replies are known, to tell copies of them. */
+/** Milliseconds during which copies of replies are recognised. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
 /**
- * Replies to no query that are remembered until the oldest are looked for next: their queries may
- * have been written after them.
+ * Replies without a query that are remembered until the next expiry: their queries may have been captured
+ * after them.
  */
 const EARLY_MAX = 1000;
-/** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
+/** Interfaces known to receive replies; at the limit all are dropped. */
 const INTERFACES_MAX = 10_000;
 /**
- * How often the oldest are looked for, on the clock of the capture; places at which a server is
- * looked for by a hash, a power of two.
+ * The interval of expiry on the clock of the capture, milliseconds; and the size of the hash table of
+ * servers, a power of two.
  */
 const [EXPIRE_MS, SERVERS] = [100, 256];
 /**
- * So many of the replies that pass elsewhere come back to where the query came from: otherwise that
- * interface is not on their way.
+ * The share of replies seen elsewhere that must return to the interface of the query; below it, that
+ * interface is not on their path.
  */
 const DELIVERED = 0.6;
-/** What was sent so shortly before the end of a capture may still have been answered. */
+/** Milliseconds; a query sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
 
-/** No interface. */
 const NOWHERE = -1;
 
-/** Said of each message that is not whole. */
+/** For each message that is cut. */
 export const cutRemark =
   'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
 
-/** Who is told of exchanges. */
+/** Callbacks for exchanges. */
 export interface ExchangeEvents {
-  /** A query was seen; nothing is known yet of what becomes of it. */
+  /** A query was seen; its outcome is unknown. */
   begun?(exchange: SeenExchange): void;
-  /** It was answered, repeated, or waited for long enough. */
+  /** It was answered, repeated, or timed out. */
   ended(exchange: SeenExchange): void;
 }
 
-/** What was not made an exchange of. */
+/** Messages without an exchange. */
 export interface PairingCounts {
   queries: number;
   replies: number;
   /** Packets that were captured more than once. */
   copies: number;
-  /** Replies to no query of the capture. */
+  /** Replies without a query. */
   unasked: number;
 }
 
@@ -113,28 +107,20 @@ export class Pairing {
   );
   readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
   readonly #copies = new CopiedBytes();
-  /** By both ends and id. Insertion order is the order of sending. */
+  /** By both ends and id, in the order of sending. */
   readonly #waiting = new Map<string, PendingQuery>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, PendingQuery>();
-  /**
-   * Queries that wait beside a later one that is the same question: `PendingQuery.earlier` of all.
-   */
+  /** The number of queries in `PendingQuery.earlier`. */
   #earlier = 0;
   readonly #answered = new Map<string, AnsweredQuery>();
-  /**
-   * Repeated queries, by their key, of which one reply came: whose it is tells whether another one
-   * comes.
-   */
+  /** Repeated queries with one reply, by key; its query decides whether another is due. */
   readonly #halfAnswered = new Map<string, HalfAnswered>();
-  /** Those of `PendingQuery.repeated` and of `HalfAnswered`. */
+  /** The number of queries in `PendingQuery.repeated` and `HalfAnswered`. */
   #undecided = 0;
   /** By the key of their queries. */
   readonly #early = new Map<string, PassingMessage>();
-  /**
-   * By interface that queries came from: replies that were seen on another one first, and how many
-   * of them came back here.
-   */
+  /** By interface of queries: replies that were seen elsewhere first, and how many of them returned here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #others = new OtherAnswerers();
   readonly #misfits = new Misfits();
@@ -150,8 +136,7 @@ export class Pairing {
 
   take(message: PassingMessage): void {
     this.#nowMs = Math.max(this.#nowMs, message.timeMs);
-    // To find the oldest of a Map costs as much as was deleted from it before: not with each
-    // message.
+    // Not for each message: finding the first entry of a Map skips all entries deleted before it.
     if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
       this.#expire();
     const { bytes, start, end } = message;
@@ -162,7 +147,7 @@ export class Pairing {
     if (!readable && message.cut) {
       this.#reader.readCut(bytes, start, end);
     } else if (!readable && !(isReply && head.questions === 0)) {
-      this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
+      this.#remarks.add('a message is not readable DNS', `frame ${message.frame}`);
       return;
     }
     if (isReply) this.#reply(message, head);
@@ -171,24 +156,20 @@ export class Pairing {
     else this.#query(message, head);
   }
 
-  /** Moves the time on where no message does, milliseconds since 1970. */
   advance(nowMs: number): void {
     if (nowMs <= this.#nowMs) return;
     this.#nowMs = nowMs;
     if (nowMs - this.#expiredMs > EXPIRE_MS) this.#expire();
   }
 
-  /**
-   * Takes what has the form of a reply, but comes from a port at which nobody is asked: a server
-   * may answer from a wrong one.
-   */
+  /** Takes a reply from a port that does not serve DNS: a server may answer from a wrong port. */
   takeElsewhere(message: PassingMessage): void {
     const { bytes, start, end } = message;
     if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
     if (this.#stray(message, this.#reader.head)) this.counts.replies++;
   }
 
-  /** The capture is over: what is unanswered by now is lost, but for the last seconds. */
+  /** Ends the capture: unanswered queries are lost, except those of the last seconds. */
   end(): void {
     for (const waiting of this.#waiting.values()) {
       const { exchange, hop } = waiting;
@@ -229,8 +210,8 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    // Who gets an error asks again at once (musl does), while other replies to what it has asked
-    // are on their way.
+    // A client that gets an error retries at once (musl does), while replies to its other queries are on
+    // their way.
     if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
       this.#giveUp(half);
@@ -277,8 +258,7 @@ export class Pairing {
   }
 
   /**
-   * The reply was written before its query, though it passed later: packets that several processors
-   * read come so.
+   * The reply was captured after its query but has an earlier time, as packets handled by several CPUs do.
    */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
@@ -289,8 +269,8 @@ export class Pairing {
   }
 
   /**
-   * Gives up the oldest ones, several at once: each look for the first of a Map passes what was
-   * deleted before it.
+   * Gives up the oldest queries, several at once: finding the first entry of a Map skips all entries deleted
+   * before it.
    */
   #makeRoom(): void {
     if (this.#waiting.size + this.#earlier + this.#undecided <= this.#most) return;
@@ -311,11 +291,11 @@ export class Pairing {
     }
   }
 
-  /** The same packet with another destination, and perhaps another sender. */
+  /** The same packet with another destination, and perhaps another source. */
   #hop(first: PendingQuery, message: PassingMessage, key: string): void {
     const { exchange } = first;
     if (exchange.hops.length === HOPS_MAX) {
-      this.#remarks.add('a query went on to more addresses than are followed');
+      this.#remarks.add('a query passed more addresses than are tracked');
       this.counts.copies++;
       return;
     }
@@ -338,8 +318,7 @@ export class Pairing {
       const answered = this.#answered.get(key);
       if (answered !== undefined) {
         this.counts.copies++;
-        // Others pass an interface without having been expected at it: replies that a node hands on
-        // leave where its own queries do.
+        // Replies that a node forwards leave where its own queries do, and are not expected there.
         if (answered.expectedAt === message.port) {
           this.#deliveries(message.port).came++;
           answered.expectedAt = NOWHERE;
@@ -364,10 +343,10 @@ export class Pairing {
     }
     const { exchange } = waiting;
     if (message.port !== waiting.port && message.protocol === 'udp') {
-      // Where other replies come back to, this one has to come as well.
+      // If other replies return to this interface, this one should too.
       const bytes = message.size;
       const deliveries = this.#deliveries(waiting.port);
-      // (How many large ones come says nothing of the interface.)
+      // (The share of large replies does not characterise the interface.)
       if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
       if (deliveries.came > 0 && deliveries.came >= DELIVERED * deliveries.expected) {
         exchange.strandedBytes = bytes;
@@ -400,8 +379,8 @@ export class Pairing {
   }
 
   /**
-   * Takes the reply to the repeat of a query. Then the one before it, which came to both, was that
-   * to the query itself: it was late, and not lost.
+   * Takes the reply to a repeated query. The reply before it, which answered both, was then that to the first
+   * query: late, not lost.
    */
   #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
     const half = this.#halfAnswered.get(key);
@@ -418,7 +397,7 @@ export class Pairing {
     return true;
   }
 
-  /** No other reply came: what is left was lost. */
+  /** No other reply came: the remaining queries were lost. */
   #giveUp(
     { exchanges }: Pick<HalfAnswered, 'exchanges'>,
     ending: SeenExchange['ending'] = 'retried',
@@ -437,7 +416,7 @@ export class Pairing {
     return deliveries;
   }
 
-  /** A reply to a query of the capture, but from another address than was asked. */
+  /** A reply to a query of the capture, from another address than the query went to. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
     const { protocol, targetPort } = message;
     const question = questionHash(protocol, targetPort, head);
@@ -448,7 +427,7 @@ export class Pairing {
     exchange.stray = this.#source(message);
     exchange.answer(message, head, this.#copies);
     const isTaken = this.#others.answered(exchange, exchange.stray.address);
-    // Otherwise it will be seen whether the client takes it.
+    // Otherwise the following queries show whether the client accepts it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
       this.#finishAll(asked, 'answered');
@@ -456,7 +435,7 @@ export class Pairing {
     return true;
   }
 
-  /** It is known by now that clients take what comes from this address. */
+  /** Clients are now known to accept replies from this address. */
   #takeStrays(from: string): void {
     for (const waiting of this.#waiting.values()) {
       const { exchange, earlier, hop } = waiting;
@@ -476,20 +455,18 @@ export class Pairing {
     return { address: this.#addresses.of(head, at, at + size), port };
   }
 
-  /** Whether it is a reply without the flag of one: it goes back to the socket of a query. */
+  /** True for a reply without the QR flag that returns to the socket of a query. */
   #isUnflagged(message: PassingMessage, { id }: MessageHead): boolean {
     const { sourcePort, targetPort } = message;
     return sourcePort < targetPort && this.#waiting.has(this.#keyOf(message, id, true));
   }
 
-  /** The socket that a reply goes to, with the server that it comes from. */
+  /** The socket that a reply goes to, with its server. */
   #socketOf(message: PassingMessage): string {
     return textOfSocket(message.protocol, this.#target(message), this.#source(message));
   }
 
-  /**
-   * The target of a query: servers are few, and one object stands for each as often as it is asked.
-   */
+  /** The target of a query: servers are few, and each is one shared object. */
   #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
     const size = family === 4 ? 4 : 16;
     const at = addressesAt + size;
@@ -529,12 +506,11 @@ export class Pairing {
   }
 
   #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
-    // Of a stream of which the capture has the beginnings of segments only, the reply may have been
-    // in what is missing.
+    // If the capture has only the beginnings of TCP segments, the reply may be in the missing part.
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
-      // Who repeats a query does not take the reply, unless that is an error.
+      // A client that repeats a query has not accepted the reply, unless that is an error.
       const isTaken =
         (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
@@ -573,7 +549,7 @@ export class Pairing {
     }
   }
 
-  /** Both ends, protocol and id as one text; that of a reply is that of its query. */
+  /** Both ends, protocol and id as one text; a reply has the key of its query. */
   #keyOf(of: PassingMessage, id: number, reply: boolean): string {
     const { head, addressesAt, family } = of;
     const size = family === 4 ? 4 : 16;

@@ -1,46 +1,41 @@
-/** Queries whose replies have not come, and how packets and replies are recognised as theirs. */
+/** Queries that wait for replies, and how packets and replies are matched to them. */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import { isCut, type MessageHead } from './message-head.ts';
 import type { PairedExchange } from './paired-exchange.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
 
-/** Copies of one packet are captured within this time. */
+/** Milliseconds within which copies of one packet are captured. */
 export const COPY_MS = 50;
 
-/** A query whose reply has come, remembered in order to recognise copies of the reply. */
+/** A query that was answered, remembered to recognise copies of the reply. */
 export interface AnsweredQuery {
   readonly timeMs: number;
-  /** The interface that the reply was not seen at and should come to; `NOWHERE`: none. */
+  /** The interface that should still see the reply; `NOWHERE`: none. */
   expectedAt: number;
 }
 
-/** A repeated question of which one reply has come, and another may. */
+/** A repeated question with one reply, which may get another. */
 export interface HalfAnswered {
-  /** In order. */
+  /** In order of sending. */
   readonly exchanges: PairedExchange[];
-  /**
-   * Whether the reply came so long after the last repeat that it may well be that to an earlier
-   * one.
-   */
+  /** True if the reply came late enough after the last repeat to belong to an earlier query. */
   readonly isLate: boolean;
   readonly isError: boolean;
-  /** Another reply would have come by then, milliseconds. */
+  /** Milliseconds; another reply would have come by then. */
   untilMs: number;
-  /** When replies came that were not yet given to one of these. */
+  /** The times of replies that are not yet assigned to one of these. */
   readonly replies: number[];
 }
 
-/** A query, or one hop of it, whose reply has not come. */
+/** A query, or one hop of it, without a reply. */
 export interface PendingQuery {
   readonly exchange: PairedExchange;
   /** The same question from the same socket, sent a moment before: they end together. */
   readonly earlier: readonly PairedExchange[] | null;
-  /**
-   * The same, sent so long before that it was repeated: in order. A reply may be to any of them.
-   */
+  /** Earlier repeats, in order. A reply may answer any of them. */
   repeated: PairedExchange[] | null;
-  /** Of the exchange, and of its hops; null: it has none. */
+  /** The keys of the exchange's hops; null: none. */
   readonly key: string;
   hopKeys: string[] | null;
   /** Its `questionHash`. */
@@ -48,11 +43,11 @@ export interface PendingQuery {
   readonly ipId: number;
   readonly ttl: number;
   readonly port: number;
-  /** What this entry is about; null: the exchange itself. */
+  /** Null: the exchange itself. */
   readonly hop: Hop | null;
 }
 
-/** Whether this is the same packet captured again: on another interface, or one router further. */
+/** True if this is the same packet, captured on another interface or one router further. */
 export function isCopy(
   { exchange, hop, ipId, ttl, port }: PendingQuery,
   message: PassingMessage,
@@ -63,9 +58,9 @@ export function isCopy(
 }
 
 /**
- * Whether a query with the same port, id and question is the packet that is waiting, with its
- * addresses translated: it either passed a router or was captured elsewhere. (musl asks all of its
- * servers at once, from one port with one id: those are packets of their own.)
+ * True if a query with the same port, id and question is the waiting packet with translated addresses: it
+ * either passed a router or was captured elsewhere. (musl asks all of its servers at once, from one port with
+ * one id: those are distinct packets.)
  */
 export function isSamePacket(
   { exchange, ipId, ttl, port }: PendingQuery,
@@ -78,12 +73,12 @@ export function isSamePacket(
   return wentOn || (ipId !== 0 && client.address === exchange.client.address);
 }
 
-/** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
+/** Replies without a question (FORMERR and REFUSED of some servers) are matched by id. */
 export function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
   return head.questions === 0 || isCut(name) || (head.name === name && head.type === type);
 }
 
-/** A hop has the time of its first reply, and the bytes of its last one. */
+/** A hop has the time of its first reply, and the size of its last one. */
 export function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
   hop.repliedMs ??= timeMs;
   hop.replyBytes = size;

@@ -1,18 +1,18 @@
 /**
- * Which names a search path makes of one another: how exchanges of one application call are known
- * from those of the next.
+ * Decides which names a search path can derive from one another, to tell the exchanges of one call from those
+ * of the next.
  */
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { isCut } from './message-head.ts';
 
-/** Domains that are remembered; a cluster has a few, and each namespace one. */
+/** Domains that are remembered; a cluster has a few, and one for each namespace. */
 const DOMAINS_MAX = 10_000;
-/** What names of services have in front of the cluster's domain. */
+/** The label before the cluster domain in service names. */
 const SERVICES = 'svc.';
 
 /**
- * A name as `stem` and what was put behind it: `api.stripe.com.` and `cluster.local.`; the domain
- * is empty for a name as it is.
+ * A name as `stem` and the appended domain: `api.stripe.com.` and `cluster.local.`; the domain is empty for a
+ * name as written.
  */
 export interface Step {
   readonly stem: string;
@@ -20,15 +20,13 @@ export interface Step {
   readonly to: string;
 }
 
-/** Learns the search domains of a capture from the walks in it. */
+/** Learns search domains from the walks of a capture. */
 export class SearchDomains {
   readonly #known = new Set<string>();
-  /** Of these. */
   readonly #firstLabels = new Set<string>();
-  /** With a dot in front. */
+  /** With a leading dot. */
   readonly #clusters = new Set(['.cluster.local.']);
 
-  /** Whether `domain` was seen as part of a search path. */
   has(domain: string): boolean {
     return this.#known.has(domain);
   }
@@ -37,9 +35,7 @@ export class SearchDomains {
     return this.#known;
   }
 
-  /**
-   * The longest of them that the name lies below: the one that made it; null: it lies below none.
-   */
+  /** The longest known domain that the name is below; null: none. */
   domainOf(name: string): string | null {
     let longest: string | null = null;
     for (const domain of this.#known)
@@ -48,8 +44,8 @@ export class SearchDomains {
   }
 
   /**
-   * Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose
-   * `svc` pods have in their search path.
+   * True if a name or a domain belongs to the cluster: it is below `cluster.local`, or below the domain whose
+   * `svc` subdomain is in the pods' search path.
    */
   isOfCluster(name: string): boolean {
     for (const below of this.#clusters)
@@ -59,14 +55,12 @@ export class SearchDomains {
   }
 
   /**
-   * How a client could come from the one name to the other by its search path; null if it could
-   * not.
-   * @param certain false: the domains are not known, but all else looks like it
+   * The search path step from one name to the other; null: impossible.
+   * @param certain false: the domains are unknown, but all else matches
    */
   step(one: string, other: string): Step | null {
     let at = commonLabels(one, other);
-    // The stem may end before what the names have in common, if labels repeat: the longest is tried
-    // first.
+    // The stem may be shorter than the common part, if labels repeat: the longest is tried first.
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1) {
       const from = one.slice(at);
       const to = other.slice(at);
@@ -76,13 +70,10 @@ export class SearchDomains {
     return null;
   }
 
-  /**
-   * Whether a client could come from the one name to the other, where the capture has only the
-   * beginning of one or both, as far as that tells.
-   */
+  /** True if a search path step between two names, one or both of them cut, is possible. */
   mayStep(one: string, other: string): boolean {
     if (one === other) return one !== '';
-    // All but the type may be there of the one, and that is the name as it was typed.
+    // One name may be complete except for its type, and is then the typed name.
     if (startsWithWhole(one, other) || startsWithWhole(other, one)) return true;
     let at = commonLabels(one, other);
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1)
@@ -90,7 +81,7 @@ export class SearchDomains {
     return false;
   }
 
-  /** Notes that both domains are of a search path. */
+  /** Remembers that both domains are of a search path. */
   learn({ from, to }: Step): void {
     for (const domain of [from, to])
       if (domain !== '' && this.#known.size < DOMAINS_MAX) {
@@ -106,7 +97,7 @@ export class SearchDomains {
       this.#firstLabels.add(domain.slice(0, end));
   }
 
-  /** `#follows` of domains of which only the beginnings may be there. */
+  /** `#follows` for cut domains. */
   #mayFollow(from: string, to: string): boolean {
     if (to === '') return true;
     if (isBelowBeginning(from, to)) {
@@ -115,12 +106,12 @@ export class SearchDomains {
     }
     const domain = from === '' ? to : from;
     const end = domain.indexOf('.');
-    // Of a label that is cut nobody knows more.
+    // Nothing more is known about a cut label.
     return end === -1 || this.#firstLabels.has(domain.slice(0, end));
   }
 
   #follows(from: string, to: string): boolean {
-    // `redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is nobody's domain.
+    // `redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is not a domain.
     if (from === SERVICES || to === SERVICES) return false;
     if (to === '') return true;
     if (from === '') return this.#known.has(to);
@@ -130,17 +121,14 @@ export class SearchDomains {
   }
 }
 
-/**
- * Whether all labels of the other, of which the last one may be cut, are those that the one begins
- * with.
- */
+/** True if the one begins with all labels of the other, whose last label may be cut. */
 function startsWithWhole(one: string, other: string): boolean {
   return isCut(other) && other.length > 1 && one.startsWith(`${other.slice(0, -1)}.`);
 }
 
 /**
- * Whether the one, without some labels, begins as the other does, as far as both are there:
- * `shop.svc.clu…` and `svc.cluster.l…`.
+ * True if the one, without some labels, begins as the other does, as far as both are known: `shop.svc.clu…`
+ * and `svc.cluster.l…`.
  */
 function isBelowBeginning(one: string, other: string): boolean {
   const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [
@@ -160,8 +148,8 @@ function isBelowBeginning(one: string, other: string): boolean {
 }
 
 /**
- * Whether a name of which only the beginning is there ends in the beginning of `svc` and this
- * domain: by then it can hardly go on otherwise.
+ * True if a cut name ends in the beginning of `svc` and this domain, so that another continuation is
+ * unlikely.
  */
 function beginsIn(name: string, domain: string): boolean {
   const there = name.slice(0, -1);
@@ -171,7 +159,7 @@ function beginsIn(name: string, domain: string): boolean {
   return false;
 }
 
-/** Length of the labels, dots included, with which both names begin. */
+/** Length of the common leading labels, dots included. */
 function commonLabels(one: string, other: string): number {
   let labels = 0;
   for (let at = 0; at < one.length && one[at] === other[at]; at++)

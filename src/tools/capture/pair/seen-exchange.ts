@@ -1,130 +1,106 @@
-/** A query and its reply as a capture shows them, and the lookups that they belong to. */
+/** A query and its reply in a capture, and the lookups that they belong to. */
 import type { Exchange, Lookup, Peer } from '../../../server/wire/exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import type { Asker } from './asker.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 
-/**
- * The same query behind a translation of addresses: asked at a service's address, and taken to a
- * pod.
- */
+/** The same query after address translation: from a service's address to a pod's. */
 export interface Hop {
   readonly client: Peer;
   readonly server: ServerPeer;
   readonly sentMs: number;
   repliedMs: number | null;
-  /** Interface of the capture on which it was seen. */
+  /** Interface of the capture. */
   readonly port: number;
-  /** Bytes of the reply. */
   replyBytes: number;
 }
 
 export interface ServerPeer extends Peer {
-  /** Its address, where `address` is a name with the port in it (`ServerNames`). */
+  /** Its address, where `address` is a name that includes the port (`ServerNames`). */
   readonly host?: string;
 }
 
-/** The address of a server, without the port that its name may have. */
+/** Without the port that a name may include. */
 export function addressOf({ address, host }: ServerPeer): string {
   return host ?? address;
 }
 
-/** What of a reply does not fit its query: the id, the question, or the QR flag. */
+/** The part of a reply that does not match its query: the id, the question, or the QR flag. */
 export type Misfit = 'id' | 'question' | 'flag';
 
-/** Why an exchange is over. `open`: the capture ended before it could be known. */
+/** The reason why an exchange ended. `open`: the capture ended before it was known. */
 export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
-/**
- * An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so
- * often.
- */
+/** An exchange of a capture. Frequently used fields are parsed in advance. */
 export interface SeenExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   server: ServerPeer;
-  /**
-   * Absolute, lower case; what the capture has only the beginning of ends in `…` (`isCut`), or is
-   * empty.
-   */
+  /** Absolute, lower case; a cut name ends in `…` (`isCut`), or is empty. */
   readonly name: string;
   readonly type: number;
   readonly id: number;
-  /** Identification of the query's IP packet (IPv4); 0: it has none, or is of no packet. */
+  /** Identification of the query's IPv4 packet; 0: none. */
   readonly ipId: number;
-  /**
-   * What the query's OPT offers; 0 = it has none; 512 where it has one that the capture cuts off.
-   */
+  /** UDP size in the query's OPT; 0: no OPT; 512: it is cut off. */
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
-  /** Frames of the capture; 0 = none. */
+  /** Frame number in the capture; 0: none. */
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
-  /** Length of the query as it passed, of which the capture may have only the beginning. */
+  /** Length on the wire; the capture may have fewer bytes. */
   readonly queryBytes: number;
-  /**
-   * Length of the reply as it passed, of which the capture may have only the beginning; 0 without
-   * one.
-   */
+  /** Length on the wire; the capture may have fewer bytes; 0: no reply. */
   readonly replyBytes: number;
-  /** Of the reply; -1 without one. */
+  /** -1: no reply. */
   rcode: number;
   /** Second header word of the reply. */
   replyFlags: number;
   /** Records in the reply's answer section. */
   answers: number;
   ending: Ending;
-  /** 1 = first; counts how often this very question was sent from this port with this id. */
+  /** 1: the first; counts how often this question was sent from this port with this id. */
   readonly attempt: number;
-  /** The same query further on its way, in order. */
+  /** The same query after each address translation, in order. */
   hops: readonly Hop[];
-  /**
-   * Bytes of a reply that was seen on its way, and not where the query had come from; 0: none was.
-   */
+  /** Bytes of a reply that was seen on its way, but not where the query came from; 0: none. */
   strandedBytes: number;
-  /** Who answered instead of the server that was asked. */
+  /** The server that answered instead of the target. */
   stray: Peer | null;
-  /** What came to its socket instead of a reply that fits; absent: of no packets. */
+  /** The mismatching reply that reached its socket; absent: not from packets. */
   misfit?: Misfit | null;
-  /** Whether the UDP checksum of its reply is wrong; absent: of no packets. */
+  /** True if the UDP checksum of its reply is wrong; absent: not from packets. */
   damaged?: boolean;
-  /**
-   * Of a line of a log: which options its query had is not known; and of one without times nothing
-   * of when. Absent: of a message.
-   */
+  /** From a log line, which lacks the query's options and may lack times. Absent: from a message. */
   readonly logged?: Logged;
-  /** Who asked; absent or null: nobody looked. Of an exchange that is over. */
+  /** Set once the exchange has ended; absent or null: not looked up. */
   asker?: Asker | null;
-  /** Who answered, behind a translation of addresses; as above. */
+  /** The server after address translation; as above. */
   answerer?: Asker | null;
-  /** The server behind a translation that no packet shows, as the kernel tracks it. */
+  /** The server after a translation that only the kernel's connection tracking shows. */
   behind?: Peer | null;
-  /** The lookup that it is of, while that grows: of its grouping alone. */
+  /** The open lookup that it is in; internal to the grouping. */
   growing: object | null;
-  /**
-   * Moves its bytes to where those stand that outlive the others; absent: they stand by themselves.
-   */
+  /** Moves its bytes to the memory of long-lived exchanges; absent: it has its own memory. */
   moveTo?(copies: CopiedBytes): void;
 }
 
-/** What a log tells of the times of its lines. */
 export type Logged = 'with times' | 'without times';
 
-/** A lookup of a capture. */
 export interface SeenLookup extends Lookup<SeenExchange> {
   readonly client: string;
-  /** The names that were asked for, in order: what the search path made of the name. */
+  /** The names that the search path produced, in order. */
   readonly candidates: readonly string[];
 }
 
-/** Whether its reply has no answer. A log does not tell. */
+/** True if its reply has no answer. A log does not show that. */
 export function isEmpty({ answers, logged }: SeenExchange): boolean {
   return answers === 0 && logged === undefined;
 }
 
-/** Milliseconds from the query to its reply; null without one. */
+/** Milliseconds from query to reply; null: no reply. */
 export function latencyOf({
   sentMs,
   repliedMs,
@@ -133,9 +109,8 @@ export function latencyOf({
 }
 
 /**
- * Whether both ask for the same name; names of which the capture has only the beginning are told by
- * their lengths as well. Of two questions for one name it may have more of the one: headers differ
- * from UDP to TCP, and of two in a segment the second is cut sooner.
+ * True if both ask for the same name; cut names are compared by length too. The capture may have more of one:
+ * headers of UDP and TCP differ in length, and the second message of a segment is cut sooner.
  */
 export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
   if (one.name === other.name) return !isCut(one.name) || one.queryBytes === other.queryBytes;
@@ -143,19 +118,18 @@ export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
   return beginsAs(one.name, other.name) || beginsAs(other.name, one.name);
 }
 
-/** Whether the one is a name of which all that is there is the beginning of the other. */
+/** True if the one is cut and the other begins with it. */
 function beginsAs(one: string, other: string): boolean {
   return one.length > 1 && isCut(one) && other.startsWith(one.slice(0, -1));
 }
 
-/** What fits into a packet of Ethernet in any case, bytes of a message. */
+/** Bytes of a message that fits into an Ethernet packet in any case. */
 const PACKET_BYTES = 1400;
-/** What every reply over UDP may have (RFC 1035 section 4.2.1), and without EDNS none more than. */
+/** The limit of UDP replies without EDNS (RFC 1035, section 4.2.1). */
 export const UDP_BYTES = 512;
 
 /**
- * Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than
- * fits into a packet.
+ * Bytes of the reply, even if it was only seen on its way; a truncated reply counts as larger than a packet.
  */
 export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {
   if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
@@ -163,22 +137,18 @@ export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExc
   return Math.max(replyBytes, behind, strandedBytes);
 }
 
-/** Whether a reply of so many bytes is more than one packet. */
+/** True if a reply of this size takes more than one packet. */
 export function needsFragments(bytes: number): boolean {
   return bytes > PACKET_BYTES;
 }
 
-/**
- * Whether the query got no reply and should have: what the end of the capture cut off is not
- * counted.
- */
+/** True if the query should have got a reply and did not; queries at the end of a capture do not count. */
 export function isLost({ ending }: Pick<SeenExchange, 'ending'>): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 
 /**
- * When the first and the last of these were sent, milliseconds since 1970; Infinity and -Infinity:
- * there are none.
+ * The times of the first and the last query, milliseconds since 1970; Infinity and -Infinity: there are none.
  */
 export function sentSpan(all: readonly { readonly sentMs: number }[]): {
   readonly fromMs: number;

@@ -1,11 +1,10 @@
-/** Names as applications spelled them, from what their resolvers made of them. */
+/** Reconstructs names as applications spelled them. */
 import type { SeenLookup } from './seen-exchange.ts';
 
-/** What a lookup shows of the name that was typed. */
 export interface NameWalk {
-  /** The first name that was asked for: absolute. */
+  /** The first name that was asked for, absolute. */
   readonly first: string;
-  /** What the search path was appended to, if it was walked; null: there is one name only. */
+  /** The name before the search path was appended; null: there was no walk. */
   readonly stem: string | null;
 }
 
@@ -14,7 +13,7 @@ export function walkOf({ name, candidates }: Pick<SeenLookup, 'name' | 'candidat
   return { first, stem: candidates.length > 1 ? name.replace(/\.$/, '') : null };
 }
 
-/** The domains that were appended to the name, in order; without final dots. */
+/** The appended domains, in order; without trailing dots. */
 export function searchOf({
   name,
   candidates,
@@ -26,9 +25,8 @@ export function searchOf({
 }
 
 /**
- * The name as the application spelled it: a name below the first search domain, with fewer dots than
- * `ndots` in front of it, was searched. A name that was not, though its dots are few, was written
- * with a final dot.
+ * The name as the application spelled it. A name below the first search domain, whose prefix has fewer dots
+ * than `ndots`, was searched. A name with few dots that was not searched had a trailing dot.
  */
 export function spelledName(
   { first, stem }: NameWalk,

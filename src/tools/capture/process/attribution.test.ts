@@ -1,4 +1,4 @@
-/** Proof that a socket sent a query; the races, which no real kernel repeats, are laid out here. */
+/** Proves which socket sent a query, in races that a real kernel does not repeat. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SeenExchange } from '../pair/seen-exchange.ts';
@@ -8,7 +8,7 @@ import { NetworkSpaces, type KernelSocket } from './network-spaces.ts';
 import { SentQueries, type SentNote } from './sent-queries.ts';
 import { SocketHolders } from './socket-holders.ts';
 
-/** A machine with one namespace, in which sockets are what the test says. */
+/** A machine with one namespace, whose sockets the test defines. */
 class Machine {
   nowMs = 1000;
   socket: KernelSocket | null = null;
@@ -107,7 +107,7 @@ test('a socket that is found after the reply may be another one with the same po
   assert.deepEqual(machine.attribution.counts, { attributed: 0, unknown: { closed: 1 } });
 });
 
-test('a socket that was there before the query and after its reply has sent it', () => {
+test('a socket that existed before the query and after its reply has sent it', () => {
   const machine = new Machine();
   machine.socket = socket(7);
   machine.nowMs = 1001;
@@ -117,7 +117,7 @@ test('a socket that was there before the query and after its reply has sent it',
   assert.deepEqual(pidsOf(machine.reply(second, 1011)), [7]);
 });
 
-test('another socket at the same port, by its cookie, has not sent what came before it', () => {
+test('another socket at the same port, by its cookie, has not sent earlier queries', () => {
   const machine = new Machine();
   machine.socket = socket(7);
   machine.nowMs = 1001;
@@ -138,7 +138,7 @@ test('a query without a reply belongs to the socket that waits for one', () => {
   assert.deepEqual(pidsOf(machine.reply(exchange, null)), [7]);
 });
 
-test('queries that are read together need one look', () => {
+test('queries that are read together need one lookup of sockets', () => {
   const machine = new Machine();
   machine.socket = socket(7);
   machine.nowMs = 1001;
@@ -150,7 +150,7 @@ test('queries that are read together need one look', () => {
   for (const each of all) assert.deepEqual(pidsOf(machine.reply(each, 1080)), [7]);
 });
 
-test('an address that no namespace has is elsewhere, and one that listens did not ask', () => {
+test('an address that no namespace has is elsewhere, and a listening socket did not send the query', () => {
   const far = new Machine({ spaces: 0 });
   assert.equal(far.reply(far.query(1000), 1002).why, 'elsewhere');
   const machine = new Machine();
@@ -173,7 +173,7 @@ const note = (pid: number, id: number, parts: Partial<SentNote> = {}): SentNote 
   ...parts,
 });
 
-test('a note of the kernel names the process of a socket that is gone', () => {
+test('a note of the kernel names the process of a closed socket', () => {
   const machine = new Machine({ bpf: true });
   machine.notes.push(note(9, 5));
   machine.nowMs = 1010;
@@ -182,19 +182,19 @@ test('a note of the kernel names the process of a socket that is gone', () => {
   assert.equal(machine.reply(machine.query(1000, 6), 1001).why, 'closed');
 });
 
-test('a socket of one process that another one uses has both, the sender first', () => {
+test('a socket that two processes use has both, the sender first', () => {
   const machine = new Machine({ bpf: true });
   machine.notes.push(note(9, 5, { senderPid: 10 }));
   assert.deepEqual(pidsOf(machine.reply(machine.query(1000, 5), 1001)), [10, 9]);
 });
 
-test('sockets of several namespaces with the same addresses and id are not told apart', () => {
+test('sockets of several namespaces with the same addresses and id are ambiguous', () => {
   const machine = new Machine({ bpf: true });
   machine.notes.push(note(9, 5), note(11, 5));
   assert.equal(machine.reply(machine.query(1000, 5), 1001).why, 'several');
 });
 
-test('notes are bounded: the oldest go first', () => {
+test('notes are bounded: the oldest are dropped first', () => {
   const machine = new Machine({ bpf: true });
   machine.notes.push(note(9, 5));
   for (let i = 0; i < 100_000; i++)

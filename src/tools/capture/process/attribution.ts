@@ -1,10 +1,11 @@
 /**
- * Finds the processes of client and server. For each exchange, while it passes, it looks up the
- * socket of either end in its network namespace, and the processes that hold it. A socket proves
- * something about a packet only if it existed when the packet was sent. That is so if the reply was
- * still to come when the socket was found, as a waiting client has not closed. It is also so if the
- * same socket, by its cookie, was found before the packet and after it. Otherwise its port may
- * belong to another process by now, and the exchange has no process.
+ * Finds the processes of client and server. While an exchange passes, it looks up the socket of either end in
+ * its network namespace, and the processes that hold it.
+ *
+ * A socket proves something about a packet only if it existed when the packet was sent. That holds if the
+ * socket was found before the reply, because a waiting client has not closed it. It also holds if the same
+ * socket, by its cookie, was found before and after the packet. Otherwise its port may belong to another
+ * process by now, and the exchange has no process.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
@@ -16,17 +17,16 @@ import type { SocketHolders } from './socket-holders.ts';
 /** Ends of connections whose sockets are remembered. */
 const KNOWN_MAX = 50_000;
 
-/** No remote end: sockets that listen match it. */
+/** A listening socket has no remote end. */
 const ANY_4: Peer = { address: '0.0.0.0', port: 0 };
 const ANY_6: Peer = { address: '::', port: 0 };
 
-/** The number of exchanges with a process, and the reasons of the others. */
+/** The number of exchanges with a process, and of the others by reason. */
 export interface AttributionCounts {
   readonly attributed: number;
   readonly unknown: Readonly<Partial<Record<WhyUnknown, number>>>;
 }
 
-/** A socket that was found. */
 interface KnownSocket {
   readonly cookie: bigint;
   readonly firstMs: number;
@@ -35,14 +35,14 @@ interface KnownSocket {
   asker: Asker;
 }
 
-/** A process, as far as it is known before the reply is there. */
+/** A process, as far as it is known before the reply. */
 interface Finding {
   readonly asker: Asker;
   /** A reply before this time leaves it unproved; -Infinity: it is proved. */
   readonly provedAfterMs: number;
 }
 
-/** A connection as it is behind a translation of addresses. */
+/** A connection after address translation. */
 export interface Translated {
   readonly client: Peer;
   readonly server: Peer;
@@ -58,15 +58,14 @@ export interface TranslationTable {
 export interface AttributionParts {
   readonly spaces: NetworkSpaces;
   readonly holders: SocketHolders;
-  /** Notes of programs in the kernel; null: there are none. */
+  /** Notes of programs in the kernel; null: none. */
   readonly sent: SentQueries | null;
-  /** Connection tracking of the namespaces where a translation may happen. */
+  /** Connection tracking of the namespaces that may translate. */
   readonly translations: readonly TranslationTable[];
   /** CLOCK_REALTIME in milliseconds, with fractions. */
   readonly nowMs: () => number;
 }
 
-/** Attributes exchanges to processes. */
 export class Attribution {
   readonly #parts: AttributionParts;
   readonly #known = new Map<string, KnownSocket>();
@@ -84,24 +83,24 @@ export class Attribution {
     return this.#counts;
   }
 
-  /** To be called before packets are read that came together. */
+  /** Call it before packets are read that came together. */
   ready(): void {
     this.#parts.sent?.drain();
   }
 
-  /** Keeps what it knows of the machine fresh. To be called from time to time. */
+  /** Call it periodically: refreshes the view of the machine. */
   refresh(): void {
     this.#parts.spaces.refresh();
   }
 
-  /** To be called when the query was seen, at once. */
+  /** Call it as soon as the query is seen. */
   begun(exchange: SeenExchange): void {
     const { protocol, client, sentMs, id } = exchange;
     const server = { address: addressOf(exchange.server), port: exchange.server.port };
     this.#open.set(exchange, this.sender(protocol, client, server, { sentMs, id }));
   }
 
-  /** To be called when it is over, before anything is shown of it. */
+  /** Call it when the exchange has ended, before anything of it is shown. */
   ended(exchange: SeenExchange): void {
     const found = this.#open.get(exchange);
     this.#open.delete(exchange);
@@ -116,7 +115,7 @@ export class Attribution {
   }
 
   /**
-   * Who sent a packet that was seen just now.
+   * The sender of a packet that was seen just now.
    * @param id of the DNS message; 0: it opens a connection
    */
   sender(
@@ -136,7 +135,7 @@ export class Attribution {
     return this.#look(protocol, local, remote, sentMs);
   }
 
-  /** Who has the end of a connection that others reach: the server that accepts or answers. */
+  /** The server that accepts or answers at this address. */
   receiver(protocol: 'udp' | 'tcp', server: Peer, client: Peer, atMs: number): Asker {
     return this.#look(protocol, server, client, atMs, true).asker;
   }
@@ -148,8 +147,8 @@ export class Attribution {
   }
 
   /**
-   * The address behind a translation, from the kernel's connection tracking; null: it is not
-   * translated, or not tracked here.
+   * The address after translation, from the kernel's connection tracking; null: not translated, or not
+   * tracked here.
    */
   translated(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null {
     for (const table of this.#parts.translations)
@@ -191,12 +190,12 @@ export class Attribution {
       return nothing(space === 'elsewhere' && spaces.refused !== null ? 'refused' : space);
     const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
     const known = this.#known.get(key);
-    // Found after this packet was sent, for one that was read together with it.
+    // Found after this packet was sent, for another one that was read with it.
     if (known !== undefined && known.firstMs <= sentMs && known.lastMs >= sentMs)
       return { asker: known.asker, provedAfterMs: -Infinity };
     const beforeMs = nowMs();
     let found = space.sockets.find(protocol, local, remote);
-    // An accepted connection that is closed again: the process that listens has accepted it.
+    // An accepted connection that was closed: the listening process accepted it.
     if (mayListen && protocol === 'tcp' && (found === null || found.inode === 0))
       found = space.sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
     const afterMs = nowMs();

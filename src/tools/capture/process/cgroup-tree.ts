@@ -1,18 +1,14 @@
-/**
- * The tree of cgroups v2: from the number by which the kernel knows a cgroup to its path, and to
- * the processes in it.
- */
+/** Maps the number of a cgroup (v2) in the kernel to its path and its processes. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories that are read in one walk; a large node has some thousands. */
+/** Directories that one walk reads; a large node has some thousands. */
 const DIRECTORIES_MAX = 20_000;
 /** A walk that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** Paths that are remembered after their cgroup is gone. */
+/** Paths that are remembered after their cgroup is removed. */
 const REMEMBERED_MAX = 50_000;
 
-/** Knows the cgroups below one mount of cgroup v2. */
 export class CgroupTree {
   readonly #root: string;
   readonly #paths = new Map<bigint, string>();
@@ -35,7 +31,7 @@ export class CgroupTree {
   processesIn(path: string): readonly number[] {
     try {
       const text = readFileSync(join(this.#root, path, 'cgroup.procs'), 'utf8');
-      // 0: a process of another PID namespace, which cannot be named.
+      // 0: a process of another PID namespace, which has no PID here.
       return text
         .split('\n')
         .map(Number)
@@ -57,7 +53,7 @@ export class CgroupTree {
         for (const entry of readdirSync(join(this.#root, path), { withFileTypes: true }))
           if (entry.isDirectory()) open.push(join(path, entry.name));
       } catch {
-        // It has been removed.
+        // It was removed.
       }
     }
     const endedMs = performance.now();
@@ -66,8 +62,8 @@ export class CgroupTree {
 }
 
 /**
- * The mount point of cgroup v2: the only hierarchy (`/sys/fs/cgroup`), or beside those of v1
- * (`/sys/fs/cgroup/unified`). Null: it is not mounted.
+ * The mount point of cgroup v2: the only hierarchy (`/sys/fs/cgroup`), or beside v1
+ * (`/sys/fs/cgroup/unified`). Null: not mounted.
  */
 export function mountedCgroups(mounts: string): string | null {
   const places = mounts

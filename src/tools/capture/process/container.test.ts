@@ -39,7 +39,7 @@ for (const path of ['/', '', '/system.slice/sshd.service', `/user.slice/x-${id.s
     assert.equal(containerOf(path), null);
   });
 
-test('of containers inside of others the innermost is meant', () => {
+test('the innermost of nested containers is reported', () => {
   assert.equal(
     containerOf(`/docker/${id}/kubepods/pod${uid}/${'f'.repeat(64)}`)!.id,
     'f'.repeat(64),

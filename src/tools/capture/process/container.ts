@@ -1,4 +1,4 @@
-/** Which container a cgroup is: container runtimes put its id into the path. */
+/** Identifies the container of a cgroup: container runtimes put its id into the path. */
 
 import type { SeenContainer } from '../pair/asker.ts';
 
@@ -12,11 +12,10 @@ const runtimes: Readonly<Record<string, string>> = {
 };
 
 /**
- * The container of a path below the root of the cgroups; null: the process is in none. Of
- * containers inside of others it is the innermost.
+ * The container of a path below the root of the cgroups; null: none. Of nested containers the innermost.
  *
- * With the driver systemd: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`, with
- * cgroupfs: `/kubepods/burstable/pod1a2b-…/ID`.
+ * With the systemd driver: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`; with cgroupfs:
+ * `/kubepods/burstable/pod1a2b-…/ID`.
  */
 export function containerOf(path: string): SeenContainer | null {
   let found: SeenContainer | null = null;

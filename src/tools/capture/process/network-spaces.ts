@@ -1,44 +1,37 @@
-/**
- * The network namespaces of this machine, and which of them has an address: there the sockets of
- * that address are.
- */
+/** Finds the network namespace that has an address; its sockets are there. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback, parseAddress, printAddress } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { allProcesses, networkOf } from './proc-files.ts';
 
-/** A socket as the kernel describes it. */
 export interface KernelSocket {
   /** 0: no process holds it. */
   readonly inode: number;
-  /** Never used again by another socket while the machine runs. */
+  /** The kernel never reuses it until reboot. */
   readonly cookie: bigint;
   readonly uid: number;
-  /** Number of its cgroup v2; null: the kernel does not say. */
+  /** Number of its cgroup v2; null: unknown. */
   readonly cgroup: bigint | null;
-  /** It waits for connections. */
   readonly listens: boolean;
 }
 
-/** The sockets and addresses of one network namespace. */
 export interface SpaceSockets {
   find(protocol: 'udp' | 'tcp', local: Peer, remote: Peer): KernelSocket | null;
   close(): void;
 }
 
-/** Opens what asks the kernel: `src/server/runtime/` has the native calls. */
+/** Opens kernel interfaces; `src/server/runtime/` has the native calls. */
 export interface SpaceOpener {
   /**
    * @param path of the namespace: `/proc/PID/ns/net`
-   * @throws an error where that is not allowed, or the namespace is gone
+   * @throws an error if access is denied, or the namespace is gone
    */
   sockets(path: string): SpaceSockets;
-  /** Addresses of the namespace as it is now. */
+  /** Current addresses of the namespace. */
   addresses(path: string): readonly string[];
 }
 
-/** A network namespace. */
 export interface NetworkSpace {
   /** `net:[4026531840]`. */
   readonly name: string;
@@ -52,15 +45,15 @@ interface OpenSpace extends NetworkSpace {
   addresses: readonly string[];
 }
 
-/** Namespaces that are open at a time; a node has some 250 pods. */
+/** Open namespaces; a node has some 250 pods. */
 const SPACES_MAX = 1024;
 /** A search that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** An address that no namespace has is searched for again after this time, milliseconds. */
+/** Milliseconds after which an address without a namespace is searched for again. */
 const MISSING_MS = 2000;
 /** Addresses without a namespace that are remembered. */
 const MISSING_MAX = 10_000;
-/** The contents of namespaces are read again after this time, milliseconds. */
+/** Milliseconds after which the contents of namespaces are read again. */
 const STALE_MS = 2000;
 /** The directory in which `ip netns` and container runtimes store namespaces. */
 const KEPT = '/run/netns';
@@ -74,12 +67,11 @@ export class NetworkSpaces {
   readonly #missing = new Map<string, number>();
   #searchAfterMs = -Infinity;
   #searchedMs = -Infinity;
-  /** Namespaces that could not be entered. */
   #refused: unknown = null;
 
   /**
-   * @param own where packets are seen
-   * @throws what the opener throws for that one
+   * @param own the namespace where packets are captured
+   * @throws the opener's error for that one
    */
   constructor(opener: SpaceOpener, own: { readonly name: string; readonly path: string }) {
     this.#opener = opener;
@@ -89,7 +81,7 @@ export class NetworkSpaces {
     this.#search(performance.now());
   }
 
-  /** Why some namespaces could not be entered; null: all could. */
+  /** The error of namespaces that could not be entered; null: there was none. */
   get refused(): unknown {
     return this.#refused;
   }
@@ -98,7 +90,6 @@ export class NetworkSpaces {
     return this.#spaces.size;
   }
 
-  /** The namespace that has the address. */
   of(address: string): NetworkSpace | NoSpace {
     const bytes = parseAddress(address);
     if (bytes === null) return 'elsewhere';
@@ -115,12 +106,12 @@ export class NetworkSpaces {
       }
     }
     if (found === undefined) return 'elsewhere';
-    // Packets with an address of the namespace where they are seen were sent there.
+    // Packets with an address of the capturing namespace were sent there.
     if (found.includes(this.#own)) return this.#own;
     return found.length === 1 ? found[0]! : 'several';
   }
 
-  /** Finds new namespaces, and closes those that are gone. To be called from time to time. */
+  /** Call it periodically: finds new namespaces, and closes removed ones. */
   refresh(): void {
     const nowMs = performance.now();
     if (nowMs - this.#searchedMs > STALE_MS) this.#search(nowMs);
@@ -132,12 +123,12 @@ export class NetworkSpaces {
     this.#byAddress.clear();
   }
 
-  /** @returns false: it was done just now */
+  /** @returns false: the last search is too recent */
   #search(nowMs: number): boolean {
     if (nowMs < this.#searchAfterMs) return false;
     const paths = namespacePaths();
     for (const [name, space] of this.#spaces)
-      // Its open sockets would keep a namespace that is gone.
+      // Its open sockets would hold a namespace that is gone.
       if (space !== this.#own && !paths.has(name)) {
         space.sockets.close();
         this.#spaces.delete(name);
@@ -159,7 +150,7 @@ export class NetworkSpaces {
           this.#spaces.set(name, { name, sockets: this.#opener.sockets(path), addresses });
         return;
       } catch (error) {
-        // A process ended, and another one of the namespace may be there; or it may not be entered.
+        // The process ended, and the namespace may have another one; or access is denied.
         const { code } = error as { readonly code?: string };
         if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = error;
       }
@@ -179,14 +170,14 @@ export class NetworkSpaces {
   }
 }
 
-/** As captures print it, without the interface of a link-local one. */
+/** As captures print it, without the interface of a link-local address. */
 function canonical(address: string): string {
   const [plain = ''] = address.split('%');
   const bytes = parseAddress(plain);
   return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
 }
 
-/** Files of each namespace that has a process or a name; a few each, as processes end. */
+/** Paths of each namespace that has a process or a name; a few each, because processes end. */
 function namespacePaths(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const add = (name: string, path: string): void => {

@@ -1,6 +1,6 @@
 /**
- * Connections that processes open to addresses that they have looked up: the target, its
- * translation, and the process that accepted.
+ * Connections that processes open to addresses that they looked up: the target, its translation, and the
+ * process that accepted.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -19,30 +19,30 @@ export interface OpenedConnection {
   readonly server: Peer;
   readonly openedMs: number;
   readonly asker: Asker;
-  /** The server behind a translation; null: not translated, or not known. */
+  /** The server after translation; null: not translated, or unknown. */
   behind: Peer | null;
   /** The process that accepted, or listens there; null: not looked up yet. */
   acceptor: Asker | null;
 }
 
-/** An acceptor has its connection by then; its entry in the connection tracking stays for longer. */
+/** Milliseconds after which the acceptor has its connection; the connection tracking entry lasts longer. */
 const SETTLE_MS = 5;
-/** A program uses a looked-up address within this time, milliseconds. */
+/** Milliseconds within which a program uses a looked-up address. */
 const SOON_MS = 10_000;
-/** The most connections that are stored; the oldest are dropped first. */
+/** The oldest are dropped first. */
 const CONNECTIONS_MAX = 10_000;
-/** Connections of one lookup that are shown. */
+/** Connections shown for one lookup. */
 const NEXT_MAX = 5;
 const SYN = 2;
 const ACK = 16;
 const FLAGS_AT = 13;
 
-/** Keeps connections until their lookups are shown. */
+/** Stores connections until their lookups are shown. */
 export class OpenedConnections {
   readonly #attribution: Attribution;
   readonly #ports: ReadonlySet<number>;
   readonly #packet = emptyPacket();
-  /** By client, and its port: translated copies and repeats have the same. */
+  /** By client address and port, which translated copies and repeats share. */
   readonly #all = new Map<string, OpenedConnection>();
   #unsettled: OpenedConnection[] = [];
 
@@ -52,7 +52,7 @@ export class OpenedConnections {
     this.#ports = new Set(ports);
   }
 
-  /** @returns false: the packet does not open a connection, or one to a name server */
+  /** @returns false if the packet does not open a connection, or opens one to a name server */
   take(bytes: Uint8Array, start: number, end: number, timeMs: number): boolean {
     const packet = this.#packet;
     const isIp =
@@ -72,7 +72,7 @@ export class OpenedConnections {
     return true;
   }
 
-  /** Looks up who accepted. To be called from time to time. */
+  /** Call it periodically: looks up the acceptors. */
   settle(nowMs: number): void {
     const ripe = this.#unsettled.filter(({ openedMs }) => nowMs - openedMs >= SETTLE_MS);
     if (ripe.length === 0) return;
@@ -90,7 +90,7 @@ export class OpenedConnections {
     }
   }
 
-  /** The connections by which its process used what the lookup found, in order. */
+  /** The connections with which the process used the addresses of a lookup, in order. */
   after(lookup: SeenLookup): readonly OpenedConnection[] {
     const pids = new Set(
       lookup.exchanges.flatMap(({ asker }) => (asker?.processes ?? []).map(({ pid }) => pid)),
@@ -111,10 +111,10 @@ export class OpenedConnections {
   #opened(client: Peer, server: Peer, timeMs: number): void {
     const key = `${client.address} ${client.port}`;
     const before = this.#all.get(key);
-    // The same packet behind a translation or on another interface, or repeated.
+    // The same packet after translation, on another interface, or repeated.
     if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
     const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
-    // An unknown process opened it for a lookup that cannot be named.
+    // Without a process the connection cannot be matched with a lookup.
     if (asker.processes.length === 0) return;
     const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
     this.#all.delete(key);
@@ -125,7 +125,6 @@ export class OpenedConnections {
   }
 }
 
-/** The addresses in the answers of a lookup. */
 function addressesFound({ exchanges }: SeenLookup): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { reply, answers } of exchanges) {

@@ -1,17 +1,17 @@
-/** Processes as /proc(5) shows them. A process may end between two of these calls. */
+/** Reads processes from /proc (proc(5)). A process may end between two calls. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
 
 /** Characters of a command line that are shown. */
 const LINE_MAX = 200;
-/** A clock tick of /proc: 10 ms on every architecture that is supported. */
+/** Milliseconds; a clock tick of /proc on every supported architecture. */
 const TICK_MS = 10;
 
-/** Why the files of a process cannot be read. */
+/** Why the files of a process are unreadable. */
 export type Unreadable = 'ended' | 'refused';
 
-/** All processes that this PID namespace shows. */
+/** The processes of this PID namespace. */
 export function allProcesses(): readonly number[] {
   try {
     return readdirSync('/proc')
@@ -22,7 +22,7 @@ export function allProcesses(): readonly number[] {
   }
 }
 
-/** The network namespace of a process, as `net:[4026531840]`; null: not known. */
+/** The network namespace of a process, as `net:[4026531840]`; null: unknown. */
 export function networkOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/ns/net`);
@@ -31,10 +31,7 @@ export function networkOf(pid: number): string | null {
   }
 }
 
-/**
- * Whether a process holds the socket.
- * @param spent counts the files that were read
- */
+/** @param spent counts the files that were read */
 export function holdsSocket(
   pid: number,
   inode: number,
@@ -48,7 +45,7 @@ export function holdsSocket(
     return whyUnread(error);
   }
   spent.files += files.length;
-  // The newest have the highest numbers, mostly.
+  // The newest descriptors mostly have the highest numbers.
   for (let at = files.length - 1; at >= 0; at--)
     try {
       if (readlinkSync(`/proc/${pid}/fd/${files[at]}`) === wanted) return true;
@@ -58,20 +55,20 @@ export function holdsSocket(
   return false;
 }
 
-/** The start of a process, milliseconds after the machine's, rounded down to 10; null: it ended. */
+/** The start of a process, milliseconds after boot, rounded down to 10; null: it ended. */
 export function startedMs(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name may hold spaces and parentheses.
+    // The name may contain spaces and parentheses.
     const words = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    // A zombie has no files any more, so no search finds it again.
+    // A zombie no longer has files.
     return Number(words[19]) * TICK_MS;
   } catch {
     return null;
   }
 }
 
-/** The process of this number now; null: it ended. */
+/** Null: it ended. */
 export function describeProcess(pid: number): SeenProcess | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -97,7 +94,7 @@ export function describeProcess(pid: number): SeenProcess | null {
   }
 }
 
-/** The name of a process; empty: it ended. */
+/** Empty: it ended. */
 function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();

@@ -1,20 +1,19 @@
 /**
- * Joins lookups with the connections that followed: lookups are held until their connections have
- * been seen, too.
+ * Joins lookups with the connections that followed them. Lookups are delayed until their connections were
+ * seen.
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import type { Attribution } from './attribution.ts';
 import { OpenedConnections, type OpenedConnection } from './opened-connections.ts';
 
-/** A program connects within this time after its last reply, milliseconds. */
+/** Milliseconds; a program connects within this time after its last reply. */
 const HOLD_MS = 1000;
-/** The most lookups that are held; with more, the oldest are reported sooner. */
+/** Delayed lookups; at the limit the oldest are reported early. */
 const HELD_MAX = 10_000;
 
-/** Tells a lookup with the connections after it. */
+/** Reports a lookup with its connections. */
 export type TellLookup = (lookup: SeenLookup, next: readonly OpenedConnection[]) => void;
 
-/** Holds lookups, and watches connections. */
 export class ProcessStory {
   readonly #connections: OpenedConnections;
   readonly #tell: TellLookup;
@@ -27,7 +26,7 @@ export class ProcessStory {
     this.#tell = tell;
   }
 
-  /** @returns whether the packet opens a connection, and is not one of DNS */
+  /** @returns true if the packet opens a connection other than DNS */
   take(bytes: Uint8Array, start: number, end: number, timeMs: number): boolean {
     this.#connections.settle(timeMs);
     if (!this.#connections.take(bytes, start, end, timeMs)) return false;
@@ -43,12 +42,12 @@ export class ProcessStory {
     if (this.#held.length > HELD_MAX) this.#tellFirst();
   }
 
-  /** Tells what has waited for long enough. To be called from time to time. */
+  /** Call it periodically: reports the lookups whose delay has passed. */
   tell(nowMs: number = Date.now()): void {
     while (this.#held.length > 0 && this.#held[0]!.endMs + HOLD_MS <= nowMs) this.#tellFirst();
   }
 
-  /** Tells all that is left. */
+  /** Reports all remaining lookups. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#connections.settle(Infinity);
@@ -61,5 +60,5 @@ export class ProcessStory {
   }
 }
 
-/** The first connection of a pause is settled after this time, milliseconds. */
+/** Milliseconds after which the first connection of a pause is settled. */
 const SETTLE_AFTER_MS = 10;

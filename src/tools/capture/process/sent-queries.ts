@@ -1,11 +1,11 @@
 /**
- * Notes of programs in the kernel about queries and connections as they leave: the process that
- * sends them. A note is there before a capture sees the packet.
+ * Notes of kernel programs about queries and connections: the process that sends them. A note arrives before
+ * the capture sees the packet.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 
-/** One query, or one opened TCP connection, as it left. */
+/** One query, or one TCP connection, when it is sent. */
 export interface SentNote {
   readonly protocol: 'udp' | 'tcp';
   /** 4 or 16 bytes each, valid during the call. */
@@ -13,12 +13,12 @@ export interface SentNote {
   readonly target: Uint8Array;
   readonly sourcePort: number;
   readonly targetPort: number;
-  /** Of the DNS message; 0: of a connection. */
+  /** Id of the DNS message; 0: a connection. */
   readonly id: number;
   readonly cookie: bigint;
-  /** Process that opened the socket or connected it last; 0: not known. */
+  /** Process that opened the socket or connected it last; 0: unknown. */
   readonly pid: number;
-  /** Process in which the packet left; 0: not known. */
+  /** Process that sent the packet; 0: unknown. */
   readonly senderPid: number;
   readonly cgroup: bigint;
   /** Name of the thread that opened or connected the socket. */
@@ -30,19 +30,18 @@ export interface NoteSource {
   close(): void;
 }
 
-/** The process of a query. */
 export interface QuerySender {
   readonly cookie: bigint;
-  /** One; or two, if a socket was opened by one process and used by another. */
+  /** Two if one process opened the socket and another used it. */
   readonly pids: readonly number[];
   readonly cgroup: bigint;
   readonly command: string;
 }
 
-/** The most notes that are stored; the oldest are dropped first. */
+/** The oldest are dropped first. */
 const NOTES_MAX = 100_000;
 
-/** Keeps notes until the capture has seen their packets. */
+/** Stores notes until the capture has seen their packets. */
 export class SentQueries {
   readonly #source: NoteSource;
   readonly #senders = new Map<string, QuerySender | 'several'>();
@@ -52,20 +51,19 @@ export class SentQueries {
     this.#source = source;
   }
 
-  /** Notes so far. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** To be called before packets are read. */
+  /** Call it before packets are read. */
   drain(): void {
     this.#source.drain((note) => this.#take(note));
   }
 
   /**
-   * Who sent it; null: no note; several: sockets with the same addresses, of namespaces that cannot
-   * be told apart.
-   * @param id of the message; 0: of a connection
+   * The sender; null: no note; several: sockets with the same addresses in namespaces that cannot be
+   * distinguished.
+   * @param id of the message; 0: a connection
    */
   find(
     protocol: 'udp' | 'tcp',

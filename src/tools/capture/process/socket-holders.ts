@@ -1,4 +1,4 @@
-/** The processes that hold a socket: searched for in the socket's cgroup, and nowhere else. */
+/** Finds the processes that hold a socket. Only the socket's cgroup is searched. */
 import { readFileSync } from 'node:fs';
 import type { Asker, SeenProcess, WhyUnknown } from '../pair/asker.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
@@ -14,23 +14,19 @@ import {
   startedMs,
 } from './proc-files.ts';
 
-/**
- * Files of /proc that are read in a second, of some 2 µs each; the processes of more new sockets are
- * not searched for.
- */
+/** Limit of /proc reads, of some 2 µs each; beyond it the processes of new sockets are not searched for. */
 const FILES_PER_SECOND = 100_000;
 /** Files that are read of each process in addition to its open ones. */
 const FILES_OF_PROCESS = 4;
-/** Of larger cgroups the processes of the namespace are taken first. */
+/** In larger cgroups the processes of the namespace come first. */
 const SMALL_GROUP = 8;
 /** Sockets whose processes are remembered. */
 const DESCRIBED_MAX = 20_000;
 /** Processes that are searched for one socket. */
 const SEARCHED_MAX = 512;
-/** Milliseconds by which the start of a process is known too early, and clocks are read apart. */
+/** Milliseconds; the rounding of a start time plus the delay between reading two clocks. */
 const START_BLUR_MS = 20;
 
-/** Searches for holders of sockets. */
 export class SocketHolders {
   readonly #tree: CgroupTree | null;
   #secondMs = -Infinity;
@@ -43,7 +39,7 @@ export class SocketHolders {
     this.#tree = tree;
   }
 
-  /** True if files of a process could not be read because that is not allowed. */
+  /** True if access to the files of a process was denied. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -51,7 +47,7 @@ export class SocketHolders {
   /**
    * @param network namespace of the socket
    * @param sentMs when the packet was sent: processes that started later did not send it
-   * @param nowMs of the same clock
+   * @param nowMs on the same clock
    */
   find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
     const cgroup = socket.cgroup === null ? null : (this.#tree?.pathOf(socket.cgroup) ?? null);
@@ -69,7 +65,7 @@ export class SocketHolders {
     return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
   }
 
-  /** True if there is time for files of processes in this second. */
+  /** True while the limit for this second allows more reads. */
   #mayRead(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#secondMs > 1000) {
@@ -79,10 +75,7 @@ export class SocketHolders {
     return this.#spent.files <= FILES_PER_SECOND;
   }
 
-  /**
-   * The processes that programs in the kernel have noted: they are known, also if they have ended
-   * since.
-   */
+  /** The processes that kernel programs noted; they are known even if they have ended since. */
   describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
     const key = `${sender.cookie} ${sender.pids.join(' ')}`;
     const known = this.#described.get(key);
@@ -130,7 +123,7 @@ export class SocketHolders {
       if (holds === 'refused') refused = true;
       if (holds !== true) continue;
       const process = describeProcess(pid);
-      // Another process of the same number started at another time.
+      // A later process with the same PID has another start time.
       if (process !== null && startedMs(pid) === started) found.push(process);
     }
     if (refused) this.#refused = true;
@@ -139,7 +132,6 @@ export class SocketHolders {
   }
 }
 
-/** Milliseconds since the machine started. */
 function uptimeMs(): number {
   return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
 }

@@ -1,17 +1,14 @@
-/**
- * Files that are neither captures nor text, told by how they begin: nothing in them can be read as
- * lines.
- */
+/** Recognises files that are neither captures nor text by their first bytes. */
 
 import { isBinary } from '../../../server/base/binary-text.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 
-/** What a file is, and what to do with it. */
+/** The kind of a file, and what to do with it. */
 export interface ForeignFile {
   /** `compressed with xz`. */
   readonly what: string;
-  /** null: there is nothing to advise. */
+  /** Null: there is no advice. */
   readonly remedy: string | null;
 }
 
@@ -23,10 +20,10 @@ const none =
 
 const ofCaptures = 'Captures are read by: ndots capture FILE, ndots doctor FILE, ndots plan FILE';
 
-/** By their first bytes (file(1) has more); the longest of those that begin alike stands first. */
+/** By their first bytes (file(1) has more); among equal prefixes the longest is first. */
 const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
-  [0, '\x1f\x8b', 'compressed once more, with gzip', piped('zcat')],
-  [0, '\x28\xb5\x2f\xfd', 'compressed once more, with zstd', piped('zstdcat')],
+  [0, '\x1f\x8b', 'compressed twice, with gzip', piped('zcat')],
+  [0, '\x28\xb5\x2f\xfd', 'compressed twice, with zstd', piped('zstdcat')],
   [0, '\xfd7zXZ\0', 'compressed with xz', piped('xz -dc')],
   [0, 'BZh', 'compressed with bzip2', piped('bzip2 -dc')],
   [0, '\x04\x22\x4d\x18', 'compressed with lz4', piped('lz4 -dc')],
@@ -53,30 +50,30 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
   [0, 'SQLite format 3\0', 'an SQLite database', none],
 ];
 
-/** So many bytes are looked at. */
-const LOOKED_AT = 512;
-// eslint-disable-next-line no-control-regex -- those are what is looked for
+/** Bytes that are read. */
+const PREFIX_BYTES = 512;
+// eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;
 
-/** What it is, if it begins so; null: it may be text. */
+/** Null: it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
-  const start = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, LOOKED_AT));
+  const start = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, PREFIX_BYTES));
   const letters = start.toString('latin1');
   const kind = kinds.find(([at, bytes]) => letters.startsWith(bytes, at));
   if (kind !== undefined) return { what: kind[2], remedy: kind[3] };
-  // A log that was cut while it was written to begins with zeros.
+  // A log that was truncated while it was written begins with zeros.
   return isBinary(letters.replace(LEADING_ZEROS, ''))
     ? { what: 'binary, of a kind that is not known', remedy: none }
     : null;
 }
 
-/** The same where only text is of use: captures, and what would be unpacked elsewhere, are none. */
+/** The same for inputs that must be text: captures and compressed files are rejected too. */
 export function noText(first: Uint8Array): ForeignFile | null {
   if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: ofCaptures };
   const found = foreignFile(first);
   if (found === null) return null;
   const what = found.what.replace(' once more,', '');
   if (what.startsWith('a capture')) return { what, remedy: ofCaptures };
-  // What verbs that read captures take is no help here.
+  // The advice of verbs that read captures does not apply here.
   return { what, remedy: found.remedy === none ? 'Text is expected here.' : found.remedy };
 }

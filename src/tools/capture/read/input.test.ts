@@ -22,7 +22,7 @@ function pipe(): string {
 describe('a named pipe', { timeout: 60_000 }, () => {
   after(() => rmSync(folder, { recursive: true }));
 
-  it('that nobody writes to is waited for, and no longer than one wants', async () => {
+  it('without a writer is waited for, and no longer than requested', async () => {
     const stop = new AbortController();
     const opening = openFile(pipe(), new Remarks(), stop.signal);
     const first = await Promise.race([
@@ -49,7 +49,7 @@ describe('a named pipe', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a file that is no capture and no text', () => {
+describe('a file that is neither a capture nor text', () => {
   const open1 = async (bytes: Uint8Array): Promise<string> => {
     const path = join(mkdtempSync(join(tmpdir(), 'ndots-foreign-')), 'file');
     writeFileSync(path, bytes);
@@ -63,7 +63,7 @@ describe('a file that is no capture and no text', () => {
   };
   const refused = (what: string): string => ` is ${what}: ndots does not read that`;
 
-  it('is told by name', async () => {
+  it('is named in the message', async () => {
     assert.equal(
       await open1(Buffer.from('fd377a585a000004', 'hex')),
       refused('compressed with xz'),
@@ -82,7 +82,7 @@ describe('a file that is no capture and no text', () => {
     tar.write('ustar', 257);
     assert.equal(await open1(tar), refused('a tar archive'));
     assert.equal(await open1(gzipSync(tar)), refused('a tar archive (within gzip)'));
-    // As encrypted and compressed files are.
+    // As in encrypted and compressed files.
     const blocks = Array.from({ length: 32 }, (_, at) =>
       createHash('sha256').update(`${at}`).digest(),
     );
@@ -92,7 +92,7 @@ describe('a file that is no capture and no text', () => {
     );
   });
 
-  it('is not what a log is that was cut while it was written to', async () => {
+  it('does not include a log that was truncated while it was written', async () => {
     const line = '[INFO] 10.0.0.1:4000 - 1 "A IN a. udp 30 false 512" NOERROR qr 40 0.001s\n';
     assert.equal(await open1(Buffer.from(`${'\0'.repeat(5000)}${line}`)), 'text');
     assert.equal(await open1(Buffer.from(`\u001b[32m[INFO]\u001b[0m ${line}`)), 'text');

@@ -1,4 +1,4 @@
-/** Files and pipes of captures: opened, decompressed, and told apart by what they begin with. */
+/** Opens, decompresses and recognises files and pipes of captures. */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { Socket } from 'node:net';
@@ -10,12 +10,12 @@ import type { Remarks } from './packets/remarks.ts';
 import { recognised, type Input, type Unpack } from './recognised-input.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Bytes that are read at a time. */
+/** Bytes of one read. */
 const CHUNK = 256 * 1024;
 
 /**
- * Opens a file, or what else has a name: a pipe is waited for until somebody writes to it.
- * @param stopped ends the wait, and what is read from a pipe
+ * Opens a file or another named input; waits for the writer of a pipe.
+ * @param stopped ends the wait, and the reading of a pipe
  * @throws Problem
  */
 export async function openFile(
@@ -49,8 +49,8 @@ function unreadable(path: string, error: unknown): never {
 }
 
 /**
- * A named pipe; null: it is something else. To open one that nobody writes to would hold up a
- * thread of the runtime, and with it the end of the program.
+ * A named pipe; null: something else. Opening a pipe without a writer would block a thread of the runtime,
+ * and with it the end of the program.
  */
 async function pipeAt(path: string): Promise<Readable | null> {
   if (!(await stat(path)).isFIFO()) return null;
@@ -58,10 +58,7 @@ async function pipeAt(path: string): Promise<Readable | null> {
   return new Socket({ fd, readable: true, writable: false });
 }
 
-/**
- * A file is read into one piece of memory over and over: each chunk is good until the next one is
- * asked for.
- */
+/** A file is read into one buffer: each chunk is valid until the next one is requested. */
 async function openRegular(
   name: string,
   handle: FileHandle,
@@ -103,7 +100,7 @@ async function openRegular(
   }
 }
 
-/** Opens what comes through a stream, as standard input does. */
+/** Opens a stream such as standard input. */
 export async function openStream(
   name: string,
   stream: Readable,
@@ -112,7 +109,7 @@ export async function openStream(
 ): Promise<Input> {
   let taken = 0;
   stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
-  // What it is shows in its first bytes, which may be waited for.
+  // Recognition needs the first bytes, which may be waited for.
   const stop = (): void => void stream.destroy();
   if (stopped?.aborted === true) stop();
   stopped?.addEventListener('abort', stop, { once: true });
@@ -125,7 +122,7 @@ export async function openStream(
   };
 }
 
-/** The chunks of a stream up to its end, or to what breaks it. */
+/** The chunks of a stream up to its end or its error. */
 async function* chunksOf(
   stream: Readable,
   name: string,
@@ -134,26 +131,25 @@ async function* chunksOf(
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
-    // It was closed, because enough has been read.
+    // It was closed, because enough was read.
     if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return;
     remarks.add(`${name} cannot be read to its end: ${why(error)}`);
   }
 }
 
-/** Decompresses the chunks of an input. */
 function unpacked(name: string, remarks: Remarks): Unpack {
   return (chunks, by) => {
     const unpacker =
       by === 'gzip'
         ? createGunzip({ chunkSize: CHUNK })
         : createZstdDecompress({ chunkSize: CHUNK });
-    // Errors come out of the reading side.
+    // Errors surface on the reading side.
     const stream = pipeline(copiesOf(chunks), unpacker, () => undefined);
     return chunksOf(stream as unknown as Readable, `${name} (${by})`, remarks);
   };
 }
 
-/** The decompressor has several of them at a time. */
+/** The decompressor holds several chunks at a time. */
 async function* copiesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   for await (const chunk of chunks) yield Buffer.from(chunk);
 }

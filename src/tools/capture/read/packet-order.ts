@@ -1,29 +1,27 @@
 /**
- * Packets put into the order of their times: those of several interfaces are written in turns, and
- * exchanges become known when they end.
+ * Orders packets by time: packets of several interfaces are written alternately, and exchanges are reported
+ * when they end.
  */
 import { CopiedBytes } from '../pair/copied-bytes.ts';
 import type { Frame } from './packets/frame.ts';
 
-/**
- * Packets that are held at most, and their bytes; then the earlier half is let go, whatever comes.
- */
+/** The most packets that are held, and their bytes; at the limit the earlier half is released. */
 const HELD_MAX = 40_000;
 const HELD_BYTES = 32 * 1024 * 1024;
 /**
- * Packets of several interfaces are written so late at most, milliseconds: dumpcap takes turns of
- * tenths of a second.
+ * Milliseconds; the longest delay in writing packets of several interfaces. dumpcap switches every few tenths
+ * of a second.
  */
 export const TURN_MS = 1000;
 /**
- * Packets of one interface that was read by several processors go back by less than this; they are
- * left as they stand, milliseconds.
+ * Milliseconds; packets of one interface that several CPUs read go back by less than this, and are not
+ * reordered.
  */
 const NEAR_MS = 10;
-/** What goes back by more than this is another capture, milliseconds. */
+/** Milliseconds; a packet that goes back by more begins another capture. */
 export const BACK_MS = 5000;
 
-/** Holds packets, or what else has a time, until nothing earlier can come. */
+/** Holds items until nothing earlier can arrive. */
 export class TimeOrder<T extends { readonly timeMs: number }> {
   readonly #give: (item: T) => void;
   readonly #windowMs: number;
@@ -32,12 +30,12 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
   #bytes = 0;
   #sortAt = 4000;
   #newestMs = -Infinity;
-  /** When the first of what is held can be let go. */
+  /** The time at which the first held item may be released. */
   #dueMs = Infinity;
 
   /**
-   * @param windowMs nothing is of a time so far before something that came earlier, milliseconds
-   * @param sizeOf bytes that it takes while it is held
+   * @param windowMs no item is this much earlier than one before it, milliseconds
+   * @param sizeOf bytes that an item takes while it is held
    */
   constructor(give: (item: T) => void, windowMs: number, sizeOf: (item: T) => number) {
     this.#give = give;
@@ -45,7 +43,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sizeOf = sizeOf;
   }
 
-  /** @param item stays as it is: nobody else writes into the bytes of a packet */
+  /** @param item must not change later: the bytes of a packet are not reused */
   add(item: T): void {
     const { timeMs } = item;
     if (this.#held.length === 0) this.#dueMs = timeMs + 2 * this.#windowMs;
@@ -57,7 +55,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
       this.#release(full);
   }
 
-  /** Gives all that is left. */
+  /** Releases all remaining items. */
   end(): void {
     this.#sort();
     this.#let(this.#held.length);
@@ -68,7 +66,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sort();
     const late = this.#held.findIndex(({ timeMs }) => timeMs > this.#newestMs - this.#windowMs);
     this.#let(full ? Math.max(late, this.#held.length >> 1) : late);
-    // Sorting again pays when there is as much more.
+    // Sorting again pays once the list has grown as much.
     this.#sortAt = Math.min(HELD_MAX, this.#held.length + 4000);
     this.#dueMs = this.#newestMs + this.#windowMs;
   }
@@ -86,8 +84,8 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
 }
 
 /**
- * Gives the packets of one capture in the order of their times. As long as there is one interface
- * and nothing has gone far back, each passes as it comes: to hold packets takes copies of them.
+ * Orders the packets of one capture by time. While there is one interface and no packet goes far back, each
+ * passes at once, because held packets must be copied.
  */
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;
@@ -101,7 +99,7 @@ export class CaptureOrder {
     this.#order = new TimeOrder(give, TURN_MS, frameBytes);
   }
 
-  /** @param interfaces how many the capture has described by now */
+  /** @param interfaces the number of interfaces described so far */
   take(frame: Frame, interfaces: number): void {
     const { timeMs } = frame;
     if (timeMs < this.#newestMs - BACK_MS) this.end();
@@ -111,25 +109,24 @@ export class CaptureOrder {
     else this.#give(frame);
   }
 
-  /** Nothing comes for a while: what is held is given. */
+  /** Releases held packets when the input is silent. */
   pause(): void {
     this.#order.end();
     this.#newestMs = -Infinity;
   }
 
-  /** No more will come, or what comes is another capture. */
+  /** The input ended, or another capture follows. */
   end(): void {
     this.pause();
     this.#isHolding = false;
   }
 }
 
-/** Bytes of a frame. */
 export function frameBytes({ start, end }: Frame): number {
   return end - start;
 }
 
-/** A frame that stays when the reader goes on. */
+/** A copy of a frame that stays valid when the reader continues. */
 export function ownFrame(frame: Frame, copies: CopiedBytes): Frame {
   const { number, timeMs, link, wireLength, port } = frame;
   const start = copies.add(frame.bytes, frame.start, frame.end);

@@ -24,7 +24,6 @@ import { madeExchange } from './records/made-exchange.ts';
 import { packetsOf } from '../written-packet.ts';
 import { Reading } from './reading.ts';
 
-/** Reads a capture that comes through a pipe. */
 async function read(file: Uint8Array): Promise<Reading> {
   const reading = new Reading({});
   await reading.readWhole(await openStream('it', Readable.from([file]), new Remarks()));
@@ -47,14 +46,14 @@ test('one packet with the time of another year does not make a capture of a seco
   ]);
 });
 
-test('what a stream calls itself reaches no terminal as it came', async () => {
+test('the name that a stream gives itself is escaped before it reaches a terminal', async () => {
   const reading = await read(writeControl(CONTROL.START, ['protobuf:\u001b]0;mine\u0007']));
   assert.deepEqual(remarksOf(reading), [
     'a stream of protobuf:\\u001b]0;mine\\u0007, not of dnstap',
   ]);
 });
 
-test('a damaged message of dnstap is left out, and those behind it are read', async () => {
+test('a damaged dnstap message is skipped, and later ones are read', async () => {
   const start = writeControl(CONTROL.START, ['protobuf:dnstap.Dnstap']);
   const query = dnsMessage('www.example.', 'A', { id: 5 });
   const message = new MessageBuilder()
@@ -76,8 +75,8 @@ test('a damaged message of dnstap is left out, and those behind it are read', as
 });
 
 /**
- * A query every 50 ms at a pod and, translated, at the server: each interface is written for
- * itself, as dumpcap does.
+ * A query every 50 ms, at a pod and, translated, at the server. Each interface is written in blocks, as
+ * dumpcap does.
  */
 function inTurns(): Uint8Array {
   const at = (port: number) =>
@@ -106,7 +105,7 @@ function inTurns(): Uint8Array {
   return pcapngFile(LINK.ETHERNET, 2, turns.flat());
 }
 
-test('packets of two interfaces that were written in turns are read in the order of their times', async () => {
+test('packets of two interfaces that were written alternately are read in the order of their times', async () => {
   const exchanges: SeenExchange[] = [];
   const times: number[] = [];
   const reading = new Reading({
@@ -129,7 +128,7 @@ test('packets of two interfaces that were written in turns are read in the order
   );
 });
 
-test('what has come through a pipe is read though no more comes for a while', async () => {
+test('packets from a pipe are read although it is silent afterwards', async () => {
   const file = inTurns();
   const frames: number[] = [];
   const pipe = new Readable({ read: () => undefined });
@@ -142,7 +141,7 @@ test('what has come through a pipe is read though no more comes for a while', as
   assert.equal(frames.length, 240);
 });
 
-test('what fails while a pipe is silent fails the reading', async () => {
+test('an error while a pipe is silent fails the reading', async () => {
   const pipe = new Readable({ read: () => undefined });
   const reading = new Reading({
     frame() {
@@ -154,7 +153,7 @@ test('what fails while a pipe is silent fails the reading', async () => {
   await assert.rejects(reading.readWhole(input), /no space left/);
 });
 
-test('a time that no calendar has is passed over, be all of a capture of it', async () => {
+test('packets with an impossible date are skipped, even if all of a capture are', async () => {
   const file = Buffer.from(inTurns());
   for (let at = 0; at < file.length; at += file.readUInt32LE(at + 4))
     if (file.readUInt32LE(at) === 6) file.writeUInt32LE(0xffff_0000, at + 12);
@@ -165,16 +164,14 @@ test('a time that no calendar has is passed over, be all of a capture of it', as
   assert.match(remarksOf(reading).join(), /passed over/);
 });
 
-test('a message of dnstap whose time no calendar has is passed over', () => {
+test('a dnstap message with an impossible date is skipped', () => {
   const message = { timeMs: 1e19, frame: 1 } as PassingMessage;
   const reading = new Reading({ message: () => assert.fail('it was read') });
   reading.takeMessage(message);
   assert.match(remarksOf(reading).join(), /passed over/);
 });
 
-/**
- * A query over TCP, amid its connection, and one over UDP that gets no reply: both within a second.
- */
+/** A TCP query with its connection, and a UDP query without a reply, both within a second. */
 function shortCapture(): Uint8Array {
   const ends = { from: '10.244.1.5', fromPort: 4000, to: '10.96.0.10', toPort: 53 };
   const query = dnsMessage('www.example.', 'A', { id: 5 });
@@ -189,7 +186,7 @@ function shortCapture(): Uint8Array {
   );
 }
 
-test('a short capture that is read twice is twice as much, over TCP as well', async () => {
+test('a short capture that is read twice counts twice, over TCP as well', async () => {
   const endings: string[] = [];
   const reading = new Reading({
     ended: ({ protocol, ending }) => endings.push(`${protocol} ${ending}`),
@@ -200,7 +197,7 @@ test('a short capture that is read twice is twice as much, over TCP as well', as
   assert.deepEqual(endings.toSorted(), ['tcp answered', 'tcp answered', 'udp open', 'udp open']);
 });
 
-test('queries of one TCP connection are all read again when they were written as packets', () => {
+test('all queries of one TCP connection are read again from the packets written', () => {
   const endings: string[] = [];
   const reading = new Reading({ ended: ({ name, ending }) => endings.push(`${name} ${ending}`) });
   for (const id of [1, 2, 3]) {
@@ -222,7 +219,7 @@ test('queries of one TCP connection are all read again when they were written as
   );
 });
 
-test('a capture appended to one of the same time is read behind it, not amid it', async () => {
+test('a capture appended to one of the same time is read after it, not interleaved', async () => {
   const numbers: number[] = [];
   const file = inTurns();
   const reading = new Reading({ frame: ({ number }) => numbers.push(number) });
@@ -233,7 +230,7 @@ test('a capture appended to one of the same time is read behind it, not amid it'
   assert.deepEqual(numbers.slice(0, 240), numbers.slice(240));
 });
 
-test('what goes wrong with whoever hears of an exchange is no fault of the log', async () => {
+test('an exception in the receiver of an exchange is not reported as a fault of the log', async () => {
   const line = '[INFO] 10.0.0.1:4000 - 1 "A IN a. udp 30 false 512" NOERROR qr 40 0.001s\n';
   const reading = new Reading({
     ended: () => {

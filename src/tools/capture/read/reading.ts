@@ -1,7 +1,4 @@
-/**
- * One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and
- * lookups.
- */
+/** Reads any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
 import { CopiedBytes } from '../pair/copied-bytes.ts';
 import { LookupGrouping } from '../pair/lookups.ts';
 import { Pairing, type PairingCounts } from '../pair/pairing.ts';
@@ -25,13 +22,10 @@ import { SearchDomains } from '../pair/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
 import { isTime, SteadyTime } from './steady-time.ts';
 
-/**
- * Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS
- * is told from it).
- */
+/** Ports of name servers: 53, and 5353 for OpenShift's DNS pods (Multicast DNS is distinguished). */
 export const usualPorts: readonly number[] = [53, 5353];
 
-/** Who is told of what is read. All of it is optional. */
+/** Callbacks of a reading, all optional. */
 export interface ReadingEvents {
   begun?(exchange: SeenExchange): void;
   ended?(exchange: SeenExchange): void;
@@ -39,18 +33,16 @@ export interface ReadingEvents {
   path?(event: PathEvent): void;
   neighbour?: CaptureEvents['neighbour'];
   part?: CaptureEvents['part'];
-  /** A message, before it is paired. */
   message?(message: PassingMessage): void;
   /** A packet, after it was read. */
   frame?(frame: Frame): void;
   failure?(failure: LoggedFailure): void;
-  /** A line of a text that is no query and no failure. */
+  /** A line of a text that is neither a query nor a failure. */
   line?(line: LogLine, number: number): void;
-  /** A line of a text that is no log, as the names of a list are. */
+  /** A line of a text that is not a log, such as a list of names. */
   entry?(line: string, number: number): void;
 }
 
-/** What was read, for summaries. */
 export interface ReadingTotals extends DissectCounts, PairingCounts {
   exchanges: number;
   lookups: number;
@@ -60,15 +52,12 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
 }
 
 export interface ReadingBounds {
-  /** Packets before and after are skipped, milliseconds since 1970. */
+  /** Packets outside are skipped; milliseconds since 1970. */
   readonly fromMs?: number;
   readonly toMs?: number;
   /** Learned here, or by an earlier reading. */
   readonly domains?: SearchDomains;
-  /**
-   * The time of a message of dnstap, of a live packet or of a line, on another clock than that of the
-   * host that wrote it.
-   */
+  /** Converts the time of a dnstap message, a live packet or a line from the clock of its host. */
   readonly clock?: (timeMs: number) => number;
 }
 
@@ -94,7 +83,7 @@ export class Reading {
     (message) => {
       if (this.#isWanted(message.timeMs)) this.takeMessage(message);
     },
-    // Those of dnstap are their own.
+    // dnstap messages are already copies.
     (message) => message,
     (message) => this.#passOver(message),
   );
@@ -105,12 +94,12 @@ export class Reading {
   #lastMs = -Infinity;
   #nowMs = -Infinity;
   /**
-   * Times that go back by more are of another capture: those of another file go back by less,
-   * milliseconds.
+   * Milliseconds; times that go back by more are of another capture. Those of another file of the same
+   * capture go back by less.
    */
   #backMs = BACK_MS;
 
-  /** @param ports where name servers are asked */
+  /** @param ports of name servers */
   constructor(
     events: ReadingEvents,
     ports: readonly number[] = usualPorts,
@@ -147,7 +136,7 @@ export class Reading {
     this.#dissector = new Dissector(handlers, this.remarks, new Set(ports));
   }
 
-  /** Reads an input to its end, or until `stopped` says so. */
+  /** Reads an input to its end, or until `stopped` returns true. */
   async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
     this.#backMs = TURN_MS;
     const reader = this.#readerOf(input.format);
@@ -155,14 +144,14 @@ export class Reading {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
       return;
     }
-    // Who watches a pipe sees the last packets when no more come for now.
+    // Someone who watches a pipe sees the last packets although it is silent.
     let pause: NodeJS.Timeout | undefined;
     const failed: unknown[] = [];
     const catchUp = (): void => {
       try {
         this.#order.pause();
       } catch (error) {
-        // Nobody would catch it here: who reads is told.
+        // A timer has no caller to throw to; `read` throws it.
         failed.push(error);
         input.close();
       }
@@ -178,7 +167,7 @@ export class Reading {
       clearTimeout(pause);
     }
     if (failed.length > 0) throw failed[0];
-    // Who has enough before the end has not cut the file.
+    // An input that was stopped early is not truncated.
     if (!stopped()) reader.end();
     this.#order.end();
     this.#steadyFrames.end();
@@ -186,8 +175,8 @@ export class Reading {
   }
 
   /**
-   * Reads captures that have the same packets, in the order of their times: each is an interface,
-   * so that a packet counts once, however many of them have it.
+   * Reads captures that have the same packets, in the order of their times. Each is an interface, so a packet
+   * in several of them counts once.
    */
   async readTogether(
     captures: readonly { readonly input: Input; readonly aheadMs: number }[],
@@ -207,7 +196,7 @@ export class Reading {
     this.#steadyFrames.end();
   }
 
-  /** Reads an input that nothing else belongs to, and closes it. */
+  /** Reads a separate input, and closes it. */
   async readWhole(input: Input, stopped?: () => boolean): Promise<void> {
     try {
       await this.read(input, stopped);
@@ -217,14 +206,14 @@ export class Reading {
     this.end();
   }
 
-  /** Packets that come without a file, as live capture has them: without link headers. */
+  /** Takes live packets without link headers. */
   takeNetwork(bytes: Uint8Array, start: number, end: number, atMs: number, port: number): void {
     const timeMs = this.#clock(atMs);
     this.#time(timeMs);
     this.#dissector.takeNetwork(bytes, start, end, timeMs, port);
   }
 
-  /** Messages that come without packets, as dnstap has them. */
+  /** Takes dnstap messages, which have no packets. */
   takeMessage(given: PassingMessage): void {
     const timeMs = this.#clock(given.timeMs);
     const message = timeMs === given.timeMs ? given : { ...given, timeMs };
@@ -238,22 +227,22 @@ export class Reading {
   }
 
   /**
-   * Moves the time on where nothing comes, milliseconds since 1970: what waits for too long is over.
-   * Packets may still come that are a little older.
+   * Advances the clock while nothing arrives, milliseconds since 1970; times out whatever waits too long.
+   * Slightly older packets may still arrive.
    */
   advance(nowMs: number): void {
     this.#pairing.advance(nowMs);
     this.#grouping.advance(nowMs);
   }
 
-  /** No more will come; or what comes belongs to nothing before. */
+  /** The input ended, or the next one is unrelated. */
   end(): void {
     this.#dissector.end();
     this.#pairing.end();
     this.#grouping.end();
   }
 
-  /** IP packets of each family, but for ICMPv6. */
+  /** IP packets by family, without ICMPv6. */
   get families(): { readonly 4: number; readonly 6: number } {
     return this.#dissector.families;
   }
@@ -334,7 +323,7 @@ export class Reading {
   #ended(exchange: SeenExchange): void {
     this.#exchanges++;
     if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
-    // A lookup that ends with it is given behind it.
+    // A lookup that ends with the exchange is reported after it.
     this.#events.ended?.(exchange);
     this.#grouping.ended(exchange);
   }
@@ -345,7 +334,7 @@ export class Reading {
   }
 
   #follow(ms: number): void {
-    // Another capture of the same time, or one that was appended: what is open will not go on.
+    // Another capture of the same time, or an appended one: open exchanges will not continue.
     if (ms < this.#nowMs - this.#backMs) {
       this.end();
       this.#nowMs = ms;
@@ -360,10 +349,10 @@ export class Reading {
   }
 }
 
-/** Numbers that interfaces of one capture have. */
+/** Interface numbers reserved for one capture. */
 const INTERFACES_MAX = 256;
 
-/** A capture that is read beside others, as far as its next packets. */
+/** A capture that is read in parallel with others, one packet ahead. */
 class Lane {
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #reader: CaptureReader;
@@ -389,7 +378,7 @@ class Lane {
     } else this.#reader = new PcapReader((frame) => take(frame, 1), remarks);
   }
 
-  /** When the next packet passed; Infinity: there is none. */
+  /** The time of the next packet; Infinity: none. */
   get headMs(): number {
     return this.#frames[this.#at]?.timeMs ?? Infinity;
   }
@@ -398,7 +387,7 @@ class Lane {
     return this.#frames[this.#at++]!;
   }
 
-  /** Reads on until the next packet is known. */
+  /** Reads until the next packet is known. */
   async fill(): Promise<void> {
     while (!this.#isOver && this.#at >= this.#frames.length) {
       this.#frames = [];

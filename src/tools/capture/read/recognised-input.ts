@@ -1,43 +1,36 @@
-/** What an input is, told by its first bytes: captures, dnstap streams, text, compressed or not. */
+/** Recognises an input by its first bytes: captures, dnstap streams, text, compressed or not. */
 import { Problem } from '../../../server/base/problem.ts';
 import { foreignFile } from './foreign-file.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 
-/** What an input is. */
 export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
 
-/** An input that has been opened. */
 export interface Input {
   readonly name: string;
   readonly format: Format;
-  /** Bytes of the file as it lies there; null of a pipe. */
+  /** Bytes of the file, before decompression; null: a pipe. */
   readonly size: number | null;
-  /**
-   * The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is
-   * given.
-   */
+  /** The bytes, decompressed, in chunks. A damaged end is reported after the chunks before it. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Bytes of the file that have been taken. */
+  /** Bytes of the file that have been read. */
   taken(): number;
   close(): void;
 }
 
-/** How an input may be compressed. */
 export type Compression = 'gzip' | 'zstd';
 
-/** Decompresses chunks. */
 export type Unpack = (
   chunks: AsyncIterable<Uint8Array>,
   by: Compression,
 ) => AsyncIterable<Uint8Array>;
 
-/** So many bytes tell a format. */
+/** Bytes that identify a format. */
 const FIRST = 16;
 
 /**
- * What the chunks are, decompressed.
- * @throws Problem for files of a kind that people take for captures
+ * The input that the decompressed chunks are.
+ * @throws Problem for kinds of files that are often mistaken for captures
  */
 export async function recognised(
   chunks: AsyncIterable<Uint8Array>,
@@ -62,7 +55,7 @@ interface Peeked {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** Takes so many chunks that the format shows, and gives them again. */
+/** Reads enough chunks to recognise the format, and returns them again. */
 async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
   const iterator = chunks[Symbol.asyncIterator]();
   let first: Uint8Array = Buffer.alloc(0);
@@ -94,7 +87,7 @@ function formatOf(first: Uint8Array): Format {
   if (isPcapng(first)) return 'pcapng';
   // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
   const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
-  // A log that was cut while it was written to begins with nothing but zeros.
+  // A log that was truncated while it was written begins with zeros only.
   const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
   return escape && hasNumber ? 'dnstap' : 'text';
 }

@@ -20,7 +20,7 @@ function given(...times: readonly number[]): { passed: number[]; dropped: number
 }
 
 describe('the time of a capture', () => {
-  it('goes on past a packet of another year', () => {
+  it('continues after a packet of another year', () => {
     const times = [now, now + 1, now + 10 * YEAR_MS, now + 2, 0, now + 3];
     assert.deepEqual(given(...times), {
       passed: [now, now + 1, now + 2, now + 3],
@@ -28,11 +28,11 @@ describe('the time of a capture', () => {
     });
   });
 
-  it('is not that of a first packet that is alone with it', () => {
+  it('is not that of a first packet that no other agrees with', () => {
     assert.deepEqual(given(0, now, now + 1), { passed: [now, now + 1], dropped: [0] });
   });
 
-  it('goes on with a capture of another year that was appended', () => {
+  it('continues with an appended capture of another year', () => {
     const times = [now, now + 1, now - YEAR_MS, now - YEAR_MS + 1];
     assert.deepEqual(given(...times), { passed: times, dropped: [] });
   });
@@ -45,7 +45,7 @@ describe('the time of a capture', () => {
     });
   });
 
-  it('of one input says nothing of the next, which may be a single packet of another year', () => {
+  it('of one input does not affect the next, which may be a single packet of another year', () => {
     const passed: number[] = [];
     const steady = new SteadyTime<{ timeMs: number }>(
       ({ timeMs }) => passed.push(timeMs),
@@ -59,7 +59,7 @@ describe('the time of a capture', () => {
     assert.deepEqual(passed, [now, now + 1, now + YEAR_MS]);
   });
 
-  it('of packets that are all years apart the last one is believed', () => {
+  it('is that of the last packet if all are years apart', () => {
     assert.deepEqual(given(now, now + YEAR_MS, now + 2 * YEAR_MS).passed, [now + 2 * YEAR_MS]);
   });
 });

@@ -1,33 +1,30 @@
 /**
- * Packets whose time is years off those before and after: a damaged record, or a host whose clock
- * was set amid the capture. One of them would make a capture of a minute last for decades.
+ * Detects packets whose time is years off their neighbours': a damaged record, or a clock that was set during
+ * the capture. One of them would make a capture of a minute last for decades.
  */
 
-/** Nobody leaves a capture running, without a packet, for longer than this: milliseconds. */
+/** Milliseconds; no capture has a longer pause between two packets. */
 const FAR_MS = 30 * 24 * 3600 * 1000;
-/** The year 10000: what is later has no time of day that could be printed. */
+/** The year 10000: later times cannot be printed. */
 const END_MS = Date.UTC(10_000);
 
-/** Whether packets can be of this time, milliseconds since 1970. */
+/** True if packets can have this time, milliseconds since 1970. */
 export function isTime(ms: number): boolean {
   return ms >= 0 && ms < END_MS;
 }
 
-/**
- * Takes what has a time, in the order of a capture, and gives it on when what comes next is of the
- * same time.
- */
+/** Takes items in the order of a capture, and passes one on once the next has a similar time. */
 export class SteadyTime<T extends { readonly timeMs: number }> {
   readonly #give: (item: T) => void;
   readonly #copy: (item: T) => T;
   readonly #drop: (item: T) => void;
   #nowMs: number | null = null;
-  /** What is far from all before it: the next one says whether the time goes on from there. */
+  /** An item far from all before it; the next one decides whether the time continues there. */
   #far: T | null = null;
 
   /**
-   * @param copy makes one's own of what is reused after it was taken
-   * @param drop is told of what is of another time than all around it
+   * @param copy copies an item whose memory is reused
+   * @param drop receives items whose time fits neither neighbour
    */
   constructor(give: (item: T) => void, copy: (item: T) => T, drop: (item: T) => void) {
     this.#give = give;
@@ -59,7 +56,7 @@ export class SteadyTime<T extends { readonly timeMs: number }> {
     this.#pass(item);
   }
 
-  /** The input is over. What another one begins with is held against nothing before. */
+  /** Ends the input. The next one is not compared with it. */
   end(): void {
     const far = this.#far;
     const isOnly = this.#nowMs === null;

@@ -1,13 +1,11 @@
-/** Bytes that have come and are not taken yet. */
-
+/** Buffers the bytes of an input until a record is complete. */
 const nothing = new Uint8Array(0);
 
 /**
- * Holds what a record lacks until the rest comes: never more than one record and one chunk, or
- * twice as much.
+ * Buffers an incomplete record until the rest arrives: at most one record and one chunk, or twice as much.
  */
 export class ByteQueue {
-  /** What is there is `bytes[at, bytes.length)`. */
+  /** The content is `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;
   view: DataView = new DataView(nothing.buffer);
   at = 0;
@@ -15,15 +13,14 @@ export class ByteQueue {
   /** Bytes that were taken before `bytes[0]`. */
   #before = 0;
 
-  /** Adds bytes, which are copied. What was in `bytes` before is overwritten. */
+  /** Adds a copy of the chunk. The former content of `bytes` is overwritten. */
   push(chunk: Uint8Array): void {
     const { bytes, at } = this;
     const rest = bytes.length - at;
     const length = rest + chunk.length;
     let room = this.#room;
     if (length > room.length) room = new Uint8Array(Math.max(length, 2 * room.length));
-    // One piece of memory for all chunks: as many pieces of their size would wait in memory for the
-    // collector.
+    // One buffer for all chunks: a new one for each would be garbage.
     if (room === this.#room) room.copyWithin(0, at, bytes.length);
     else room.set(bytes.subarray(at));
     room.set(chunk, rest);
@@ -38,7 +35,7 @@ export class ByteQueue {
     return this.bytes.length - this.at;
   }
 
-  /** Where `at` is in the whole stream. */
+  /** The position of `at` in the whole stream. */
   get offset(): number {
     return this.#before + this.at;
   }

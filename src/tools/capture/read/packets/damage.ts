@@ -1,17 +1,14 @@
-/**
- * What the readers of pcap and pcapng share: the input, its byte order, and how reading goes on
- * behind damage.
- */
+/** The common part of the pcap and pcapng readers: input, byte order, and resynchronisation after damage. */
 import { ByteQueue } from './byte-queue.ts';
 import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
 import type { Remarks } from './remarks.ts';
 
-/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN); a longer one is taken for damage. */
+/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN); a longer one is damage. */
 export const PACKET_MAX = 262_144;
-/** How many bytes behind damage are searched for the next packet. */
+/** Bytes after damage that are searched for the next packet. */
 const SEARCH_MAX = 16 * 1024 * 1024;
 
-/** A reader of one file format, made of units: the records of pcap, the blocks of pcapng. */
+/** A reader of one file format, which consists of units: the records of pcap, the blocks of pcapng. */
 export abstract class PacketFileReader implements CaptureReader {
   protected readonly queue: ByteQueue = new ByteQueue();
   protected readonly frame: Frame = emptyFrame();
@@ -25,10 +22,9 @@ export abstract class PacketFileReader implements CaptureReader {
   /** Units begin at multiples of this many bytes. */
   protected abstract readonly alignment: number;
   #broken = false;
-  /** Where the damage begins; -1: there is none. */
+  /** The offset of the damage; -1: none. */
   #damagedAt = -1;
 
-  /** @param take gets each packet */
   constructor(take: (frame: Frame) => void, remarks: Remarks) {
     this.take = take;
     this.remarks = remarks;
@@ -50,22 +46,20 @@ export abstract class PacketFileReader implements CaptureReader {
     else this.ended();
   }
 
-  /** Reads as many whole units as there are. */
+  /** Reads all complete units. */
   protected abstract read(): void;
-  /** Remarks on what is left when the file has ended. */
+  /** Remarks on the rest when the file has ended. */
   protected abstract ended(): void;
-  /** Whether a packet's unit begins at `at` of the queue; null: more bytes are needed to know. */
+  /** True if a packet's unit begins at `at` of the queue; null: more bytes are needed. */
   protected abstract isPacketAt(at: number): boolean | null;
 
-  /** There is no unit where one should begin. */
+  /** No unit begins where one should. */
   protected damaged(): void {
     this.#damagedAt = this.queue.offset;
     this.queue.at += this.alignment;
   }
 
-  /**
-   * @returns whether the next unit can be read: false while a packet is searched for behind damage
-   */
+  /** @returns true if the next unit can be read, false while a packet is searched for after damage */
   protected get sound(): boolean {
     return this.#damagedAt < 0 || this.#findNext();
   }
@@ -81,7 +75,7 @@ export abstract class PacketFileReader implements CaptureReader {
       if (found === null) return false;
       if (found) {
         const next = this.unit === 'packet' ? 'one' : 'packet';
-        this.#remark(`bytes were passed over up to the next ${next}`);
+        this.#remark(`bytes were skipped up to the next ${next}`);
         this.#damagedAt = -1;
         return true;
       }

@@ -31,7 +31,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 interface Dissected {
   /** `from>to protocol message`. */
   readonly messages: readonly string[];
-  /** Their bytes as they passed, be they in the capture or not. */
+  /** Bytes on the wire; the capture may have fewer. */
   readonly sizes: readonly number[];
   readonly path: readonly string[];
   readonly remarks: readonly string[];
@@ -86,14 +86,14 @@ const seen6 = `fd00::5#40000>fd00::a#53 udp ${hex(query)}`;
 describe('packets', () => {
   for (const [name, link] of Object.entries(LINK)) {
     if (link === LINK.IPV6) continue;
-    test(`a query behind the link header ${name} is found`, () => {
+    test(`a query after the link header ${name} is found`, () => {
       assert.deepEqual(dissect([linked(udpPacket(ends, query), link)], link).messages, [seen]);
       if (link === LINK.IPV4) return;
       assert.deepEqual(dissect([linked(udpPacket(ends6, query), link)], link).messages, [seen6]);
     });
   }
 
-  test('VLAN tags, one and two, are passed over', () => {
+  test('one or two VLAN tags are skipped', () => {
     for (const vlans of [[7], [7, 8]])
       assert.deepEqual(
         dissect([linked(udpPacket(ends, query), LINK.ETHERNET, vlans)], LINK.ETHERNET).messages,
@@ -101,7 +101,7 @@ describe('packets', () => {
       );
   });
 
-  test('fragments are put together in any order, repeated ones too, in both families', () => {
+  test('fragments are reassembled in any order, even if repeated, in both families', () => {
     const long = dnsMessage('www.example.com.', 'TXT', {
       reply: true,
       answer: [
@@ -119,20 +119,20 @@ describe('packets', () => {
           const { messages, remarks } = dissect(order.map((part) => parts[part]!));
           assert.equal(messages[0], `${from} udp ${hex(whole)}`);
           assert.equal(messages.length, 1);
-          // What is repeated after the whole was given begins another that never ends.
+          // Repeats after the packet is complete begin another one that never ends.
           assert.ok(remarks.length <= 1);
         }),
       );
   });
 
-  test('a fragment that is missing is told of, and leaves no message', () => {
+  test('a missing fragment is reported, and leaves no message', () => {
     const parts = fragments(ends, Buffer.alloc(2000, 1), 800, 77);
     const { messages, remarks } = dissect([parts[0]!, parts[2]!]);
     assert.deepEqual(messages, []);
     assert.deepEqual(remarks, ['1 fragments of a packet are missing']);
   });
 
-  test('fragments of which the capture has only the beginning are one message, as long as it was, or miss one that never came', () => {
+  test('fragments with only their beginnings in the capture make one message of the original length, or report the one that never came', () => {
     const whole = Buffer.concat([query, Buffer.alloc(2000, 1)]);
     for (const each of [ends, ends6]) {
       const parts = fragments(each, whole, 800, 77);
@@ -148,7 +148,7 @@ describe('packets', () => {
     }
   });
 
-  test('messages of one TCP connection are read in any cutting and order of segments, each once', () => {
+  test('messages of one TCP connection are read once each, with any segmentation and order', () => {
     const one = framed(query);
     const two = framed(dnsMessage('b.example.', 'AAAA'));
     const stream = Buffer.concat([one, two, one]);
@@ -185,7 +185,7 @@ describe('packets', () => {
     );
   });
 
-  test('messages of a TCP connection are read as far as the capture has them where it leaves out the ends of packets', () => {
+  test('messages of a TCP connection are read as far as the capture has them if the ends of packets are cut off', () => {
     const long = Buffer.concat([query, Buffer.alloc(3000, 7)]);
     const sent = [query, long, query, long, long, query];
     fc.assert(
@@ -203,7 +203,7 @@ describe('packets', () => {
               parts.push(tcpPacket(ends, sequence, TCP.PSH | TCP.ACK, part));
               sequence += part.length;
             }
-            // Repeated, too: what was seen before is passed over.
+            // Repeats are skipped.
             packets.push(...(inTurn ? parts : parts.toReversed()), parts[0]!);
           }
           const { messages } = dissect(packets, LINK.RAW, 40 + kept);
@@ -219,7 +219,7 @@ describe('packets', () => {
     );
   });
 
-  test('a TCP connection whose begin was not captured is read from the next message on', () => {
+  test('a TCP connection whose beginning was not captured is read from the next message on', () => {
     const stream = Buffer.concat([framed(query), framed(query)]);
     const { messages, remarks } = dissect([
       tcpPacket(ends, 500, TCP.PSH, stream.subarray(5, query.length + 2)),
@@ -229,7 +229,7 @@ describe('packets', () => {
     assert.deepEqual(remarks, ['1 a TCP segment is of a message whose begin is missing']);
   });
 
-  test('a query in the segment that opens its connection (RFC 7413) is read, and the one behind it', () => {
+  test('a query in the segment that opens its connection (RFC 7413) is read, and so is the following one', () => {
     const stream = framed(query);
     const { messages, remarks } = dissect([
       tcpPacket(ends, 900, TCP.SYN, stream),
@@ -239,7 +239,7 @@ describe('packets', () => {
     assert.deepEqual(remarks, []);
   });
 
-  test('numbers of TCP bytes wrap around', () => {
+  test('TCP sequence numbers wrap around', () => {
     const stream = framed(query);
     const { messages } = dissect([
       tcpPacket(ends, 0xfffffff0, TCP.SYN),
@@ -249,9 +249,9 @@ describe('packets', () => {
     assert.equal(messages.length, 1);
   });
 
-  test('what a connection lost beyond all bounds is told of, and the next message is read', () => {
+  test('a loss beyond all limits in a connection is reported, and the next message is read', () => {
     const packets = [tcpPacket(ends, 0, TCP.SYN)];
-    // Byte 1 never comes.
+    // Byte 1 never arrives.
     for (let at = 2; at < 200_000; at += 1400)
       packets.push(tcpPacket(ends, at, TCP.ACK, Buffer.alloc(1400, 0xff)));
     packets.push(tcpPacket(ends, 2 + 143 * 1400, TCP.PSH, framed(query)));
@@ -260,13 +260,13 @@ describe('packets', () => {
     assert.ok(remarks.some((text) => text.endsWith('segments of a TCP connection are missing')));
   });
 
-  test('what waits of streams and fragments that never become whole holds memory of a bounded size, and none of the file', () => {
+  test('incomplete streams and fragments hold a bounded amount of memory, and no buffer of the file', () => {
     const from = (index: number): Ends => ({
       ...ends,
       from: `10.1.${index >> 8}.${index & 255}`,
     });
     const chunk = (packet: Uint8Array): Uint8Array => {
-      // As it stands in what was read from a file at a time.
+      // As in the buffer of one file read.
       const read = Buffer.alloc(256 * 1024);
       read.set(packet);
       return read.subarray(0, packet.length);
@@ -313,7 +313,7 @@ describe('packets', () => {
     }
   });
 
-  test('single bytes behind a gap, in any order, cost no more than what they are', async () => {
+  test('single bytes after a gap, in any order, take no more memory than their size', async () => {
     const bytes = (count: number): Uint8Array[] => {
       const packets = [tcpPacket(ends, 0, TCP.SYN)];
       const add = (at: number): unknown =>
@@ -330,7 +330,7 @@ describe('packets', () => {
     );
   });
 
-  test('SYN, SYN+ACK, RST and ICMP errors about DNS are told of', () => {
+  test('SYN, SYN+ACK, RST and ICMP errors about DNS are reported', () => {
     const { path } = dissect([
       tcpPacket(ends, 1, TCP.SYN),
       tcpPacket(back(ends), 1, TCP.SYN | TCP.ACK),
@@ -349,7 +349,7 @@ describe('packets', () => {
     ]);
   });
 
-  test('DNS over TLS is counted as encrypted, Multicast DNS is no DNS, and what else passes is neither', () => {
+  test('DNS over TLS is counted as encrypted; Multicast DNS is not counted as DNS, and other traffic is neither', () => {
     const { counts, messages } = dissect([
       tcpPacket({ ...ends, toPort: 853 }, 1, TCP.PSH, query),
       udpPacket({ ...ends, toPort: 853 }, query),
@@ -361,7 +361,7 @@ describe('packets', () => {
     assert.deepEqual(counts, { frames: 5, messages: 1, encrypted: 2, other: 2 });
   });
 
-  test('packets within VXLAN and IP in IP are read', () => {
+  test('packets inside VXLAN and IP in IP are read', () => {
     const inner = linked(udpPacket(ends, query), LINK.ETHERNET);
     const tunnel: Ends = { from: '192.0.2.1', fromPort: 5000, to: '192.0.2.2', toPort: 8472 };
     const header = Uint8Array.of(8, 0, 0, 0, 0, 0, 1, 0);
@@ -370,7 +370,7 @@ describe('packets', () => {
     assert.deepEqual(dissect([ip(tunnel, 4, udpPacket(ends, query))]).messages, [seen]);
   });
 
-  test('who asks the local network for whom, and who answers, is told of', () => {
+  test('neighbour requests and replies on the local network are reported', () => {
     const told: string[] = [];
     const dissector = new Dissector(
       {
@@ -410,13 +410,13 @@ describe('packets', () => {
     ]);
   });
 
-  test('an unknown link type is told of once, with a count', () => {
+  test('an unknown link type is reported once, with a count', () => {
     assert.deepEqual(dissect([query, query], 147).remarks, [
       '2 packets of link type 147, which ndots does not read',
     ]);
   });
 
-  test('any bytes on any link are read without an error', () => {
+  test('no bytes on any link cause an error', () => {
     const links = fc.constantFrom(...Object.values(LINK));
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 120 }), links, (bytes, link) => {

@@ -1,6 +1,6 @@
 /**
- * From frames to what of them is about DNS: messages over UDP and TCP, connections, errors of the
- * path, encrypted traffic.
+ * Finds in frames what concerns DNS: messages over UDP and TCP, connections, errors of the path, encrypted
+ * traffic.
  */
 import { readUint32 } from '../../../../server/base/big-endian.ts';
 import { Fragments } from './fragments.ts';
@@ -19,20 +19,17 @@ import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
 
-/**
- * A message as it passed. One object is reused, and its bytes too: who needs them for longer copies
- * them.
- */
+/** A message on the wire. The object and its bytes are reused: copy them to keep them. */
 export interface PassingMessage {
   timeMs: number;
-  /** Of the frame in which its last byte was. */
+  /** The frame with its last byte. */
   frame: number;
   protocol: 'udp' | 'tcp';
   /** The message is `bytes[start, end)`. */
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Its bytes as it passed, of which the capture may have only the beginning. */
+  /** Bytes on the wire; the capture may have fewer. */
   size: number;
   /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
@@ -40,28 +37,28 @@ export interface PassingMessage {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** The IP packet's, for telling one packet seen twice from two packets. */
+  /** Of the IP packet, to tell copies of a packet from other packets. */
   ttl: number;
   ipId: number;
   /**
-   * Interface, as far as the capture tells: packets of one number may have passed several, those of
-   * two numbers did.
+   * Interface, as far as the capture shows it: packets with one number may have passed several; two numbers
+   * are two interfaces.
    */
   port: number;
-  /** Whether the capture has only its beginning. */
+  /** True if the capture has only its beginning. */
   cut: boolean;
-  /** Whether it comes from a name server, and its UDP checksum is wrong; absent: it has none. */
+  /** True if it comes from a name server with a wrong UDP checksum; absent: it has no checksum. */
   damaged?: boolean;
 }
 
-/** What happened to a TCP connection, or to a packet on its way. */
+/** An event of a TCP connection, or of a packet on its way. */
 export interface PathEvent {
   timeMs: number;
   frame: number;
   /**
-   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`; `unquoted`: one
-   * whose quotation the capture cuts off, from who says so to who is told. `gap`: a segment came,
-   * and one before it has not; `gap-filled`: it has.
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
+   * whose quotation is cut off, from its sender to its receiver. `gap`: a segment arrived before an earlier
+   * one. `gap-filled`: that segment has arrived.
    */
   kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'unquoted' | 'too-big';
   family: 4 | 6;
@@ -69,21 +66,21 @@ export interface PathEvent {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Type and code of ICMP as `type * 256 + code`; 0 of TCP. */
+  /** Type and code of ICMP as `type * 256 + code`; 0 for TCP. */
   code: number;
 }
 
-/** Who is told of what a capture holds. */
+/** Callbacks for the content of a capture. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
-  /** What has the form of a reply, over UDP and between ports of which none is a name server’s. */
+  /** A message in the form of a reply, over UDP, between two ports that are not a name server's. */
   elsewhere?(message: PassingMessage): void;
   path?(event: PathEvent): void;
-  /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
+  /** A fragment or a TCP segment whose message is not known yet. */
   part?(): void;
   /**
-   * An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP
-   * (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's.
+   * An address of 4 or 16 bytes at `at` that is requested or announced on the local network: ARP (RFC 826),
+   * neighbour discovery (RFC 4861). The sender's is at `fromAt`.
    */
   neighbour?(
     timeMs: number,
@@ -95,22 +92,16 @@ export interface CaptureEvents {
   ): void;
 }
 
-/** Counts of all that passed. */
 export interface DissectCounts {
   frames: number;
   messages: number;
-  /**
-   * Packets of DNS over TLS or QUIC (port 853): who asks whom can be seen, what is asked cannot.
-   */
+  /** Packets of DNS over TLS or QUIC (port 853): their addresses are visible, their content is not. */
   encrypted: number;
-  /** Packets that have nothing to do with DNS. */
+  /** Packets that do not concern DNS. */
   other: number;
 }
 
-/**
- * Tunnels whose inner packets are looked at: VXLAN (RFC 7348, and flannel's port), Geneve (RFC
- * 8926).
- */
+/** Tunnels whose inner packets are read: VXLAN (RFC 7348, and flannel's port), Geneve (RFC 8926). */
 const VXLAN: ReadonlySet<number> = new Set([4789, 8472]);
 const GENEVE = 6081;
 const DEPTH_MAX = 2;
@@ -122,7 +113,7 @@ const ADVERTISEMENT = 136;
 
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
-  /** IP packets of each family, but for ICMPv6, which passes where nobody uses IPv6. */
+  /** IP packets by family, without ICMPv6, which also occurs where IPv6 is not used. */
   readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
   readonly #events: CaptureEvents;
   readonly #remarks: Remarks;
@@ -138,7 +129,7 @@ export class Dissector {
   #timeMs = 0;
   #port = 0;
 
-  /** @param ports where name servers are asked */
+  /** @param ports of name servers */
   constructor(events: CaptureEvents, remarks: Remarks, ports: ReadonlySet<number>) {
     this.#events = events;
     this.#remarks = remarks;
@@ -155,7 +146,6 @@ export class Dissector {
     this.#event = { timeMs: 0, frame: 0, kind: 'syn', ...ends, code: 0 };
   }
 
-  /** Reads one frame. */
   take(frame: Frame): void {
     this.counts.frames++;
     this.#frame = frame.number;
@@ -172,7 +162,7 @@ export class Dissector {
     else this.#remarks.add('a packet is too short to be one', this.#where);
   }
 
-  /** Reads a network packet without a link header, as a live capture has it. */
+  /** Reads a network packet without a link header, from a live capture. */
   takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
     this.#frame = ++this.counts.frames;
     this.#timeMs = timeMs;
@@ -180,7 +170,7 @@ export class Dissector {
     if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
   }
 
-  /** No more frames will come, or those of another capture. */
+  /** The input ended, or another capture follows. */
   end(): void {
     this.#fragments.end();
     this.#streams.end();
@@ -190,7 +180,7 @@ export class Dissector {
     return `frame ${this.#frame}`;
   }
 
-  /** Reads what `#place` says. */
+  /** Reads the packet at `#place`. */
   #network(bytes: Uint8Array, end: number, depth: number): void {
     const { at, type } = this.#place;
     const packet = this.#packet;
@@ -218,7 +208,7 @@ export class Dissector {
     }
     if (packet.protocol !== PROTOCOL.ICMP6) this.families[packet.family]++;
     if (packet.offset > 0 || packet.more) {
-      // Only what may hold a message is put together.
+      // Only packets that may carry a message are reassembled.
       if (packet.protocol !== PROTOCOL.UDP) return;
       this.#events.part?.();
       if (!this.#fragments.add(packet, this.#timeMs, this.#frame, this.#port)) return;
@@ -257,10 +247,7 @@ export class Dissector {
     }
   }
 
-  /**
-   * Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers,
-   * too.
-   */
+  /** Multicast DNS (RFC 6762) has a port of its own, which some clusters also use for name servers. */
   #isDns({ family, head, addressesAt }: IpPacket, source: number, target: number): boolean {
     const ports = this.#ports;
     if (!ports.has(source) && !ports.has(target)) return false;
@@ -305,7 +292,7 @@ export class Dissector {
     };
     if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
-      // SYN has a number of its own (RFC 9293 section 3.4), and data may come with it (RFC 7413).
+      // SYN takes a sequence number (RFC 9293, section 3.4), and may carry data (RFC 7413).
       const first = opens ? (sequence + 1) >>> 0 : sequence;
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
@@ -315,7 +302,7 @@ export class Dissector {
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
   }
 
-  /** Errors about packets of DNS; each quotes the beginning of the packet it is about. */
+  /** Errors about DNS packets; each quotes the beginning of the packet. */
   #icmp(packet: IpPacket, unreachable: number, header: number): void {
     const { bytes, at, end, family } = packet;
     if (at + header > end) return;
@@ -337,7 +324,7 @@ export class Dissector {
     const quoted = this.#quoted;
     const read = family === 4 ? readIpv4 : readIpv6;
     if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) {
-      // Its header has the protocol at this place (RFC 8200 section 3).
+      // The protocol field of the quoted IPv6 header (RFC 8200, section 3).
       const isUdp = family === 6 && bytes[at + header + 6] === PROTOCOL.UDP;
       if (packet.missing === 0 || !isUdp || tooBig || at + header + 6 >= end) return;
       this.#event.code = type * 256 + code;
@@ -376,7 +363,7 @@ export class Dissector {
     this.#events.message(message);
   }
 
-  /** `#message` becomes the one that a UDP packet holds. */
+  /** Fills `#message` with the content of a UDP packet. */
   #datagram(packet: IpPacket, source: number, target: number): void {
     const { bytes, at, end, missing } = packet;
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
@@ -392,7 +379,7 @@ export class Dissector {
       isSized && !message.cut && this.#ports.has(source) && hasWrongChecksum(packet, length);
   }
 
-  /** `#message` becomes one of a TCP stream, of which a packet brought the last byte. */
+  /** Fills `#message` with a message of a TCP stream whose last byte a packet brought. */
   #streamed(
     packet: IpPacket,
     source: number,
@@ -409,7 +396,7 @@ export class Dissector {
     message.cut = size > bytes.length;
   }
 
-  /** `#message` with all that the packet says; which bytes it is, the caller says. */
+  /** Fills `#message` from the packet; the caller sets the bytes. */
   #ofPacket(packet: IpPacket, source: number, target: number): PassingMessage {
     const message = this.#message;
     message.timeMs = this.#timeMs;
@@ -427,10 +414,7 @@ export class Dissector {
   }
 }
 
-/**
- * Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more
- * sections than fit.
- */
+/** True if it may be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
 function isReply(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < 17) return false;
   return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;

@@ -25,7 +25,7 @@ interface Read {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** Reads in pieces of these sizes, over and over. */
+/** Reads in pieces of these sizes, repeatedly. */
 function read(
   file: Uint8Array,
   kind: 'pcap' | 'pcapng',
@@ -39,7 +39,7 @@ function read(
   const reader = kind === 'pcap' ? new PcapReader(take, remarks) : new PcapngReader(take, remarks);
   for (let at = 0, turn = 0; at < file.length; turn++) {
     const size = sizes[turn % sizes.length]!;
-    // What was handed in may be overwritten afterwards.
+    // The caller may overwrite its buffer afterwards.
     const piece = Uint8Array.from(file.subarray(at, at + size));
     reader.push(piece);
     piece.fill(0xee);
@@ -65,7 +65,7 @@ function pcapng(packets: readonly (Captured & { readonly link: number })[]): Uin
 }
 
 const captured = fc.record({
-  // Up to 2038: milliseconds with fractions tell microseconds apart.
+  // Until 2038, milliseconds with fractions distinguish microseconds.
   timeMs: fc.integer({ min: 0, max: 2_147_483_647 * 1e6 }).map((micros) => micros / 1000),
   bytes: fc.uint8Array({ maxLength: 90 }),
 });
@@ -73,7 +73,7 @@ const pieces = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLeng
 const micros = (ms: number): number => Math.round(ms * 1000);
 
 describe('captures', () => {
-  test('pcap of both byte orders and resolutions is read as it was written, in pieces of any size', () => {
+  test('pcap of both byte orders and resolutions is read as written, in pieces of any size', () => {
     fc.assert(
       fc.property(
         fc.array(captured, { maxLength: 8 }),
@@ -96,7 +96,7 @@ describe('captures', () => {
     );
   });
 
-  test('pcapng is read as it was written, with the link type of each packet', () => {
+  test('pcapng is read as written, with the link type of each packet', () => {
     const packet = fc.tuple(captured, fc.constantFrom(1, 101, 113, 276));
     fc.assert(
       fc.property(fc.array(packet, { maxLength: 8 }), pieces, (list, sizes) => {
@@ -111,7 +111,7 @@ describe('captures', () => {
     );
   });
 
-  test('a file that was cut anywhere gives the packets before the cut, and says where it ends', () => {
+  test('a file that is truncated anywhere yields the packets before that, and reports where it ends', () => {
     const query = linked(
       udpPacket(
         { from: '10.0.0.1', fromPort: 4000, to: '10.0.0.2', toPort: 53 },
@@ -136,7 +136,7 @@ describe('captures', () => {
     }
   });
 
-  test('damage anywhere never throws, and never gives a packet longer than the file', () => {
+  test('damage anywhere never throws, and never yields a packet longer than the file', () => {
     const packets = [{ timeMs: 1, bytes: new Uint8Array(40), link: 1 }];
     for (const kind of ['pcap', 'pcapng'] as const) {
       const whole = kind === 'pcap' ? pcapFile(1, packets) : pcapng(packets);
@@ -154,7 +154,7 @@ describe('captures', () => {
     }
   });
 
-  test('packets are written with their interfaces, however many these are', () => {
+  test('packets are written with any number of interfaces', () => {
     const parts: Uint8Array[] = [];
     const writer = new PcapngWriter((bytes) => parts.push(bytes), 'test');
     const ports = [3, 65_536, 3, 0, ...Array.from({ length: 70_000 }, (_, at) => 100_000 + at)];
@@ -168,7 +168,7 @@ describe('captures', () => {
     assert.equal(new Set(found).size, ports.length - 1);
   });
 
-  test('a section describes so many interfaces and no more, and link types beyond a hundred are told of together', () => {
+  test('a section describes a limited number of interfaces, and more than a hundred link types are reported together', () => {
     const parts: Uint8Array[] = [];
     const writer = new PcapngWriter((bytes) => parts.push(bytes), 'test');
     for (let link = 0; link < 300; link++)
@@ -184,7 +184,7 @@ describe('captures', () => {
     assert.equal(remarks.list.at(-1)!.count, 200);
   });
 
-  test('behind a record that claims what cannot be, reading goes on with the next one, and says so', () => {
+  test('after an impossible record, reading continues with the next one and reports the damage', () => {
     const packets = Array.from({ length: 9 }, (_, at) => ({
       timeMs: 1_700_000_000_000 + at,
       bytes: new Uint8Array(40).fill(at),
@@ -212,7 +212,7 @@ describe('captures', () => {
     }
   });
 
-  test('a record that claims more than a packet can have, with none behind it, ends the reading there', () => {
+  test('an impossible record without a later one ends the reading', () => {
     const file = Buffer.from(pcapFile(1, [{ timeMs: 1, bytes: new Uint8Array(4) }]));
     file.writeUInt32LE(0x7fffffff, 24 + 8);
     assert.deepEqual(read(file, 'pcap').remarks, [

@@ -1,31 +1,24 @@
-/**
- * Fragments of IP packets put together again, with bounded memory (RFC 791 section 3.2, RFC 8200
- * section 4.5).
- */
+/** Reassembles fragments of IP packets in bounded memory (RFC 791, section 3.2; RFC 8200, section 4.5). */
 import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { IpPacket } from './ip-packet.ts';
 import type { Remarks } from './remarks.ts';
 
-/**
- * Packets that may be incomplete at a time; the oldest goes first. A message of DNS has 45
- * fragments at most.
- */
+/** Incomplete packets; the oldest is dropped first. A DNS message has at most 45 fragments. */
 const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
 const PACKET_MAX = 65_535;
 const PIECES_MAX = 128;
-/** Memory that all pieces may take; with more, the oldest packets go first. */
+/** Memory of all pieces; at the limit the oldest packets are dropped. */
 const TOTAL_MAX = 8 * 1024 * 1024;
-/** What a piece takes besides its bytes. */
+/** Overhead of a piece, bytes. */
 const PIECE = 256;
-/** As Linux waits for the rest (net.ipv4.ipfrag_time). */
+/** The time-out of Linux (net.ipv4.ipfrag_time). */
 const WAIT_MS = 30_000;
 
-/** What one fragment carries. */
+/** The content of one fragment. */
 interface Piece {
   readonly offset: number;
   /** As far as the capture has them. */
   readonly bytes: Uint8Array;
-  /** Bytes on the wire. */
   readonly size: number;
 }
 
@@ -33,13 +26,13 @@ interface Incomplete {
   readonly sinceMs: number;
   readonly frame: number;
   readonly pieces: Piece[];
-  /** Memory that the pieces take. */
+  /** Memory of the pieces. */
   held: number;
-  /** Bytes of the whole; -1 until the last fragment has come. */
+  /** Bytes of the packet; -1 until the last fragment has come. */
   length: number;
 }
 
-/** Takes fragments, and gives the whole when its last one has come. */
+/** Takes fragments, and returns the packet once it is complete. */
 export class Fragments {
   readonly #incomplete = new Map<string, Incomplete>();
   readonly #remarks: Remarks;
@@ -52,9 +45,8 @@ export class Fragments {
   }
 
   /**
-   * @param port where it was captured: what passes one interface may not pass the next.
-   * @returns true if the packet is now the whole: its bytes are then other ones, of which it may be
-   * kept no view
+   * @param port the interface: packets of one interface may be missing on the next
+   * @returns true if the packet is now complete: it then has other bytes, which are valid until the next call
    */
   add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
     this.#expire(timeMs);
@@ -74,9 +66,9 @@ export class Fragments {
       this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
       return false;
     }
-    // A repeated one changes nothing.
+    // A repeated fragment changes nothing.
     if (!whole.pieces.some((piece) => piece.offset === offset)) {
-      // A copy: a view would hold all that was read from the file with it.
+      // A copy: a view would hold the whole buffer of the file.
       const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
       whole.pieces.push({ offset, bytes: piece, size });
       whole.held += piece.length + PIECE;
@@ -95,7 +87,7 @@ export class Fragments {
     return true;
   }
 
-  /** What never became whole is remarked upon. */
+  /** Reports incomplete packets. */
   end(): void {
     for (const key of [...this.#incomplete.keys()]) this.#drop(key);
   }
@@ -126,13 +118,10 @@ export class Fragments {
   }
 }
 
-/** The remark on a packet whose rest never came. */
+/** The remark on an incomplete packet. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
-/**
- * Whether every fragment has come, be it that the capture has only the beginning of some. Leaves
- * the pieces in order.
- */
+/** True if every fragment has come, even if cut. Sorts the pieces. */
 function isComplete({ pieces, length }: Incomplete): boolean {
   pieces.sort((one, other) => one.offset - other.offset);
   let reached = 0;
@@ -143,7 +132,7 @@ function isComplete({ pieces, length }: Incomplete): boolean {
   return reached >= length;
 }
 
-/** The bytes of the whole up to the first that the capture left out. */
+/** The bytes of the packet up to the first that the capture lacks. */
 function beginning({ pieces, length }: Incomplete): Uint8Array {
   const whole = new Uint8Array(length);
   let reached = 0;

@@ -1,29 +1,26 @@
-/** Packets as a capture holds them, before anything in them is read. */
+/** A packet as a capture stores it, before it is parsed. */
 
-/**
- * One packet of a capture. A reader reuses one object, and the bytes are overwritten by what is
- * read next: who needs them for longer copies them.
- */
+/** One packet of a capture. A reader reuses the object and the bytes: copy them to keep them. */
 export interface Frame {
-  /** As tcpdump and Wireshark count: from 1. */
+  /** As in tcpdump and Wireshark: from 1. */
   number: number;
   /** Milliseconds since 1970, with fractions. */
   timeMs: number;
-  /** What the bytes begin with: one of `LINK`. */
+  /** The link type: one of `LINK`. */
   link: number;
   /** The packet is `bytes[start, end)`. */
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Bytes that it had on the wire; more than are here if the capture cut it. */
+  /** Bytes on the wire; more than `bytes` has if the capture cut the packet. */
   wireLength: number;
-  /** Which interface of the capture; 0 where there is one. */
+  /** Interface of the capture; 0 if there is one. */
   port: number;
-  /** What a file says of it besides (pcapng). */
+  /** The packet comment of pcapng. */
   comment?: string;
 }
 
-/** Link types (LINKTYPE_ of pcap) that are understood. */
+/** Supported link types (LINKTYPE_ of pcap). */
 export const LINK: {
   readonly NULL: 0;
   readonly ETHERNET: 1;
@@ -48,18 +45,17 @@ export const LINK: {
   SLL2: 276,
 } as const;
 
-/** A frame to be filled. */
 export function emptyFrame(): Frame {
   const bytes = new Uint8Array(0);
   return { number: 0, timeMs: 0, link: 0, bytes, start: 0, end: 0, wireLength: 0, port: 0 };
 }
 
-/** Takes a capture apart while it comes in. */
+/** Parses a capture as it arrives. */
 export interface CaptureReader {
-  /** Whether what comes cannot be read any more, however much of it there is. */
+  /** True if the rest of the input cannot be read. */
   readonly broken: boolean;
-  /** The next bytes, of any number. They may be reused afterwards. */
+  /** Takes the next bytes, any number. The caller may reuse them. */
   push(bytes: Uint8Array): void;
-  /** No more will come: what is left over is remarked upon. */
+  /** Ends the input; reports incomplete data. */
   end(): void;
 }

@@ -1,7 +1,6 @@
-/** IPv4 and IPv6 headers (RFC 791, RFC 8200), up to what they carry. */
+/** IPv4 and IPv6 headers (RFC 791, RFC 8200), up to the payload. */
 import { readUint32 } from '../../../../server/base/big-endian.ts';
 
-/** Protocol numbers (IANA). */
 export const PROTOCOL: {
   readonly ICMP: 1;
   readonly IPIP: 4;
@@ -11,37 +10,31 @@ export const PROTOCOL: {
   readonly ICMP6: 58;
 } = { ICMP: 1, IPIP: 4, TCP: 6, UDP: 17, IPV6: 41, ICMP6: 58 } as const;
 
-/** Headers between IPv6 and what it carries. */
+/** IPv6 extension headers before the payload. */
 const EXTENSION = { HOPS: 0, ROUTING: 43, FRAGMENT: 44, AUTHENTICATION: 51, DESTINATION: 60 };
 const EXTENSIONS_MAX = 8;
 
-/** One IP packet; a reader reuses one object. */
+/** A reader reuses one object. */
 export interface IpPacket {
   family: 4 | 6;
-  /**
-   * The bytes that the addresses are in: 4 or 16 each, the source's first, then the destination's.
-   */
+  /** The bytes with both addresses, 4 or 16 each: source, destination. */
   head: Uint8Array;
   addressesAt: number;
   protocol: number;
   ttl: number;
-  /** IPv4's identification, or that of an IPv6 fragment; 0 where there is none. */
+  /** Identification of an IPv4 packet or an IPv6 fragment; 0: none. */
   id: number;
-  /** What it carries: `bytes[at, end)`. */
+  /** The payload is `bytes[at, end)`. */
   bytes: Uint8Array;
   at: number;
   end: number;
-  /** Bytes at its end that the capture left out. */
+  /** Bytes at its end that the capture lacks. */
   missing: number;
-  /**
-   * Of a fragment: where in the whole its bytes belong, and whether more follow. Both 0 and false:
-   * it is whole.
-   */
+  /** Of a fragment: its position, and whether more follow. 0 and false: not a fragment. */
   offset: number;
   more: boolean;
 }
 
-/** A packet to be filled. */
 export function emptyPacket(): IpPacket {
   const bytes = new Uint8Array(0);
   return {
@@ -60,12 +53,15 @@ export function emptyPacket(): IpPacket {
   };
 }
 
-/** Reads the IPv4 packet at `at`. @returns false if it is none */
+/**
+ * Reads the IPv4 packet at `at`.
+ * @returns false if it is malformed
+ */
 export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPacket): boolean {
   if (at + 20 > end || bytes[at]! >> 4 !== 4) return false;
   const header = (bytes[at]! & 15) * 4;
   if (header < 20 || at + header > end) return false;
-  // 0: the network card cuts it into packets later, and the capture has it whole.
+  // 0: the network card segments it later, and the capture has it whole.
   const total = (bytes[at + 2]! << 8) | bytes[at + 3]! || end - at;
   if (total < header) return false;
   const word = (bytes[at + 6]! << 8) | bytes[at + 7]!;
@@ -86,7 +82,7 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
 
 /**
  * Reads the IPv6 packet at `at`.
- * @returns false if it is none, or what it carries cannot be reached
+ * @returns false if it is malformed, or its payload cannot be reached
  */
 export function readIpv6(bytes: Uint8Array, at: number, end: number, into: IpPacket): boolean {
   if (at + 40 > end || bytes[at]! >> 4 !== 6) return false;

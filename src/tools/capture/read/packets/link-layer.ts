@@ -1,7 +1,7 @@
-/** What a frame begins with: where its network packet starts, and of which protocol it is. */
+/** Link headers: where the network packet of a frame starts, and its protocol. */
 import { LINK, type Frame } from './frame.ts';
 
-/** Numbers of IEEE 802 (EtherType). */
+/** EtherType numbers of IEEE 802. */
 export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6: 0x86dd } = {
   IPV4: 0x0800,
   ARP: 0x0806,
@@ -11,13 +11,12 @@ export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6
 const VLAN: ReadonlySet<number> = new Set([0x8100, 0x88a8, 0x9100]);
 const VLANS_MAX = 3;
 
-/** Where the network packet begins, and its EtherType; 0 if it has none. */
+/** The start of the network packet, and its EtherType; 0: none. */
 export interface NetworkPlace {
   at: number;
   type: number;
 }
 
-/** Whether this link type is understood. */
 export function isKnownLink(link: number): boolean {
   return known.has(link);
 }
@@ -26,7 +25,7 @@ const known: ReadonlySet<number> = new Set(Object.values(LINK));
 
 /**
  * Writes the place of the frame's network packet into `place`.
- * @returns false if the frame is too short, or of an unknown link
+ * @returns false if the frame is too short, or its link type unknown
  */
 export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
   const { bytes, start, end } = frame;
@@ -53,9 +52,8 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
 }
 
 /**
- * A number for where a frame was seen. What was captured on all interfaces at once (`-i any`) says
- * on which (SLL2), or in which direction (SLL): a packet on its way through a node is in it several
- * times.
+ * A number for where a frame was seen. Captures on all interfaces (`-i any`) contain the interface (SLL2) or
+ * the direction (SLL): a packet that passes through a node occurs several times in it.
  */
 export function portOf({ bytes, start, end, link, port }: Frame): number {
   if (link === LINK.SLL2 && start + 8 <= end)
@@ -64,7 +62,7 @@ export function portOf({ bytes, start, end, link, port }: Frame): number {
   return port;
 }
 
-/** @param at where the EtherType stands */
+/** @param at offset of the EtherType */
 export function behindType(
   bytes: Uint8Array,
   at: number,
@@ -75,7 +73,7 @@ export function behindType(
   return tagged(bytes, at + 2, end, (bytes[at]! << 8) | bytes[at + 1]!, place);
 }
 
-/** Passes over VLAN tags. */
+/** Skips VLAN tags. */
 function tagged(
   bytes: Uint8Array,
   at: number,
@@ -94,8 +92,8 @@ function tagged(
 }
 
 /**
- * Links without a type: the packet says itself what it is (the family number of NULL differs
- * between systems).
+ * Links without a type field: the packet's version decides (the family number of NULL differs between
+ * systems).
  */
 export function byVersion(
   bytes: Uint8Array,

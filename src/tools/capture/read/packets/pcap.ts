@@ -4,10 +4,9 @@ import { PACKET_MAX, PacketFileReader } from './damage.ts';
 const MAGIC = { MICRO: 0xa1b2c3d4, NANO: 0xa1b23c4d } as const;
 const HEADER = 24;
 const RECORD = 16;
-/** Packets behind damage have times near the last one before it, seconds. */
+/** Seconds; packets after damage have times near the last one before it. */
 const NEAR_SECONDS = 86_400;
 
-/** Whether a file begins so. */
 export function isPcap(first: Uint8Array): boolean {
   if (first.length < 4) return false;
   const view = new DataView(first.buffer, first.byteOffset, 4);
@@ -20,9 +19,7 @@ export class PcapReader extends PacketFileReader {
   protected readonly unit = 'packet';
   protected readonly least: number = RECORD;
   protected readonly alignment = 1;
-  /**
-   * What the second half of a time counts, in milliseconds; 0: the file's header has not been read.
-   */
+  /** Milliseconds of one unit of the second half of a time; 0: the file's header has not been read. */
   #fraction = 0;
 
   protected ended(): void {
@@ -43,7 +40,7 @@ export class PcapReader extends PacketFileReader {
     const word = view.getUint32(at, true);
     this.little = word === MAGIC.MICRO || word === MAGIC.NANO;
     this.#fraction = view.getUint32(at, this.little) === MAGIC.NANO ? 1e-6 : 1e-3;
-    // The upper bits say whether frames end with a checksum (FCS), which nothing here looks at.
+    // The upper bits describe a trailing checksum (FCS), which is not used.
     this.frame.link = view.getUint32(at + 20, this.little) & 0xffff;
     queue.at += HEADER;
   }
@@ -71,7 +68,7 @@ export class PcapReader extends PacketFileReader {
     }
   }
 
-  /** Like Wireshark, demands two records one behind the other. */
+  /** Like Wireshark, requires two consecutive records. */
   protected isPacketAt(at: number): boolean | null {
     if (!this.#isRecord(at)) return false;
     const { view } = this.queue;
@@ -79,7 +76,6 @@ export class PcapReader extends PacketFileReader {
     return next + RECORD > view.byteLength ? null : this.#isRecord(next);
   }
 
-  /** Whether the bytes there may be the head of a packet. */
   #isRecord(at: number): boolean {
     const { view } = this.queue;
     const { little } = this;

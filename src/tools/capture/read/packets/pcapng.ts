@@ -1,6 +1,6 @@
 /**
- * pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times
- * of any resolution.
+ * pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any
+ * resolution.
  */
 import { clipped } from '../../../../server/base/shortened.ts';
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
@@ -9,9 +9,9 @@ import type { Frame } from './frame.ts';
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
 const ORDER = 0x1a2b3c4d;
 const OPTION = { NAME: 2, RESOLUTION: 9, OFFSET: 14, DROPPED: 5 };
-/** A block longer than this is taken for damage. Name lists and keys are long, but not so long. */
+/** A longer block is damage. Name lists and keys are long, but not this long. */
 const BLOCK_MAX = 16 * 1024 * 1024;
-/** Interfaces of one section that are described; old packet blocks number no more. */
+/** Interfaces of one section; old packet blocks cannot number more. */
 const INTERFACES_MAX = 65_536;
 
 interface Interface {
@@ -24,7 +24,6 @@ interface Interface {
   readonly port: number;
 }
 
-/** Whether a file begins so. */
 export function isPcapng(first: Uint8Array): boolean {
   return first[0] === 0x0a && first[1] === 0x0d && first[2] === 0x0d && first[3] === 0x0a;
 }
@@ -36,7 +35,7 @@ export class PcapngReader extends PacketFileReader {
   #interfaces: Interface[] = [];
   #ports = 0;
 
-  /** How many have been described by now, over all sections of the file. */
+  /** The number described so far, over all sections of the file. */
   get interfaces(): number {
     return this.#ports;
   }
@@ -51,7 +50,10 @@ export class PcapngReader extends PacketFileReader {
       this.remarks.add('the file ends within a block, which is left out', `byte ${offset}`);
   }
 
-  /** Takes one block. @returns false if it is not whole yet */
+  /**
+   * Reads one block.
+   * @returns false if it is incomplete
+   */
   #block(): boolean {
     const { queue } = this;
     if (queue.left < 12) return false;
@@ -78,7 +80,7 @@ export class PcapngReader extends PacketFileReader {
     return true;
   }
 
-  /** Whether a block with a packet stands there, with its length at both ends. */
+  /** True if a packet block starts there, with its length at both ends. */
   protected isPacketAt(at: number): boolean | null {
     const { view, left } = this.queue;
     const type = view.getUint32(at, this.little);
@@ -129,7 +131,6 @@ export class PcapngReader extends PacketFileReader {
     this.#give(from, at + 28, length, end);
   }
 
-  /** A packet without a time: it has that of the one before. */
   #simple(at: number, end: number): void {
     const from = this.#interfaces[0];
     const wire = this.queue.view.getUint32(at + 8, this.little);
@@ -139,7 +140,7 @@ export class PcapngReader extends PacketFileReader {
     this.#give(from, at + 12, Math.min(wire, snap), end);
   }
 
-  /** What the program that captured says it lost. */
+  /** The loss that the capturing program reports. */
   #statistics(at: number, end: number): void {
     this.#options(at, end, (code, from, length) => {
       if (code !== OPTION.DROPPED || length < 8) return;
@@ -191,17 +192,17 @@ export class PcapngReader extends PacketFileReader {
 }
 
 /**
- * Writes a pcapng file: an interface for each of the packets' and each link type, times in
+ * Writes a pcapng file with an interface for each of the packets' interfaces and link types; times in
  * microseconds.
  */
 export class PcapngWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #program: string;
-  /** Of the present section, by link type and interface of the packets. */
+  /** Of the current section, by link type and interface of the packets. */
   readonly #ports = new Map<number, Map<number, number>>();
   #described = 0;
 
-  /** @param program stands in the file as what wrote it */
+  /** @param program name of the writing program in the file */
   constructor(write: (bytes: Uint8Array) => void, program: string) {
     this.#write = write;
     this.#program = program;
@@ -239,7 +240,10 @@ export class PcapngWriter {
     this.#described = 0;
   }
 
-  /** Describes the interface of the packet. @returns its number */
+  /**
+   * Describes the interface of the packet.
+   * @returns its number
+   */
   #describe({ link, port }: Frame): number {
     if (this.#described === INTERFACES_MAX) this.#section();
     this.#write(block(BLOCK.INTERFACE, [u16(link), u16(0), u32(PACKET_MAX)]));
@@ -252,7 +256,7 @@ export class PcapngWriter {
 const NOTHING = new Uint8Array(0);
 /** opt_comment. */
 const COMMENT = 1;
-/** Characters of a comment: its length has 16 bits. */
+/** Characters of a comment, whose length has 16 bits. */
 const COMMENT_MAX = 8000;
 
 function block(type: number, parts: readonly Uint8Array[]): Uint8Array {
@@ -276,7 +280,7 @@ function u32(value: number): Uint8Array {
   return bytes;
 }
 
-/** A length that is not said. */
+/** An unknown length. */
 function ff(size: number): Uint8Array {
   return new Uint8Array(size).fill(0xff);
 }

@@ -1,20 +1,17 @@
-/** What could not be read or was left out, by reason: one line each, however often it happened. */
+/** Counts reasons why something was unreadable or left out: one line each, however often it happened. */
 
-/** A reason, and where it was met. */
 export interface Remark {
   readonly text: string;
   readonly count: number;
-  /** What was counted: `frame 17`, `byte 4096`; empty where no place can be named. */
+  /** The first place: `frame 17`, `byte 4096`; empty: unknown. */
   readonly first: string;
 }
 
-/**
- * Reasons that are told apart. Those that name a number of the input, as a link type, may be many.
- */
+/** Distinct reasons. Those that contain a number of the input, such as a link type, may be many. */
 const REASONS_MAX = 100;
-const OTHERS = 'other reasons, which are not told of one by one';
+const OTHERS = 'other reasons, counted together';
 
-/** Counts reasons: with more than a hundred, those that come last are counted together. */
+/** Counts reasons; beyond a hundred, further ones are counted together. */
 export class Remarks {
   readonly #found = new Map<string, { count: number; first: string }>();
 
@@ -26,7 +23,6 @@ export class Remarks {
     else known.count += count;
   }
 
-  /** In the order of their first meeting. */
   get list(): readonly Remark[] {
     return [...this.#found].map(([text, { count, first }]) => ({ text, count, first }));
   }

@@ -1,56 +1,50 @@
 /**
- * DNS messages out of TCP segments, with bounded memory: segments out of order wait for what is
- * missing, repeated ones are passed over, and after a loss reading begins anew at the next segment
- * that looks like the begin of a message (RFC 7766 section 8: each message stands behind its
- * length, two bytes).
+ * Reads DNS messages from TCP segments in bounded memory. Segments out of order wait for the missing one;
+ * repeated ones are skipped. After a loss, reading resumes at the next segment that looks like the start of a
+ * message (RFC 7766, section 8: each message follows its length, two bytes).
  */
 import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { Remarks } from './remarks.ts';
 
-/**
- * Directions of connections that are followed at a time; the one that was silent for longest goes
- * first.
- */
+/** Tracked directions of connections; the one that was silent for longest is dropped first. */
 const streamLimit: Limit = limit({ default: 8192, min: 16, max: 1_048_576 });
-/** Memory that segments may take in one direction while they wait for one that is missing. */
+/** Bytes of segments in one direction that may wait for a missing one. */
 const AHEAD_MAX = 160 * 1024;
-/** Memory that may wait in all of them; with more, those that were silent for longest go first. */
+/** The same of all directions; at the limit those that were silent for longest are dropped. */
 const TOTAL_MAX = 16 * 1024 * 1024;
-/** What a waiting segment takes besides its bytes. */
+/** Overhead of a waiting segment, bytes. */
 const SEGMENT = 256;
 const MESSAGE_MIN = 12;
 
-/** What is noted of a connection of which later segments came, and earlier ones did not. */
+/** For a connection with later segments, but not the earlier ones. */
 export const missingRemark = 'segments of a TCP connection are missing';
 
 const nothing = new Uint8Array(0);
 
-/** What one packet carries of a connection. */
+/** The content of one packet of a connection. */
 export interface Segment {
-  /** The number of its first byte. */
+  /** The sequence number of its first byte. */
   readonly sequence: number;
   readonly bytes: Uint8Array;
-  /** Bytes behind these that the packet had, and the capture left out. */
+  /** Bytes at its end that the capture lacks. */
   readonly missing: number;
 }
 
 /**
- * Gets each message when it is whole, or when the rest of it was left out of the capture; its bytes
- * are its own. `size` is how many it has, more than there are if it is cut.
+ * Receives each complete message, or its beginning if the capture lacks the rest; the bytes are a copy.
+ * `size` is the length on the wire.
  */
 export type GiveMessage = (message: Uint8Array, size: number) => void;
 
 interface Direction {
-  /** The number of the next byte; null until one is known. */
+  /** The next sequence number; null: unknown. */
   next: number | null;
-  /** Whether a message begins at the next byte; else a place has to be found where one does. */
+  /** True if a message begins at the next byte; otherwise the start of one is searched for. */
   aligned: boolean;
-  /**
-   * What has come of a message that is not whole is `part[0, partLength)`; behind it there is room.
-   */
+  /** An incomplete message is `part[0, partLength)`; the rest is spare room. */
   part: Uint8Array;
   partLength: number;
-  /** Bytes still to come of a message that was given without them. */
+  /** Remaining bytes of a message that was reported as cut. */
   skip: number;
   readonly ahead: Map<number, Segment>;
   aheadBytes: number;
@@ -58,7 +52,6 @@ interface Direction {
   nearest: number;
 }
 
-/** Takes the segments of all connections apart. */
 export class TcpStreams {
   readonly #directions = new Map<string, Direction>();
   readonly #remarks: Remarks;
@@ -70,7 +63,7 @@ export class TcpStreams {
     this.#most = most;
   }
 
-  /** A SYN: bytes begin behind its number, with a message. */
+  /** A SYN: a message begins after its number. */
   open(key: string, sequence: number): void {
     const direction = this.#of(key);
     this.#clear(direction);
@@ -78,10 +71,7 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /**
-   * @returns whether a gap begins with this segment (true) or is closed by it (false); null:
-   * neither
-   */
+  /** @returns true if a gap begins with this segment, false if it closes one; null: neither */
   push(key: string, segment: Segment, frame: number, give: GiveMessage): boolean | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;
@@ -105,7 +95,7 @@ export class TcpStreams {
     this.#catchUp(direction, frame, give);
   }
 
-  /** The connection is over: what waits for a segment that is missing is read all the same. */
+  /** The connection ended: segments that wait for a missing one are read now. */
   close(key: string, frame: number, give: GiveMessage): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
@@ -116,7 +106,7 @@ export class TcpStreams {
     this.#directions.delete(key);
   }
 
-  /** No more will come: the numbers of another capture may be any. */
+  /** The input ended: sequence numbers of another capture are unrelated. */
   end(): void {
     for (const direction of this.#directions.values()) {
       if (direction.aheadBytes > 0) this.#remarks.add(missingRemark);
@@ -142,8 +132,8 @@ export class TcpStreams {
   }
 
   /**
-   * Gives up those that were silent for longest, several at once: each look for the first of a Map
-   * passes what was deleted before it.
+   * Drops the directions that were silent for longest, several at once: finding the first entry of a Map
+   * skips all entries deleted before it.
    */
   #makeRoom(): void {
     for (const [key, direction] of this.#directions) {
@@ -161,7 +151,7 @@ export class TcpStreams {
     if (ahead.has(sequence)) return;
     if (ahead.size === 0 || difference(sequence, direction.nearest) < 0)
       direction.nearest = sequence;
-    // A copy: a view would hold all that was read from the file with it.
+    // A copy: a view would hold the whole buffer of the file.
     ahead.set(sequence, { sequence, bytes: new Uint8Array(bytes), missing });
     direction.aheadBytes += bytes.length + SEGMENT;
     this.#waiting += bytes.length + SEGMENT;
@@ -169,7 +159,7 @@ export class TcpStreams {
     this.#goOnBehind(direction, frame, give);
   }
 
-  /** What is missing will not come. */
+  /** The missing segment will not arrive. */
   #goOnBehind(direction: Direction, frame: number, give: GiveMessage): void {
     this.#remarks.add(missingRemark, `frame ${frame}`);
     direction.next = direction.nearest;
@@ -197,11 +187,11 @@ export class TcpStreams {
     }
   }
 
-  /** Takes what is new of a segment that begins at the next byte, or before it. */
+  /** Takes the new part of a segment that begins at or before the next byte. */
   #take(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
     const { sequence } = segment;
     const { length } = segment.bytes;
-    // What was there before is passed over; a keep-alive repeats one byte.
+    // Repeated bytes are skipped; a keep-alive repeats one byte.
     const known = difference(direction.next!, sequence);
     const fresh = length + segment.missing - known;
     if (fresh <= 0) return;
@@ -228,7 +218,7 @@ export class TcpStreams {
     while (at + 2 <= all.length) {
       const length = (all[at]! << 8) | all[at + 1]!;
       if (length < MESSAGE_MIN) {
-        this.#remarks.add('what came over TCP is no DNS', `frame ${frame}`);
+        this.#remarks.add('the content of a TCP stream is not DNS', `frame ${frame}`);
         direction.aligned = false;
         this.#dropPart(direction);
         return;
@@ -242,15 +232,11 @@ export class TcpStreams {
     if (at < all.length) this.#append(direction, all.subarray(at));
   }
 
-  /**
-   * Goes on behind bytes that the capture left out: the message that they are of is given as far as
-   * it goes.
-   */
+  /** Continues after bytes that the capture lacks; reports the cut message. */
   #leaveOut(direction: Direction, missing: number, give: GiveMessage): void {
     if (!direction.aligned) return;
     const { part, partLength } = direction;
-    // Where the next message begins cannot be told if its length is not there, or it lies within
-    // the gap.
+    // The next message cannot be located if the length is missing, or if it begins within the gap.
     const size = partLength < 2 ? 0 : (part[0]! << 8) | part[1]!;
     const left = partLength < 2 ? 0 : 2 + size - partLength;
     if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), size);
@@ -259,10 +245,7 @@ export class TcpStreams {
     this.#dropPart(direction);
   }
 
-  /**
-   * Takes in what has come of a message: room grows by doubling, so that single bytes cost no more
-   * than they are.
-   */
+  /** Appends to an incomplete message; the buffer grows by doubling, so single bytes are cheap. */
   #append(direction: Direction, bytes: Uint8Array): void {
     const length = direction.partLength + bytes.length;
     if (length > direction.part.length) {
@@ -290,14 +273,14 @@ export class TcpStreams {
   }
 }
 
-/** A length, a header with few records, and one question: what a message begins with. */
+/** True for a length, a header with few records, and one question: the start of a message. */
 function looksLikeBegin(bytes: Uint8Array): boolean {
   if (bytes.length < 2 + MESSAGE_MIN) return false;
   const length = (bytes[0]! << 8) | bytes[1]!;
   return length >= MESSAGE_MIN && bytes[6] === 0 && bytes[7] === 1 && (bytes[4]! & 0x78) === 0;
 }
 
-/** Numbers of bytes wrap around at 2^32 (RFC 9293 section 3.4). */
+/** Sequence numbers wrap around at 2^32 (RFC 9293, section 3.4). */
 function difference(one: number, other: number): number {
   return (one - other) | 0;
 }

@@ -22,7 +22,7 @@ describe('the checksum of a UDP datagram', () => {
   for (const way of ways)
     for (const name of ['a.example.', 'ab.example.']) {
       const bytes = checksummed(udpPacket(way, dnsMessage(name, 'A', { reply: true })));
-      test(`from ${way.from}, ${bytes.length} bytes: it is right`, () => {
+      test(`from ${way.from}, ${bytes.length} bytes: it is correct`, () => {
         assert.equal(isWrong(bytes), false);
       });
 
@@ -37,7 +37,7 @@ describe('the checksum of a UDP datagram', () => {
           );
       });
 
-      test(`from ${way.from}, ${bytes.length} bytes: what the card would fill in is not wrong`, () => {
+      test(`from ${way.from}, ${bytes.length} bytes: a checksum left to the network card is not wrong`, () => {
         const zero = udpPacket(way, dnsMessage(name, 'A', { reply: true }));
         assert.equal(isWrong(zero), false);
         const partial = checksummed(zero, 'partial');

@@ -1,18 +1,18 @@
-/** Whether a UDP datagram arrived as it was sent, by its checksum (RFC 768, RFC 8200 section 8.1). */
+/** Checks the checksum of UDP datagrams (RFC 768; RFC 8200, section 8.1). */
 import type { IpPacket } from './ip-packet.ts';
 import { PROTOCOL } from './ip-packet.ts';
 
 const FULL = 0xffff;
 
 /**
- * Whether the checksum of a whole datagram is wrong. One that its sender has left to the network
- * card is not: then the field holds the sum of addresses, protocol and length alone.
+ * True if the checksum of a complete datagram is wrong. A checksum that the sender left to the network card
+ * is not wrong: the field then has only the sum of addresses, protocol and length.
  * @param length of the datagram with its header, bytes
  */
 export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
   const { bytes, at, family, head, addressesAt } = packet;
   const written = (bytes[at + 6]! << 8) | bytes[at + 7]!;
-  // The sender made none.
+  // The sender computed none.
   if (written === 0) return false;
   const addresses = sum(head, addressesAt, addressesAt + (family === 4 ? 8 : 32));
   const pseudo = folded(addresses + PROTOCOL.UDP + length);
@@ -20,7 +20,7 @@ export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
   return written !== pseudo && written !== (~pseudo & FULL);
 }
 
-/** Of 16-bit words; the last byte counts as the upper half of one. */
+/** Sum of 16-bit words; an odd last byte is the upper half of one. */
 function sum(bytes: Uint8Array, from: number, to: number): number {
   let total = 0;
   let at = from;

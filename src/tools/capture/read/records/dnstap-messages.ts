@@ -1,7 +1,4 @@
-/**
- * dnstap messages as queries and replies that passed, so that they are paired like those of
- * packets.
- */
+/** Converts dnstap messages to queries and replies, which are paired like those of packets. */
 import { MessageError } from '../../../../server/base/protobuf.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
 import {
@@ -22,11 +19,11 @@ import type { Remarks } from '../packets/remarks.ts';
 import { queryOf } from './made-exchange.ts';
 
 const FRAME_MAX = 1024 * 1024;
-/** Queries of which it is known that they were told of by a message of their own. */
+/** Queries that had a message of their own. */
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
 
-/** Takes a Frame Streams file or socket apart. */
+/** Parses a Frame Streams file or socket. */
 export class DnstapReader {
   readonly #frames = new FrameReader(FRAME_MAX);
   readonly #give: (message: PassingMessage) => void;
@@ -39,8 +36,8 @@ export class DnstapReader {
   #stopped = false;
 
   /**
-   * @param give gets each query and reply
-   * @param answer gets the control frames that a socket's other end wants answered
+   * @param give receives each query and reply
+   * @param answer receives the control frames for the other end of a socket
    */
   constructor(
     give: (message: PassingMessage) => void,
@@ -65,13 +62,13 @@ export class DnstapReader {
       if (!(error instanceof ReadError)) throw error;
       this.#broken = true;
       this.#remarks.add(
-        'what should be a frame of dnstap is none: the rest of the stream was not read',
+        'a frame is not dnstap: the rest of the stream was not read',
         `message ${this.#count + 1}`,
       );
     }
   }
 
-  /** Whether what came is no dnstap, so that nothing more is read. */
+  /** True if the input is not dnstap; nothing more is read. */
   get broken(): boolean {
     return this.#broken;
   }
@@ -118,7 +115,7 @@ export class DnstapReader {
     }
     if (tap.responseMessage === null) return;
     const repliedMs = tap.responseMs ?? tap.queryMs ?? 0;
-    // Many programs tell of replies only, with the time of the query.
+    // Many programs report only replies, with the time of the query.
     if (!this.#asked.delete(`${key} ${idOf(tap.responseMessage)}`)) {
       const query = tap.queryMessage ?? queryOf(tap.responseMessage);
       if (query !== null) this.#pass(tap, query, tap.queryMs ?? repliedMs, false);
@@ -151,7 +148,7 @@ export class DnstapReader {
       sourcePort: isReply ? server : client,
       targetPort: isReply ? client : server,
       ttl: 0,
-      // Never a copy, never the same packet with another destination: each has an id of its own.
+      // Each message has an id of its own: it is never a copy or a hop.
       ipId: (this.#count % 0xffff) + 1,
       port: 0,
       cut: false,
@@ -160,12 +157,12 @@ export class DnstapReader {
 }
 
 /**
- * What a query and its response have in common: each kind has an odd number for the one, and the
- * next for the other.
+ * The kind of message that a query and its reply have in common: an odd number for the query, the next for
+ * the reply.
  */
 function kindOf(type: number): number {
   const kind = type + (type % 2);
-  // BIND tells of a client’s query, and of its response as that of an authority.
+  // BIND reports a client's query, and its reply as that of an authority.
   return kind === TAP.AUTH_RESPONSE ? TAP.CLIENT_RESPONSE : kind;
 }
 

@@ -1,36 +1,35 @@
 /**
- * One line of a log without what collectors put around it: `kubectl logs --timestamps --prefix`,
- * stern, the container runtimes' files, docker's JSON, Loki, journald, klog.
+ * Parses one line of a log, without the wrapping of collectors: `kubectl logs --timestamps --prefix`, stern,
+ * files of container runtimes, docker's JSON, Loki, journald, klog.
  */
 import { asObject, text as textIn, type JsonObject } from '../../../../server/base/json-object.ts';
 
-/** A line as the server wrote it. */
 export interface LogLine {
-  /** From its level on (`[ERROR] plugin/…`), where it has one. */
+  /** From its level on (`[ERROR] plugin/…`), if it has one. */
   readonly text: string;
-  /** As something before it says, milliseconds since 1970; null: nothing does. */
+  /** From the prefix, milliseconds since 1970; null: it has no time. */
   readonly timeMs: number | null;
-  /** The pod that something before it names; empty: nothing does. */
+  /** The pod in the prefix; empty: none. */
   readonly pod: string;
 }
 
-/** The level of CoreDNS and ndots. It begins the line, or something put there stands before it. */
+/** The level of CoreDNS and ndots, at the start of the line or after a prefix. */
 const LEVEL = /(?:^|[\s"}])(?=\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
 const STAMP =
   /(?<![\w.])(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(?=[\s\]}"]|$)/;
 /** `[pod/coredns-7d4/coredns]`, `coredns-7d4-x2 coredns`, `pod="coredns-7d4"`. */
 const POD =
   /\[pod\/([\w.-]{1,253})\/|\bpod="?([\w.-]{1,253})"?|(?:^|\s)((?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200})(?=\s)/;
-/** What begins a line that has no level, each part once or more. */
+/** Prefixes of a line without a level, each once or more. */
 const AROUND =
   /^(?:\[pod\/\S{1,300}\]\s+|\d{4}-\d\d-\d\d[T ]\S{8,35}\s+|std(?:out|err)\s+[FP]\s+|\{[^{}]{1,2000}\}\s+|(?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200}\s+[\w.-]{1,63}\s+)+/;
-/** Where collectors keep the line, and its time. */
+/** Fields of collectors with the line, and with its time. */
 const LINES = ['log', 'line', 'message', 'msg', 'MESSAGE', 'textPayload', 'content', '_line'];
 const TIMES = ['time', 'timestamp', 'ts', '@timestamp', '_time', 'date'];
-/** More before a level is not what a collector puts there. */
+/** A longer prefix does not come from a collector. */
 const BEFORE_MAX = 2000;
 
-/** The line without what is around it. */
+/** The line without its wrapping. */
 export function logLine(raw: string): LogLine {
   const object = raw.startsWith('{') ? objectOf(raw) : null;
   if (object !== null) return ofObject(object);
@@ -43,7 +42,7 @@ export function logLine(raw: string): LogLine {
   return { text: raw.slice(start), ...said(raw.slice(0, start)) };
 }
 
-/** What stands before a line says when it was written, and by which pod. */
+/** Time and pod of a prefix. */
 function said(before: string): Pick<LogLine, 'timeMs' | 'pod'> {
   if (before === '') return { timeMs: null, pod: '' };
   const pod = POD.exec(before);
@@ -61,7 +60,7 @@ function objectOf(raw: string): JsonObject | null {
   }
 }
 
-/** A collector's object with the line in it, or one of a server that logs objects. */
+/** A collector's object with the line in it, or that of a server that logs objects. */
 function ofObject(object: JsonObject): LogLine {
   const line = LINES.map((key) => textIn(object, key)).find((each) => each !== '') ?? '';
   const inner = logLine(line.trimEnd().slice(0, 8192));
@@ -90,7 +89,7 @@ function podOf(object: JsonObject): string {
   return '';
 }
 
-/** Text as ISO 8601 has it, or a number since 1970, in seconds or smaller units. */
+/** ISO 8601, or a number since 1970, in seconds or smaller units. */
 function timeOf(stamp: unknown): number | null {
   if (
     typeof stamp === 'number' ||
@@ -102,7 +101,7 @@ function timeOf(stamp: unknown): number | null {
   }
   if (typeof stamp !== 'string') return null;
   const text = stamp.replace(' ', 'T').replace(',', '.');
-  // Without a zone it is most likely UTC, as containers have it.
+  // Without a zone it is most likely UTC, as in containers.
   const ms = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
   if (Number.isNaN(ms)) return null;
   // Date.parse stops at milliseconds.

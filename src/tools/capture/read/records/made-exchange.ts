@@ -1,6 +1,6 @@
 /**
- * Exchanges of sources that hold no packets: logs say what was asked and answered, and dnstap may
- * leave the query out.
+ * Builds exchanges from sources without packets: logs contain only question and result, and dnstap may omit
+ * the query.
  */
 import { FLAG, HEADER } from '../../../../server/wire/iana.ts';
 import { writeMessage } from '../../../../server/wire/message.ts';
@@ -8,7 +8,7 @@ import { foldName, parseName, printName } from '../../../../server/wire/name.ts'
 import type { Peer } from '../../../../server/wire/exchange.ts';
 import type { Logged, SeenExchange } from '../../pair/seen-exchange.ts';
 
-/** What a line of a query log says. */
+/** The content of a line of a query log. */
 export interface LoggedExchange {
   readonly client: Peer;
   readonly server: Peer;
@@ -17,20 +17,23 @@ export interface LoggedExchange {
   readonly name: string;
   readonly type: number;
   readonly class: number;
-  /** As it counts for the reply; 512 without EDNS. */
+  /** The size that limits the reply; 512 without EDNS. */
   readonly udpSize: number;
   readonly sentMs: number;
   readonly repliedMs: number;
   readonly rcode: number;
   /** Flags of the reply, without its rcode. */
   readonly flags: number;
-  /** Whether the log has times; absent: it is no log. */
+  /** Absent: not from a log. */
   readonly logged?: Logged;
-  /** Line of the log. */
+  /** Line number in the log. */
   readonly line: number;
 }
 
-/** An exchange with messages that hold what the log says, and no records. @throws NameError */
+/**
+ * An exchange whose messages have what the log contains, and no records.
+ * @throws NameError
+ */
 export function madeExchange(logged: LoggedExchange): SeenExchange {
   const { id, type, rcode, flags, udpSize } = logged;
   const folded = printName(foldName(parseName(logged.name)));
@@ -73,10 +76,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
   };
 }
 
-/**
- * The query that a reply answers, as far as the reply shows it: its header with nothing but the
- * question.
- */
+/** The query of a reply, as far as the reply shows it: header and question. */
 export function queryOf(reply: Uint8Array): Uint8Array | null {
   if (reply.length < HEADER.SIZE || reply[4] !== 0 || reply[5] !== 1) return null;
   let at: number = HEADER.SIZE;

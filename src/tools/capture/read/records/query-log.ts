@@ -1,6 +1,6 @@
 /**
- * Query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without what
- * `kubectl logs --timestamps`, the container runtime or a log collector put before each line.
+ * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without the
+ * prefixes of `kubectl logs --timestamps`, the container runtime or a log collector.
  */
 import { parseDuration } from '../../../../server/base/duration.ts';
 import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../../../server/wire/iana.ts';
@@ -11,59 +11,50 @@ import { hasControls } from '../../../../server/base/binary-text.ts';
 import { logLine, type LogLine } from './log-line.ts';
 import { madeExchange } from './made-exchange.ts';
 
-/** An upstream that did not answer, as plugin errors has it. */
+/** A failed upstream in a line of plugin errors. */
 export interface LoggedFailure {
   readonly name: string;
   readonly type: string;
-  /** Address and port of the upstream; empty where the line names none. */
+  /** Address and port of the upstream; empty if the line has none. */
   readonly upstream: string;
   readonly text: string;
   readonly line: number;
-  /** When it was written, milliseconds since 1970; null: the log has no times. */
+  /** Milliseconds since 1970; null: the log has no times. */
   readonly timeMs: number | null;
-  /** The pod that wrote it; empty: the log names none. */
+  /** The pod that wrote it; empty: unknown. */
   readonly pod: string;
 }
 
-/** Who is told of what a log holds. */
+/** Callbacks for the lines of a log. */
 export interface LogEvents {
   exchange(exchange: SeenExchange): void;
   failure(failure: LoggedFailure): void;
-  /** A line that is something else, without what stands around it. */
+  /** A line of another kind, without its wrapping. */
   other(line: LogLine, number: number): void;
-  /** A line of a text that is no log: lists of names are such texts. */
+  /** A line of a text that is not a log, such as a list of names. */
   entry(line: string, number: number): void;
 }
 
-/** What follows the client and ` - `. */
+/** After the client and ` - `. */
 const QUERY =
   /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
-/**
- * An address, with the zone of a link where it has one. Whatever else it may be is shown on
- * terminals, and is no address.
- */
+/** An address, with a link's zone if it has one. Other text must not reach a terminal as an address. */
 const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
-/** Many at once: `12 errors like '…' occurred in last 30s`. */
+/** A summary: `12 errors like '…' occurred in last 30s`. */
 const CONSOLIDATED = /plugin\/errors: \d{1,12} errors like '/;
 const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
 const UPSTREAM =
   /(?:->|\bdial \w{1,8} |https:\/\/)(\[[^\]\s]{1,60}\]:\d{1,5}|[^\s>"/[\]]{1,80}?:\d{1,5})(?![\d.])/;
-/** What plugin slowlog writes of a query besides. */
+/** The prefix of plugin slowlog, which logs a query a second time. */
 const SLOW = 'plugin/slowlog:';
-/**
- * What a server writes and no list of names holds: its own version at its start, and a level before
- * whatever it says.
- */
+/** Lines that servers write and lists of names never contain: the version at start, and a level. */
 const SAID =
   /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
-/**
- * A server names its listeners before it says anything else: so many lines are looked at before a
- * text is taken for a list.
- */
+/** Lines that are read before a text counts as a list: a server logs its listeners first. */
 const UNDECIDED_MAX = 256;
-/** Longer lines are of no query log. */
+/** Longer lines are not of a query log. */
 const LINE_MAX = 8192;
-/** Bytes of lines that are too long or not text, after which no log is expected any more. */
+/** Bytes of overlong or binary lines after which reading stops. */
 const NOISE_MAX = 16 * 1024 * 1024;
 
 const flagBits: Readonly<Record<string, number>> = {
@@ -76,11 +67,11 @@ const flagBits: Readonly<Record<string, number>> = {
   cd: FLAG.CD,
 };
 
-/** What is remarked upon of a log without times. */
+/** For a log without times. */
 export const noTimesRemark =
-  'the log has no times, so that nothing can be said of when and how fast (kubectl logs --timestamps)';
+  'the log has no times, so nothing is known about when and how fast (kubectl logs --timestamps)';
 
-/** Takes the text of a log apart, line by line. */
+/** Parses the text of a log line by line. */
 export class QueryLogReader {
   readonly #events: LogEvents;
   readonly #remarks: Remarks;
@@ -90,7 +81,7 @@ export class QueryLogReader {
   #timed = false;
   #noise = 0;
   #isLog = false;
-  /** Lines before it shows what the text is; null: it has shown. */
+  /** Lines before the kind of text is known; null: it is known. */
   #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
   constructor(events: LogEvents, remarks: Remarks) {
@@ -98,7 +89,7 @@ export class QueryLogReader {
     this.#remarks = remarks;
   }
 
-  /** Whether there was so much that is no text that the rest is not read. */
+  /** True if so much was not text that the rest is ignored. */
   get broken(): boolean {
     return this.#noise > NOISE_MAX;
   }
@@ -152,13 +143,13 @@ export class QueryLogReader {
     if (this.#undecided.length === UNDECIDED_MAX) this.#decide();
   }
 
-  /** What stood before it was a log's, too. */
+  /** The stored lines belong to a log too. */
   #takeAsLog(): void {
     this.#isLog = true;
     this.#undecided = null;
   }
 
-  /** Nothing has shown that the text is a log. */
+  /** Nothing proved the text to be a log. */
   #decide(): void {
     const lines = this.#undecided ?? [];
     this.#undecided = null;
@@ -170,17 +161,17 @@ export class QueryLogReader {
     this.#noise += size;
     if (this.broken && !before)
       this.#remarks.add(
-        'more than 16 MiB are no text: the rest was not read',
+        'more than 16 MiB are not text: the rest was not read',
         `line ${this.#line + 1}`,
       );
   }
 
-  /** @returns false if the line is of no query */
+  /** @returns false if the line is not a query */
   #query(line: string, timeMs: number | null): boolean {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
     const before = line.lastIndexOf(' ', middle - 1);
-    // The query has its own line, or `log` is not wanted.
+    // The query has a line of its own, or `log` is off.
     if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
     const who = CLIENT.exec(line.slice(before + 1, middle));
     const parts = QUERY.exec(line.slice(middle + 3));
@@ -214,15 +205,15 @@ export class QueryLogReader {
       });
     } catch (error) {
       if (!(error instanceof NameError)) throw error;
-      this.#remarks.add('a logged name is none', `line ${this.#line}`);
+      this.#remarks.add('a logged name is not valid', `line ${this.#line}`);
       return true;
     }
-    // Outside: what goes wrong with whoever hears of it is no fault of the log.
+    // Outside of `try`: an exception of the receiver is not a fault of the log.
     this.#events.exchange(exchange);
     return true;
   }
 
-  /** A line is written when the reply leaves. Without times, lines follow one another. */
+  /** A line is written when the reply is sent. Without times, lines follow one another. */
   #time(ms: number | null, tookMs: number): number {
     if (ms === null) {
       if (!this.#timed) this.#remarks.add(noTimesRemark);
