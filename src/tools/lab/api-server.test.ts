@@ -14,7 +14,7 @@ describe('the API server of a lab', () => {
       ({ port } = server.address() as AddressInfo);
     });
 
-  test('who watches a server that has fallen behind is let go when it is back, and hears of everything then', async () => {
+  test('a client of a slow server loses its watch once the server is back, and then receives all changes', async () => {
     await listen();
     const watch = (): Promise<IncomingMessage> =>
       new Promise((done) => get({ port, path: '/api/v1/services?watch=1' }, done));

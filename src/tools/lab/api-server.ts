@@ -1,13 +1,11 @@
 /**
- * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint
- * slices, namespaces and pods. Changes made here stand for those that a cluster's controllers would
- * have made.
+ * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices,
+ * namespaces and pods. Changes made here replace those of a cluster's controllers.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { child, text } from '../../server/base/json-object.ts';
 
-/** Kinds of objects by the path under which they are listed. */
 const kinds = {
   '/api/v1/services': { kind: 'Service', apiVersion: 'v1' },
   '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
@@ -20,17 +18,15 @@ const kinds = {
 
 export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
 
-/** Where it listens. */
 const API_PORT = 8080;
 
 interface ApiWatcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
-  /** Set if it gets no more events. */
+  /** True if it gets no more events. */
   frozen: boolean;
 }
 
-/** The objects and their watchers. */
 export class LabApi {
   #server: Server | null = null;
   readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
@@ -43,7 +39,7 @@ export class LabApi {
       .map(({ object }) => object);
   }
 
-  /** Adds an object, or replaces the one with its name. */
+  /** Replaces an object of the same name. */
   put(kind: ServedKind, object: JsonObject): void {
     const key = keyOf(kind, object);
     const isNew = !this.#objects.has(key);
@@ -52,7 +48,6 @@ export class LabApi {
     this.#tell(kind, isNew ? 'ADDED' : 'MODIFIED', versioned);
   }
 
-  /** Removes an object, if it is there. */
   delete(kind: ServedKind, object: JsonObject): void {
     const key = keyOf(kind, object);
     if (!this.#objects.delete(key)) return;
@@ -60,8 +55,8 @@ export class LabApi {
   }
 
   /**
-   * Listens, and ends watches that were frozen, so that their clients list again; `start` chooses
-   * the network namespace.
+   * Listens, and closes frozen watches, so that their clients list again; `start` chooses the network
+   * namespace.
    */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
     for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
@@ -72,7 +67,6 @@ export class LabApi {
     await start(this.#server, API_PORT);
   }
 
-  /** Closes all connections and stops listening. */
   close(): void {
     this.#server?.close();
     this.#server?.closeAllConnections();
@@ -80,10 +74,7 @@ export class LabApi {
     this.#watchers.clear();
   }
 
-  /**
-   * Freezes current watches: they stay open but get no more events, like those of a server that has
-   * fallen behind.
-   */
+  /** Freezes current watches: they stay open but get no more events, as from a slow server. */
   freezeWatches(): void {
     for (const watcher of this.#watchers) watcher.frozen = true;
   }
@@ -138,7 +129,7 @@ export class LabApi {
 }
 
 /**
- * Applies the field selector with which CoreDNS and ndots ask for pods that have not finished:
+ * Applies the field selector that CoreDNS and ndots use to exclude finished pods:
  * `status.phase!=Succeeded,status.phase!=Failed,…`.
  */
 function selected(objects: readonly JsonObject[], url: URL): readonly JsonObject[] {

@@ -1,4 +1,4 @@
-/** Captures the packets of a machine's link, as the kernel shows them, with one row for each. */
+/** Captures the packets of a machine's link from the kernel, one row for each. */
 import { printAddress } from '../../server/base/ip.ts';
 import { Dissector, type PassingMessage } from '../capture/read/packets/dissect.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
@@ -26,17 +26,16 @@ export interface PacketRow {
   /** `A? www.google.com.`, `NXDOMAIN`, `SYN`. */
   readonly text: string;
   readonly isQuery: boolean;
-  /** Whether it comes from the machine that sent the first packet. */
+  /** True if it comes from the sender of the first packet. */
   readonly isOut: boolean;
-  /** A packet that opens a connection is `syn`, others of TCP without a message are `tcp`. */
+  /** A packet that opens a connection is `syn`; other TCP packets without a message are `tcp`. */
   readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
   readonly protocol: 'udp' | 'tcp';
-  /** The name of the first question; `''`: there is none. */
+  /** The name of the first question; `''`: none. */
   readonly name: string;
   readonly type: string;
 }
 
-/** Selects packets. */
 export interface CaptureFilter {
   /** Source or destination ports; default 53. */
   readonly ports?: readonly number[];
@@ -45,16 +44,13 @@ export interface CaptureFilter {
   readonly to?: string;
 }
 
-/** How long packets may take from the kernel to this process, in milliseconds. */
+/** Milliseconds; the delay of packets from the kernel to this process. */
 const SETTLE_MS = 60;
-/** Packets that one capture holds at most. */
 const PACKETS_MAX = 200_000;
-/** How many records of an answer are shown in a row. */
 export const RECORDS_SHOWN = 3;
 
-/** A capture that is under way. */
 export class Capture {
-  /** Packets by now, from their IP headers on. */
+  /** From their IP headers on. */
   readonly frames: Frame[] = [];
   readonly #socket: PacketSocket;
   readonly #filter: CaptureFilter;
@@ -75,7 +71,7 @@ export class Capture {
     return capture;
   }
 
-  /** Ends it, and gives its packets as rows. */
+  /** Ends it, and returns its packets as rows. */
   async stop(): Promise<readonly PacketRow[]> {
     await pause(SETTLE_MS);
     this.#socket.close();
@@ -186,7 +182,7 @@ function bareText({ family, protocol, bytes, at }: IpPacket): string {
   return ICMP_ERRORS[`${family}.${type}.${code}`] ?? `${name} ${type}.${code}`;
 }
 
-/** What errors say, by family, type and code (RFC 792, RFC 1122, RFC 4443). */
+/** By family, type and code (RFC 792, RFC 1122, RFC 4443). */
 const ICMP_ERRORS: Readonly<Record<string, string>> = {
   '4.3.0': 'network unreachable',
   '4.3.1': 'host unreachable',
@@ -204,7 +200,7 @@ function isIcmp({ protocol }: IpPacket): boolean {
   return protocol === PROTOCOL.ICMP || protocol === PROTOCOL.ICMP6;
 }
 
-/** Whether it is an ICMP error; other ICMP packets are pings and neighbour discovery. */
+/** True for an ICMP error; other ICMP packets are pings and neighbour discovery. */
 function isIcmpError({ family, bytes, at }: IpPacket): boolean {
   const type = bytes[at] ?? 0;
   return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);

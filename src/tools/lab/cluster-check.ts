@@ -1,7 +1,4 @@
-/**
- * Finds what makes a valid manifest unusable for a lab: duplicate addresses, reserved names, no DNS
- * server.
- */
+/** Detects valid manifests that a lab cannot use: duplicate addresses, reserved names, no DNS server. */
 import { child, text, texts } from '../../server/base/json-object.ts';
 import { Problem, type Place } from '../../server/base/problem.ts';
 import { manifestsState } from './proxy-rules/cluster-state.ts';
@@ -56,20 +53,12 @@ export function checkCluster(
       );
     for (const ip of ips) own(ip, who, place);
     if (!ips.some((ip) => !ip.includes(':')))
-      tell(
-        `${who} has no IPv4 address`,
-        place,
-        'A lab’s services are of IPv4: give it one besides.',
-      );
+      tell(`${who} has no IPv4 address`, place, 'A lab’s services use IPv4: add an IPv4 address.');
     const policy = text(spec, 'dnsPolicy');
     if (policy !== '' && !policies.includes(policy))
       tell(`${who} has the dnsPolicy ${policy}`, place, `One of ${policies.join(', ')}`);
     if (policy === 'None' && texts(child(spec, 'dnsConfig'), 'nameservers').length === 0)
-      tell(
-        `${who} has the dnsPolicy None and no nameservers`,
-        place,
-        'They stand in its dnsConfig.',
-      );
+      tell(`${who} has the dnsPolicy None and no nameservers`, place, 'Set them in its dnsConfig.');
   }
   if (problems.length > 0) return problems;
   const state = manifestsState([...manifests], (problem) => void problems.push(problem));
@@ -81,8 +70,8 @@ export function checkCluster(
     const place = placeOf('Service', namespace, name);
     tell(
       place === undefined
-        ? `there is no service ${DNS_SERVICE}: nobody would serve DNS`
-        : `no pod is behind the service ${DNS_SERVICE}: nobody would serve DNS`,
+        ? `there is no service ${DNS_SERVICE}: there would be no DNS server`
+        : `no pod is behind the service ${DNS_SERVICE}: there would be no DNS server`,
       place,
       place === undefined
         ? 'Add it, with pods that its selector matches; examples/cluster has one.'

@@ -1,6 +1,6 @@
 /**
- * A small cluster of network namespaces: nodes, pods with the files that kubelet gives them,
- * services by kube-proxy's rules, a DNS server.
+ * A small cluster of network namespaces: nodes, pods with kubelet's files, services by kube-proxy's rules, a
+ * DNS server.
  */
 import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
@@ -37,9 +37,7 @@ const PODS_MAX = 64;
 /** A name that every cluster DNS server has. */
 const KNOWN = 'kubernetes.default.svc.cluster.local.';
 
-/**
- * A running cluster. It ends with the process that made it; `close` ends what runs in it before.
- */
+/** A running cluster. It ends with the process that made it; `close` ends its programs before. */
 export class LabCluster {
   readonly network: LabNetwork = new LabNetwork();
   readonly api: LabApi = new LabApi();
@@ -62,7 +60,7 @@ export class LabCluster {
     this.caches = new NodeCaches(programs, this.processes, this.network);
   }
 
-  /** Builds all of it and waits until the DNS servers answer. Throws a `Problem`. */
+  /** Builds the cluster and waits until the DNS servers answer. Throws a `Problem`. */
   static async start(plan: ClusterPlan, programs: LabPrograms): Promise<LabCluster> {
     const manifests = await readGoodManifests(plan.manifests);
     const pods = podsOf(manifests, plan.manifests);
@@ -83,12 +81,11 @@ export class LabCluster {
     return this.#pods;
   }
 
-  /** Nodes by name. */
   get nodes(): ReadonlyMap<string, Machine> {
     return this.#nodes;
   }
 
-  /** Pods behind the DNS service, according to the current objects. */
+  /** According to the current objects. */
   get dnsPods(): readonly LabPod[] {
     return [...this.#pods.values()].filter(({ addresses }) =>
       this.endpointsOf(DNS_SERVICE).some((address) => addresses.includes(address)),
@@ -100,22 +97,20 @@ export class LabCluster {
     return findPod([...this.#pods.values()], name);
   }
 
-  /** Runs a program in a pod, to its end. */
   exec(pod: string, words: readonly string[], limitMs?: number): ProgramResult {
     return this.processes.call(this.pod(pod), words, limitMs);
   }
 
-  /** Runs a program in a pod without blocking. */
+  /** Like `exec`, without blocking. */
   execLater(pod: string, words: readonly string[], limitMs?: number): Promise<ProgramResult> {
     return this.processes.run(this.pod(pod), words, limitMs);
   }
 
-  /** Replaces the script by which the internet answers. */
   answerOutside(script: Script): void {
     this.#internet?.follow(script);
   }
 
-  /** Address of a service, as `namespace/name`; `''`: it has none. */
+  /** By `namespace/name`; `''`: it has none. */
   serviceAddress(name: string): string {
     const found = this.#objects.services.find((raw) => nameOf(raw) === name);
     const address = text(child(found ?? {}, 'spec'), 'clusterIP');
@@ -130,12 +125,11 @@ export class LabCluster {
     });
   }
 
-  /** Addresses behind a service, according to the current objects. */
+  /** According to the current objects. */
   endpointsOf(service: string): readonly string[] {
     return endpointAddresses(this.#objects.slices, service);
   }
 
-  /** The objects that the rules are made of. */
   get objects(): ProxyObjects {
     return this.#objects;
   }
@@ -179,10 +173,7 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
-  /**
-   * Chooses the program of DNS servers started from now on: ndots, or the one that the lab was
-   * given instead.
-   */
+  /** Chooses the program of DNS servers started from now on: ndots, or the one that the lab was given. */
   serveBy(program: 'ndots' | 'given'): void {
     this.#servers.byNdots = program === 'ndots';
   }
@@ -193,32 +184,28 @@ export class LabCluster {
     return { stop: async () => void (await program.stop('SIGKILL')) };
   }
 
-  /** Stops the API server: connections are closed, and new ones refused. */
   stopApi(): void {
     this.api.close();
   }
 
-  /** Starts the API server again, with the current objects. */
   startApi(): Promise<void> {
     return this.api.listen((server, port) => listenIn(this.network.path('internet'), server, port));
   }
 
-  /** Ends the DNS server in a pod. */
   stopDns(pod: string, signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     return this.#servers.stop(this.pod(pod), signal);
   }
 
-  /** Sends a signal to the DNS server in a pod, and does not wait. */
+  /** Does not wait. */
   signalDns(pod: string, signal: NodeJS.Signals): void {
     this.#servers.signal(this.pod(pod), signal);
   }
 
-  /** Waits until the DNS server in a pod has ended by itself. */
   dnsEnded(pod: string): Promise<void> {
     return this.#servers.ended(this.pod(pod));
   }
 
-  /** Ends everything that runs in it. Its namespaces go with the process. */
+  /** Ends its programs. Its namespaces end with the process. */
   async close(): Promise<void> {
     await this.processes.close();
     for (const close of this.#closers) close();
@@ -293,9 +280,6 @@ export class LabCluster {
     }
   }
 
-  /**
-   * Starts the internet's DNS, the API server, and HTTP servers on the ports of pods' containers.
-   */
   async #listen(pods: readonly ImpliedPod[]): Promise<void> {
     const { script, addresses } = this.plan.internet;
     this.#internet = await inNetworkNamespace(this.network.path('internet'), () =>
@@ -320,8 +304,8 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  // The generated names of a Deployment's pods are hard to remember: a name without its generated
-  // end is tried before similar spellings.
+  // The generated names of a Deployment's pods are hard to remember: a name without its generated suffix is
+  // tried before similar spellings.
   const stem = name.replace(/-[^-/]*$/, '');
   const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));
   const meant = alike[0] ?? nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
@@ -335,7 +319,7 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   });
 }
 
-/** The pods for which a lab has machines. Throws a `Problem` if there are too many. */
+/** The pods that need a machine. Throws a `Problem` if there are too many. */
 export function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
   const wanted = {
     endpoints: true,

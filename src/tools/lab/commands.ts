@@ -7,7 +7,7 @@ import {
   type RunSettings,
 } from '../../server/runtime/programs.ts';
 
-/** Runs a program to its end. Throws a `Problem` only if it cannot be started. */
+/** Throws a `Problem` only if the program cannot be started. */
 export function call(words: readonly string[], settings: RunSettings = {}): ProgramResult {
   try {
     return runProgramNow(words, settings);
@@ -25,7 +25,7 @@ export function must(words: readonly string[], input = ''): string {
     code: 'lab-command',
     text: `${words.join(' ')} failed: ${message || (code ?? 'a signal ended it')}`,
     hint: 'the kernel may lack a part that the lab needs',
-    remedy: 'ndots lab list says what is missing here',
+    remedy: 'list the missing programs: ndots lab list',
   });
 }
 
@@ -43,7 +43,6 @@ const packages: Readonly<Record<string, string>> = {
   mount: 'mount',
 };
 
-/** The problem of a program that cannot be started. */
 function unstarted(program: string, error: unknown): unknown {
   if (errorCode(error) !== 'ENOENT') return error;
   return new Problem({

@@ -3,7 +3,7 @@ import { conntrackStatistic } from '../../server/runtime/conntrack-statistics.ts
 import type { LabCluster } from './cluster.ts';
 import { call } from './commands.ts';
 
-/** How many UDP and TCP connections a node tracks. */
+/** The number of UDP and TCP connections that a node tracks. */
 export function countConnections(lab: LabCluster, node: string): number {
   const { stdout } = inNode(lab, node, ['conntrack', '-L']);
   return stdout.split('\n').filter((line) => /^(?:udp|tcp) /.test(line)).length;

@@ -1,5 +1,5 @@
 /**
- * What most clusters have, so that stories need not state it: a Corefile, a DNS service, search
+ * Defaults that most clusters have, so that stories need not state them: a Corefile, a DNS service, search
  * domains of a cloud.
  */
 
@@ -35,7 +35,7 @@ export const INTERNET: string = '192.0.2.53';
 /** The node's own resolv.conf; its search domains are those of the Datadog story. */
 export const usualNodeResolvConf: string = `search c.sandbox.internal google.internal\nnameserver ${INTERNET}\n`;
 
-/** The DNS service with so many pods, and the objects that every cluster has. */
+/** The DNS service with this number of pods, and the objects that every cluster has. */
 export function usualObjects(dnsPods = 1): string {
   const pods = Array.from(
     { length: dnsPods },
@@ -92,8 +92,8 @@ status: { podIP: ${ip} }
 }
 
 /**
- * The service through which node caches ask the DNS pods, since they take over the DNS service's
- * own address on their nodes.
+ * The service through which node caches query the DNS pods, because they take over the DNS service's own
+ * address on their nodes.
  */
 export const upstreamService: string = `---
 apiVersion: v1

@@ -9,13 +9,13 @@ import {
 } from '../../server/base/json-object.ts';
 import { serviceNameLabel } from '../../server/kube/store/transform.ts';
 
-/** `namespace/name` of the service that a slice belongs to. */
+/** `namespace/name` of the slice's service. */
 function serviceOf(slice: JsonObject): string {
   const metadata = child(slice, 'metadata');
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }
 
-/** The slices with exactly these addresses behind a service. Ports and nodes are unchanged. */
+/** The slices of a service with exactly these addresses. Ports and nodes are unchanged. */
 export function withEndpoints(
   slices: readonly JsonObject[],
   service: string,
@@ -35,7 +35,6 @@ export function withEndpoints(
   });
 }
 
-/** Addresses behind a service. */
 export function endpointAddresses(
   slices: readonly JsonObject[],
   service: string,

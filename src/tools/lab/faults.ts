@@ -4,7 +4,6 @@
  */
 import type { LabCluster } from './cluster.ts';
 
-/** Removes a fault. */
 export type Undo = () => void;
 
 /** Selects the packets of a fault; a missing field matches all. */
@@ -94,7 +93,7 @@ export function limitConnections(lab: LabCluster, node: string, most: number, na
   return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }
 
-/** How many packets a fault has dropped. */
+/** The number of packets that a fault has dropped. */
 export function lostBy(lab: LabCluster, node: string, name: string): number {
   const text = lab.network.run(node, ['nft', 'list', 'table', 'ip', tableName(name)]);
   return Number(/counter packets (\d+)/.exec(text)?.[1] ?? '0');
@@ -104,7 +103,7 @@ function tableName(name: string): string {
   return `ndots-lab-${name}`;
 }
 
-/** @param rule for the packets that the node forwards, in the words of nft(8) */
+/** @param rule for forwarded packets, in nft(8) syntax */
 function forwardRule(
   lab: LabCluster,
   node: string,

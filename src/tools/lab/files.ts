@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { errorCode } from '../../server/base/error-code.ts';
 import { Problem } from '../../server/base/problem.ts';
 
-/** Where a lab keeps its files: in memory, removed with the lab. */
+/** In memory, removed with the lab. */
 export const LAB_FOLDER = '/run/ndots-lab';
 
 /** A machine's own files by the path under which its programs see them. */
@@ -12,7 +12,7 @@ export type OwnFiles = Readonly<Record<string, string>>;
 
 /**
  * Writes the files of a machine; `wordsBehind` makes programs see them.
- * @throws Problem if this machine lacks the file that one would cover
+ * @throws Problem if this machine lacks a file that one would cover
  */
 export function writeFiles(machine: string, files: OwnFiles): void {
   const folder = join(LAB_FOLDER, machine);
@@ -30,8 +30,8 @@ export function writeFiles(machine: string, files: OwnFiles): void {
 }
 
 /**
- * Whether the path can be that of a machine's own file: absolute and normalised, so that it cannot
- * lead elsewhere.
+ * True if the path can be that of a machine's own file: absolute and normalised, so that it cannot lead
+ * elsewhere.
  */
 export function isOwnPath(path: string): boolean {
   return (
@@ -55,8 +55,8 @@ export function wordsBehind(
 }
 
 /**
- * Creates the target of a mount: a file can be covered by another one only if it exists. A symbolic
- * link to below /run is dangling, because a lab has its own /run, so its target is created there.
+ * Creates the target of a mount, which must exist. A symbolic link to below /run is dangling, because a lab
+ * has its own /run, so its target is created there.
  */
 function standIn(path: string): void {
   try {

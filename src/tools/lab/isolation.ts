@@ -1,7 +1,7 @@
 /**
- * Isolates a lab from the machine. It runs in namespaces of its own (network, mounts, processes)
- * that belong to one process: when that process ends, however it ends, the kernel ends all others
- * in there, and nothing of the lab remains, not even a file.
+ * Isolates a lab from the machine. It runs in its own namespaces (network, mounts, processes), which belong
+ * to one process. When that process ends, for any reason, the kernel ends all others in them, and nothing of
+ * the lab remains, not even a file.
  */
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -10,11 +10,10 @@ import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces, in a session of its own, so that Ctrl-C
- * reaches only this process. When this process ends the program is killed, with everything in its
- * namespaces.
+ * Starts a program as the first process of new namespaces, in its own session, so that Ctrl-C reaches only
+ * this process. When this process ends, the kernel kills the program and everything in its namespaces.
  * @param env of the program
- * @param outlives whether it continues when this process ends
+ * @param outlives true if it continues when this process ends
  */
 export function startIsolated(
   words: readonly string[],
@@ -29,8 +28,8 @@ export function startIsolated(
 }
 
 /**
- * Prepares the namespaces, before anything else: mounts made from now on are not visible outside,
- * and /run is the lab's own.
+ * Prepares the namespaces, before anything else: later mounts are not visible outside, and /run is the lab's
+ * own.
  */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);

@@ -1,12 +1,11 @@
 /**
- * The lab's servers in this process, besides DNS servers in pods: the internet, the API server, and
- * pods that answer HTTP.
+ * The lab's servers in this process, except DNS servers in pods: the internet, the API server, and pods that
+ * answer HTTP.
  */
 import { createServer, type Server } from 'node:http';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 
-/** Starts a server on a port of a network namespace. */
 export function listenIn(namespace: string, server: Server, port: number): Promise<void> {
   return inNetworkNamespace(
     namespace,

@@ -1,35 +1,33 @@
 /** Sends a steady stream of queries from one machine, and records the outcome of each. */
 import { UdpClient, type QueryResult } from './udp-client.ts';
 
-/** What is sent, and how fast. */
 export interface LoadPlan {
   /** The file of the machine's network namespace. */
   readonly namespace: string;
   readonly server: string;
   readonly perSecond: number;
-  /** How long, or until which promise resolves. */
+  /** The duration, or a promise that ends it. */
   readonly seconds: number | Promise<unknown>;
-  /** The name of the n-th query, with its final dot. */
+  /** The name of the n-th query, with its trailing dot. */
   name(index: number): string;
-  /** Milliseconds until a query is given up. */
+  /** The time-out of a query, milliseconds. */
   readonly waitMs: number;
-  /** Sockets used in turn, each with a source port of its own. */
+  /** Sockets used in turn, each with its own source port. */
   readonly sockets: number;
 }
 
-/** The outcome of a stream. */
 export interface LoadResult {
   readonly sent: number;
   readonly answered: number;
   readonly all: readonly QueryResult[];
 }
 
-/** The interval between groups of queries, in milliseconds. */
+/** Milliseconds between groups of queries. */
 const TURN_MS = 5;
 
 /**
- * Sends the stream and waits for the last answer. Queries that are late because the machine is busy
- * are sent with the next group.
+ * Sends the stream and waits for the last reply. If the machine is busy, late queries are sent with the next
+ * group.
  */
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const clients = await Promise.all(
@@ -62,7 +60,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return { sent: all.length, answered, all };
 }
 
-/** The longest time, in milliseconds, during which no query was answered. */
+/** Milliseconds; the longest time without a reply. */
 export function longestOutageMs(all: readonly QueryResult[]): number {
   let longest = 0;
   let since: number | null = null;

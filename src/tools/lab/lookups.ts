@@ -14,26 +14,24 @@ import { usualNodeResolvConf } from './defaults.ts';
 import { readReport, realClient } from './real-clients.ts';
 import type { Stage } from './story.ts';
 
-/** One query of a lookup. */
 export interface AskedQuestion {
   /** Absolute. */
   readonly name: string;
   readonly type: string;
   readonly protocol: string;
-  /** Its answer: `NXDOMAIN`, `203.0.113.80`, `DROP`. */
+  /** `NXDOMAIN`, `203.0.113.80`, `DROP`. */
   readonly answer: string;
 }
 
-/** The outcome of a lookup. */
 export interface Looked {
-  /** Who looked it up: `musl`, or `musl (its model: needs musl-gcc)`. */
+  /** `musl`, or `musl (its model: needs musl-gcc)`. */
   readonly who: string;
   readonly ok: boolean;
   readonly seconds: number;
   readonly addresses: readonly string[];
-  /** The error that the program got; null: it got addresses. */
+  /** Null: the program got addresses. */
   readonly error: string | null;
-  /** What was asked, in order. */
+  /** In order. */
   readonly queries: readonly AskedQuestion[];
   readonly packets: readonly PacketRow[];
 }
@@ -41,13 +39,13 @@ export interface Looked {
 /** The DNS service's address unless a cluster says otherwise. */
 const CLUSTER_DNS = '10.96.0.10';
 
-/** The longest time of a lookup, milliseconds. */
+/** Milliseconds. */
 const LIMIT_MS = 120_000;
 
 /**
- * A lookup in a pod by the real client of that name, or by its model over real sockets if the
- * program is not available. Lookups of one pod must not overlap, because each is recognised by the
- * packets of the pod's link.
+ * Looks a name up in a pod with the real client of that name, or with its model over real sockets if the
+ * program is not available. Lookups of one pod must not overlap, because each is recognised by the packets of
+ * the pod's link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
@@ -115,7 +113,6 @@ export async function modelled(
   return lookedOf(document, `${client} (its model)`);
 }
 
-/** The queries among the packets, with their answers. */
 function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
   return packets
     .filter(({ isQuery }) => isQuery)
@@ -127,7 +124,6 @@ function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
     });
 }
 
-/** A modelled resolver in virtual time. */
 export async function planned(
   client: string,
   name: string,

@@ -1,5 +1,5 @@
 /**
- * What this machine provides for a lab: privileges, programs, parts of the kernel. It is always
+ * Detects what this machine provides for a lab: privileges, programs, parts of the kernel. Everything is
  * tested, never guessed.
  */
 import { libc } from '../../server/runtime/libc.ts';
@@ -11,14 +11,13 @@ import type { RuleMode } from './cluster-plan.ts';
 export type Need =
   | { readonly program: string }
   /**
-   * A rule of iptables that the kernel must take, in `iptables-restore`'s words: `-m statistic
+   * An iptables rule that the kernel must accept, in `iptables-restore` syntax: `-m statistic
    * --mode random`.
    */
   | { readonly rule: string; readonly part: string };
 
 /** Programs that every lab needs. */
 const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip'] as const;
-/** The program that takes the rules of services. */
 const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',
   nftables: 'nft',
@@ -32,7 +31,7 @@ const NFT_PARTS = `table ip ndots-lab-probe {
 }
 `;
 
-/** What is missing for a lab, worded as what to do; empty: nothing. */
+/** The missing parts, worded as instructions; empty: none. */
 export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];
@@ -58,7 +57,6 @@ export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): reado
   return lacks;
 }
 
-/** Which of a story's requirements are missing. */
 export function lacksOfStory(
   needs: readonly Need[],
   path: string,

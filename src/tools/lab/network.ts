@@ -1,24 +1,23 @@
 /**
- * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of
- * it is in a network namespace of the lab's own, separate from the machine's network.
+ * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of them are
+ * in a network namespace of the lab, separate from the machine's network.
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { must } from './commands.ts';
 
-/** The router's address as every pod sees it; each node has it on its side of each pod's link. */
+/** The router's address for every pod; each node has it on its side of each pod's link. */
 const ROUTER = '169.254.1.1';
 const ROUTER_V6 = 'fe80::1';
 const BRIDGE = 'cluster';
 
-/** One machine: a node, a pod, or a host outside of the cluster. */
+/** A node, a pod, or a host outside of the cluster. */
 export interface Machine {
   /** Name of its network namespace. */
   readonly name: string;
   readonly addresses: readonly string[];
 }
 
-/** The network between the machines of one lab. */
 export class LabNetwork {
   /** Nodes and hosts, which share a network; pods are behind nodes. */
   readonly #neighbours: Machine[] = [];
@@ -53,7 +52,7 @@ export class LabNetwork {
     return machine;
   }
 
-  /** Adds a machine that forwards packets of pods: their router. */
+  /** Adds a machine that routes packets of pods. */
   addNode(name: string, addresses: readonly string[]): Machine {
     const node = this.addHost(name, addresses);
     this.set(name, 'net/ipv4/ip_forward', '1');
@@ -90,19 +89,19 @@ export class LabNetwork {
     return { name, addresses };
   }
 
-  /** Commands of ip(8) in a machine. */
+  /** Runs commands of ip(8) in a machine. */
   batch(machine: string, lines: readonly string[]): void {
     if (lines.length > 0) must(['ip', '-n', machine, '-batch', '-'], `${lines.join('\n')}\n`);
   }
 
-  /** A setting of a machine's kernel below /proc/sys, such as `net/ipv4/ip_forward`. */
+  /** Sets a kernel parameter of a machine below /proc/sys, such as `net/ipv4/ip_forward`. */
   set(machine: string, key: string, value: string): void {
     inNetworkNamespace(this.path(machine), () => {
       writeFileSync(`/proc/sys/${key}`, value);
     });
   }
 
-  /** Cuts a machine off, or reconnects it. The routes lost with its link are restored with it. */
+  /** Cuts a machine off, or reconnects it and restores the routes that were lost with its link. */
   setLink(machine: string, state: 'up' | 'down'): void {
     if (state === 'down') {
       const [four, six] = ['-4', '-6'].map((family) =>
@@ -140,7 +139,10 @@ export class LabNetwork {
     return `/run/netns/${machine}`;
   }
 
-  /** Makes a namespace with a link into it. @returns the name of the outer end */
+  /**
+   * Makes a namespace with a link into it.
+   * @returns the name of the outer end
+   */
   #link(name: string): string {
     const link = `v${++this.#links}`;
     must(['ip', 'netns', 'add', name]);

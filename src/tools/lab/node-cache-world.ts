@@ -1,6 +1,6 @@
 /**
- * What the stories of node caches share: a cluster with one, a name that shows who has answered,
- * and a stream of queries from a pod.
+ * The common part of the node cache stories: a cluster with a node cache, a name that shows which server
+ * answered, and a stream of queries from a pod.
  */
 import {
   clientPod,
@@ -22,7 +22,7 @@ export const NODE: string = 'node-1';
 const NAME = 'kubernetes.default.svc.cluster.local.';
 const WHO = 'who.test.';
 const answers = { cluster: '192.0.2.101', node: '192.0.2.102' } as const;
-/** How long a node cache may take to set up its addresses, in milliseconds. */
+/** Milliseconds; the time that a node cache needs to set up its addresses. */
 const TAKES_MS = 10_000;
 
 function whoBlock(address: string, more = ''): string {
@@ -32,7 +32,7 @@ function whoBlock(address: string, more = ''): string {
 export function startWithNodeCache(stage: Stage): Promise<LabCluster> {
   return stage.start({
     objects: usualObjects() + upstreamService + clientPod('default', 'client', '10.244.1.4'),
-    // The TTL is longer than any act, so what is asked again was not cached.
+    // The TTL is longer than any act, so a repeated query was not cached.
     corefile: `${usualCorefile.replace('ttl 30', 'ttl 600')}${whoBlock(answers.cluster)}`,
     ipv6: false,
   });
@@ -41,7 +41,6 @@ export function startWithNodeCache(stage: Stage): Promise<LabCluster> {
 /** The settings of NodeLocal DNSCache: iptables rules, which stay when it dies. */
 export const asNodeLocal: readonly string[] = ['-failopen=false', '-skipteardown'];
 
-/** What its node cache is started with. */
 export function nodeCachePlan(lab: LabCluster, flags: readonly string[]): NodeCachePlan {
   const bind = '    bind __PILLAR__LOCAL__DNS__\n';
   return {
@@ -55,7 +54,7 @@ export function nodeCachePlan(lab: LabCluster, flags: readonly string[]): NodeCa
   };
 }
 
-/** Who answers a pod's query to the DNS service: `node`, `cluster`, or `nobody`. */
+/** The server that answers a pod's query to the DNS service: `node`, `cluster`, or `nobody`. */
 export async function whoAnswers(lab: LabCluster): Promise<string> {
   const { name } = lab.pod('client');
   const client = await UdpClient.open(lab.network.path(name), lab.serviceAddress(DNS_SERVICE));
@@ -64,7 +63,6 @@ export async function whoAnswers(lab: LabCluster): Promise<string> {
   return Object.entries(answers).find(([, address]) => address === found)?.[0] ?? 'nobody';
 }
 
-/** Waits until the node cache answers pods. */
 export async function untilNodeAnswers(lab: LabCluster): Promise<void> {
   const until = performance.now() + TAKES_MS;
   while ((await whoAnswers(lab)) !== 'node' && performance.now() < until) await pause(50);

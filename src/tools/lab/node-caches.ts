@@ -1,7 +1,4 @@
-/**
- * Node caches on the nodes of a lab: `ndots node-cache` as a DaemonSet runs it, in the network of
- * its node.
- */
+/** Runs `ndots node-cache` on the nodes of a lab as a DaemonSet does, in the network of its node. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_FOLDER } from './files.ts';
@@ -11,29 +8,28 @@ import type { MachineProgram, Processes } from './processes.ts';
 import { untilAnswering } from './servers.ts';
 import { pause } from './pause.ts';
 
-/** The address at which a node cache listens besides that of the DNS service. */
+/** The address at which a node cache listens in addition to that of the DNS service. */
 const LOCAL_IP: string = '169.254.20.10';
 
-/** The log output of a node cache whose rules are set and which has tested itself. */
+/** The log output of a node cache that has set its rules and tested itself. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
 /**
- * Rules that are missing after this time will not come, because the cache was told not to set any,
- * in milliseconds.
+ * Milliseconds; rules that are missing after this time will not come, because the cache must not set
+ * any.
  */
 const RULES_MS = 10_000;
 
-/** What a node cache is started with. */
 export interface NodeCachePlan {
   /** The template of its Corefile, with `__PILLAR__` variables. */
   readonly corefile: string;
-  /** Address of the cluster's DNS service, which it takes on its node. */
+  /** Address of the cluster's DNS service, which the cache takes over on its node. */
   readonly service: string;
-  /** The service address through which it asks the DNS pods. */
+  /** The service address through which it queries the DNS pods. */
   readonly upstream: string;
   readonly rules: RuleMode;
   /** Further flags of `ndots node-cache`. */
   readonly flags: readonly string[];
-  /** A name that it must answer before it counts as started. */
+  /** A name that it must resolve before it counts as started. */
   readonly known: string;
 }
 
@@ -49,15 +45,11 @@ export class NodeCaches {
     this.#network = network;
   }
 
-  /** Starts one, and waits until it answers in its node. */
   async start(node: string, plan: NodeCachePlan): Promise<void> {
     await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
   }
 
-  /**
-   * Starts a second one beside the one that serves, to take over; resolves when the old one has
-   * ended.
-   */
+  /** Starts a second one to take over from the current one; resolves when the old one has ended. */
   async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
     const old = this.#processes.find(keyOf(node));
     const next = `${keyOf(node)} next`;
@@ -70,12 +62,11 @@ export class NodeCaches {
     this.#processes.rename(next, keyOf(node));
   }
 
-  /** Sends it a signal without waiting. */
+  /** Does not wait. */
   signal(node: string, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(node))?.program.signal(signal);
   }
 
-  /** Ends it. */
   stop(node: string, signal: NodeJS.Signals): Promise<void> {
     return this.#processes.stop(keyOf(node), signal);
   }

@@ -3,10 +3,7 @@ import type { JsonObject } from '../../server/base/json-object.ts';
 import { manifestsState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { readManifests } from '../../server/kube/manifests/manifest-file.ts';
 
-/**
- * The objects of a YAML text, with what a cluster's controllers would add to them. Throws a
- * `Problem`.
- */
+/** The objects of a YAML text, with those that a cluster's controllers would add. Throws a `Problem`. */
 export function manifestText(text: string): ProxyObjects {
   const { manifests, problems } = readManifests(text, 'the story');
   if (problems.length > 0) throw problems[0]!;
@@ -15,7 +12,7 @@ export function manifestText(text: string): ProxyObjects {
   });
 }
 
-/** The same of objects that have been read from YAML. */
+/** The same for objects parsed from YAML. */
 export function objectsOf(list: readonly JsonObject[]): ProxyObjects {
   return manifestText(yamlOf(list));
 }

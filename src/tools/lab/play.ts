@@ -1,4 +1,4 @@
-/** Plays a story: gives it its cluster, and takes it away again. */
+/** Plays a story: starts its cluster, and removes it afterwards. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PcapngWriter } from '../capture/read/packets/pcapng.ts';
@@ -11,22 +11,21 @@ import { LAB_FOLDER } from './files.ts';
 import type { LabPrograms, RuleMode } from './cluster-plan.ts';
 import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
-/** What playing a story needs. */
 export interface PlayParts extends LabPrograms {
   readonly mode: RuleMode;
-  /** A file for the packets of all acts; null: they are not kept. */
+  /** A file for the packets of all acts; null: they are not stored. */
   readonly pcap: string | null;
   /** Called when the story is over and its cluster is still running. */
   linger?(lab: LabCluster): Promise<void>;
 }
 
-/** Plays a story in this process's namespaces, which are a lab's (isolation.ts). */
+/** Plays a story in this process's namespaces, which belong to a lab (isolation.ts). */
 export async function playStory(story: Story, parts: PlayParts): Promise<StoryOutcome> {
   if (story.play === null) throw new Error(`${story.name} has no performance, only a model`);
   const began = performance.now();
   let lab: LabCluster | null = null;
   const captures: Capture[] = [];
-  /** Of all pods that ask, from beginning to end: most stories capture nothing themselves. */
+  /** Of all client pods, from beginning to end: most stories capture nothing themselves. */
   const whole: Capture[] = [];
   const stage: Stage = {
     server: parts.coredns === null ? 'ndots' : 'CoreDNS',
@@ -84,7 +83,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   }
 }
 
-/** Captures at each pod that does not serve DNS itself. */
+/** Captures at each pod that is not a DNS server. */
 function captureClients(lab: LabCluster): readonly Capture[] {
   const servers = new Set(lab.dnsPods.map(({ name }) => name));
   const machines = new Set([...lab.pods.values()].map(({ name }) => name));
@@ -93,7 +92,7 @@ function captureClients(lab: LabCluster): readonly Capture[] {
     .map((machine) => Capture.start(join('/run/netns', machine), {}));
 }
 
-/** What the story captured to show it; without that, what its clients sent and received. */
+/** Writes the packets that the story captured, or those of its clients if it captured none. */
 function writePackets(file: string, captures: readonly Capture[], whole: readonly Capture[]): void {
   const shown = captures.some(({ frames }) => frames.length > 0) ? captures : whole;
   const pieces: Uint8Array[] = [];

@@ -6,12 +6,11 @@ import type { OwnFiles } from './files.ts';
 
 /** The parts of the cluster that these files depend on. */
 export interface FileSources {
-  /** Address of the DNS service; `''`: there is none. */
+  /** Address of the DNS service; `''`: none. */
   readonly clusterDns: string;
   readonly nodeResolvConf: string;
 }
 
-/** The files of a pod by their paths. */
 export function podFiles(
   { namespace, name, ips, spec }: ImpliedPod,
   { clusterDns, nodeResolvConf }: FileSources,

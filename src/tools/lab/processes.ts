@@ -12,9 +12,7 @@ import { call } from './commands.ts';
 import { wordsBehind, type OwnFiles } from './files.ts';
 import type { Environment } from '../../server/base/environment.ts';
 
-/** Where a program runs. */
 export interface ProgramPlace {
-  /** The machine. */
   readonly name: string;
   readonly files: OwnFiles;
 }
@@ -22,14 +20,13 @@ export interface ProgramPlace {
 /** A program that keeps running in a machine. */
 export interface MachineProgram {
   readonly program: StartedProgram;
-  /** The end of its output, of both streams. */
+  /** The end of both output streams. */
   output(): string;
 }
 
-/** The most characters kept of each stream of such a program. */
+/** Characters stored of each stream of such a program. */
 const OUTPUT_MAX = 16_000;
 
-/** All that runs in a lab. */
 export class Processes {
   readonly #env: Environment;
   readonly #running = new Map<string, MachineProgram>();
@@ -39,12 +36,12 @@ export class Processes {
     this.#env = env;
   }
 
-  /** Runs a program in a machine, to its end; nothing else goes on meanwhile. */
+  /** Runs a program in a machine to its end, blocking. */
   call({ name, files }: ProgramPlace, words: readonly string[], limitMs?: number): ProgramResult {
     return call(wordsBehind(name, files, words), limitMs === undefined ? {} : { limitMs });
   }
 
-  /** Runs a program in a machine while others go on. */
+  /** The same without blocking. */
   run(
     { name, files }: ProgramPlace,
     words: readonly string[],
@@ -53,7 +50,7 @@ export class Processes {
     return runProgram(wordsBehind(name, files, words), { limitMs });
   }
 
-  /** Starts a program that goes on, under a key by which it is found again. */
+  /** Starts a long-running program under a key. */
   start(
     { name, files }: ProgramPlace,
     words: readonly string[],
@@ -70,26 +67,24 @@ export class Processes {
     return running;
   }
 
-  /** What runs under a key; null: nothing does. */
+  /** Null: nothing runs under the key. */
   find(key: string): MachineProgram | null {
     return this.#running.get(key) ?? null;
   }
 
-  /** Another key for what runs under the first. */
   rename(from: string, to: string): void {
     const running = this.#running.get(from);
     this.#running.delete(from);
     if (running !== undefined) this.#running.set(to, running);
   }
 
-  /** Ends what runs under a key, and waits until it is gone. */
+  /** Waits until it has ended. */
   async stop(key: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const running = this.#running.get(key);
     this.#running.delete(key);
     await running?.program.stop(signal);
   }
 
-  /** Ends all of it. */
   async close(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ program }) => program.stop('SIGKILL')));
     this.#running.clear();

@@ -1,7 +1,7 @@
 /**
- * Real clients: small programs that look a name up as applications do, one for each resolver. They
- * are compiled on this machine, once, and kept in the user's cache. If a compiler or a library is
- * missing, it is named, and the client's model is used instead.
+ * Real clients: small programs that look a name up as applications do, one for each resolver. They are
+ * compiled on this machine once and cached in the user's cache directory. If a compiler or a library is
+ * missing, it is reported, and the client's model is used instead.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -12,8 +12,8 @@ import { findProgram, runProgram, type ProgramResult } from '../../server/runtim
 import type { Environment } from '../../server/base/environment.ts';
 
 /**
- * A client that this machine can run, or the reason why it cannot. The arguments `NAME
- * FAMILY(0|4|6) COUNT` follow its words.
+ * A client that this machine can run, or the reason why it cannot. Its command line ends in `NAME
+ * FAMILY(0|4|6) COUNT`.
  */
 export type RealClient =
   | { readonly words: readonly string[]; readonly missing: null }
@@ -21,20 +21,20 @@ export type RealClient =
 
 /** The output of a real client for each lookup. */
 export interface ClientReport {
-  /** The error; `''`: none. */
+  /** `''`: no error. */
   readonly err: string;
   readonly ms: number;
   readonly addrs: readonly string[];
 }
 
-/** The folder with the clients' sources. */
+/** The sources of the clients. */
 const SOURCES = new URL('./clients/', import.meta.url);
 
 interface Recipe {
   readonly needs: string;
-  /** The library that it needs, for the message if compiling fails. */
+  /** The library to mention if compiling fails. */
   readonly library: string;
-  /** The source relative to `SOURCES`: a file or a folder. */
+  /** Relative to `SOURCES`: a file or a directory. */
   readonly source: string;
   compile(source: string, to: string): readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -58,8 +58,8 @@ const recipes: Readonly<Record<string, Recipe>> = {
     library: 'Go',
     source: 'go',
     compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
-    // The client must send EDNS as current programs do, which depends on GODEBUG and on the go line
-    // of the module.
+    // The client must send EDNS as current programs do, which depends on GODEBUG and on the go line of the
+    // module.
     env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
   },
   evdns: {
@@ -70,11 +70,11 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** A compiler that takes longer is assumed to hang, in milliseconds. */
+/** Milliseconds; a slower compiler is treated as hung. */
 const COMPILE_MS = 180_000;
 const made = new Map<string, Promise<RealClient>>();
 
-/** The client of a resolver by name. It is compiled on first use, and later found in the cache. */
+/** Returns the client of a resolver. It is compiled on first use, and cached. */
 export function realClient(name: string, env: Environment): Promise<RealClient> {
   const known = made.get(name);
   if (known !== undefined) return known;
@@ -107,7 +107,7 @@ async function make(name: string, env: Environment): Promise<RealClient> {
       missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
     };
   }
-  // Another lab may compile it at the same time: the last one replaces the program by the same one.
+  // Another lab may compile it at the same time: the last one replaces the program by an equal one.
   renameSync(partial, program);
   return { words: [program], missing: null };
 }
@@ -133,7 +133,7 @@ function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string
   return join(base, 'ndots', 'lab-clients');
 }
 
-/** The hash of a source file, or of all files in a folder. */
+/** The hash of a source file, or of all files in a directory. */
 function digest(source: string): string {
   const hash = createHash('sha256');
   const files = source.endsWith('.c') ? [source] : readdirSync(source).map((n) => join(source, n));
@@ -141,9 +141,7 @@ function digest(source: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/**
- * Parses the output of a client. The last lookup is the one that counts. Null: there was no output.
- */
+/** Parses the output of a client. The last lookup counts. Null: there was no output. */
 export function readReport({ stdout }: Pick<ProgramResult, 'stdout'>): ClientReport | null {
   const line = stdout
     .split('\n')

@@ -20,11 +20,11 @@ const times: RolloutTimes = {
   entriesStay: false,
 };
 
-/** Ports that come again after a second: each has a connection when the rollout begins. */
+/** Ports that are reused after a second: each has a connection when the rollout begins. */
 const again: RolloutTimes = { ...times, ports: 200, lameduckMs: 5000, unreadyMs: 30_000 };
 
 describe('the loss of a rollout', () => {
-  test('is the share of a pod that has ended until the nodes know', () => {
+  test('is the share of a terminated pod until the nodes have new rules', () => {
     const { lost, inTheDark } = predictLoss(times);
     assert.equal(inTheDark, 200);
     assert.ok(lost > 180 && lost < 220, String(lost));
@@ -35,43 +35,43 @@ describe('the loss of a rollout', () => {
     assert.equal(predictLoss({ ...again, ports: 8000 }).lost, 0);
   });
 
-  test('shrinks by as much as lameduck covers', () => {
+  test('shrinks by the part that lameduck covers', () => {
     const { lost } = predictLoss({ ...times, lameduckMs: 750 });
     assert.ok(lost > 85 && lost < 115, String(lost));
   });
 
-  test('hits ports that come again while a pod that has ended is still serving', () => {
+  test('affects reused ports while a terminating pod still serves', () => {
     const { lost, keptMs, because } = predictLoss(again);
     assert.equal(keptMs, 2500);
     assert.ok(lost > 400, String(lost));
     assert.match(because, /stops serving 6 s after SIGTERM/);
   });
 
-  test('is nothing when readiness fails, and the nodes know it, within lameduck', () => {
+  test('is nothing if readiness fails, and the nodes know it, within lameduck', () => {
     assert.equal(predictLoss({ ...again, unreadyMs: 3000 }).lost, 0);
     assert.ok(predictLoss({ ...again, unreadyMs: 4000 }).lost > 0);
   });
 
-  test('is greater when a pod ends before a new one is ready', () => {
+  test('is greater if a pod ends before a new one is ready', () => {
     const surge = predictLoss(again).lost;
     const without = predictLoss({ ...again, unavailable: 1, readyMs: 10_000 }).lost;
     assert.ok(without > surge * 1.1, `${without}, ${surge}`);
   });
 
-  test('goes on for ports that come again before the kernel forgets them, whatever lameduck is', () => {
+  test('continues for ports that are reused before the kernel forgets them, with any lameduck', () => {
     const kept = { ...times, lameduckMs: 5000, ports: 50, entriesStay: true };
     for (const lameduckMs of [0, 750, 5000])
       assert.ok(predictLoss({ ...kept, lameduckMs }).lost > 200, `lameduck ${lameduckMs} ms`);
     assert.equal(predictLoss({ ...kept, entriesStay: false }).lost, 0);
-    // Each comes again after 1.25 s, and is forgotten after one.
+    // Each is reused after 1.25 s, and forgotten after one.
     assert.equal(predictLoss({ ...kept, ports: 250, conntrackMs: 1000 }).lost, 0);
   });
 });
 
 /**
- * Rollouts in a one-node cluster of Kubernetes 1.36.3 (kube-proxy with iptables and nftables): 300
- * queries a second, a tenth of them over TCP, from one pod. The stream began two seconds before the
- * rollout; those of CoreDNS restarted and changed back followed another stream at once.
+ * Rollouts in a one-node cluster of Kubernetes 1.36.3 (kube-proxy with iptables and nftables): 300 queries a
+ * second from one pod, a tenth of them over TCP. The stream began two seconds before the rollout; those of
+ * CoreDNS restarted and changed back immediately followed another stream.
  */
 const measured: readonly (readonly [
   title: string,
@@ -98,7 +98,7 @@ const kubeadm: RolloutTimes = {
   warmMs: 2000,
   readyMs: 10_000,
   unreadyMs: 30_000,
-  // One node, and its kube-proxy was idle before: it writes rules at once.
+  // One node with an idle kube-proxy, which writes rules at once.
   propagationMs: 500,
   lameduckMs: 5000,
   conntrackMs: 30_000,
@@ -121,7 +121,7 @@ describe('measured rollouts of a real cluster', () => {
     ],
     ['readiness 2 s × 1 and lameduck 5 s', { unreadyMs: 2000 }],
   ] as const)
-    test(`${title}: 0 lost, also in the model`, () => {
+    test(`: none lost, also in the model${title}: 0 lost, also in the model`, () => {
       assert.equal(predictLoss({ ...kubeadm, ...differs }).lost, 0);
     });
 });
@@ -133,14 +133,14 @@ describe('the rehearsal', () => {
     return outcome!.acts.map(({ kind, title }) => `${kind}: ${title}`);
   };
 
-  test('without lameduck is a flaw, and with it a cure', async () => {
+  test('shows the fault without lameduck, and the fix with it', async () => {
     assert.deepEqual(await kinds({ ...times, lameduckMs: 2000 }), [
       'flaw: without lameduck',
       'cure: lameduck 2 s, unready 0 s after SIGTERM',
     ]);
   });
 
-  test('adds a probe that fails within lameduck where lameduck alone is not enough', async () => {
+  test('adds a probe that fails within lameduck if lameduck alone is not enough', async () => {
     assert.deepEqual(await kinds({ ...again, propagationMs: 1000 }), [
       'flaw: without lameduck',
       'flaw: lameduck 5 s, unready 30 s after SIGTERM',
@@ -148,7 +148,7 @@ describe('the rehearsal', () => {
     ]);
   });
 
-  test('holds for pods of any number, long propagations and ports that come again soon', async () => {
+  test('covers any number of pods, long propagation and ports that are reused soon', async () => {
     for (const pods of [1, 2, 3, 4])
       for (const unavailable of [0, 1] as const)
         for (const randomPorts of [false, true])

@@ -1,7 +1,7 @@
 /**
- * Rehearses a rollout of the DNS Deployment. The number of lost queries follows from a few times:
- * it is first calculated, query by query in virtual time, and then measured in a lab. A new pod is
- * started before an old one ends (maxSurge: 1), one after the other.
+ * Rehearses a rollout of the DNS Deployment. The number of lost queries follows from a few times. It is first
+ * calculated, query by query in virtual time, and then measured in a lab. Each new pod starts before an old
+ * one ends (maxSurge: 1), one after the other.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import { seededRandom } from '../../server/base/random.ts';
@@ -14,43 +14,34 @@ import { DNS_SERVICE } from './cluster-plan.ts';
 import { within, type Act, type Story } from './story.ts';
 import { pause } from './pause.ts';
 
-/** The times, in milliseconds, and the numbers of a rollout. */
+/** Times in milliseconds. */
 export interface RolloutTimes {
-  /** The number of pods that are replaced. */
+  /** The number of replaced pods. */
   readonly pods: number;
   /** Pods that end before a new one is ready: 0 or 1 (maxUnavailable of the Deployment). */
   readonly unavailable: 0 | 1;
-  /** Queries per second from all clients together, over UDP. */
+  /** UDP queries per second from all clients together. */
   readonly rate: number;
-  /**
-   * The number of source ports. A port that is used again matches the connection that the kernel
-   * still tracks for it.
-   */
+  /** The number of source ports. A reused port matches the connection that the kernel still tracks for it. */
   readonly ports: number;
-  /** Ports are drawn at random, as the kernel does for new sockets; otherwise used in turn. */
+  /** True: ports are random, as the kernel does for new sockets. False: used in turn. */
   readonly randomPorts: boolean;
-  /** How long clients have sent queries before the first pod ends. */
+  /** The time for which clients have sent queries before the first pod ends. */
   readonly warmMs: number;
   /** From the start of a new pod until it is ready. */
   readonly readyMs: number;
-  /**
-   * From SIGTERM until the readiness probe has failed: periodSeconds × failureThreshold at most.
-   */
+  /** From SIGTERM until the readiness probe has failed: at most periodSeconds × failureThreshold. */
   readonly unreadyMs: number;
   /** From a change of the endpoints until all nodes have new rules. */
   readonly propagationMs: number;
-  /** `health { lameduck }`: how long a server continues to answer after SIGTERM. */
+  /** `health { lameduck }`: the time for which a server continues to answer after SIGTERM. */
   readonly lameduckMs: number;
-  /** `nf_conntrack_udp_timeout`: how long the kernel tracks a UDP connection. */
+  /** `nf_conntrack_udp_timeout`: the time for which the kernel tracks a UDP connection. */
   readonly conntrackMs: number;
-  /**
-   * Whether connections to a pod that is gone stay in the table of the kernel, as where kube-proxy
-   * does not run.
-   */
+  /** True if connections to a removed pod stay in the kernel's table, as without kube-proxy. */
   readonly entriesStay: boolean;
 }
 
-/** One step of a rollout and its time. */
 interface RolloutMoment {
   readonly atMs: number;
   /**
@@ -58,25 +49,25 @@ interface RolloutMoment {
    * removes its tracked connections.
    */
   readonly what: 'add' | 'end' | 'remove' | 'forget';
-  /** The number of the pod: old ones from 0, the new ones after them. */
+  /** Old pods count from 0, the new ones follow. */
   readonly pod: number;
 }
 
-/** The time after the last step, in milliseconds. */
+/** Milliseconds after the last step. */
 const CALM_MS = 1000;
-/** The time between the end of one pod and the next step, in milliseconds. */
+/** Milliseconds between the end of one pod and the next step. */
 const PAUSE_MS = 300;
 /**
  * From the end of a process until its pod is no longer `serving` in the EndpointSlice. In a real
  * cluster (Kubernetes 1.36) this took 500 to 1700 ms: kubelet lists its containers once a second.
  */
 const END_NOTICED_MS = 1000;
-/** A connection with replies for longer than this is kept as a stream (nf_conntrack_proto_udp). */
+/** Milliseconds; a connection with replies for longer is a stream (nf_conntrack_proto_udp). */
 const STREAM_AFTER_MS = 2000;
 /** nf_conntrack_udp_timeout_stream is 120 s by default, and nf_conntrack_udp_timeout is 30 s. */
 const STREAM_FACTOR = 4;
 
-/** How long after SIGTERM new rules and the end of the tracked connections come, at the earliest. */
+/** The earliest times after SIGTERM of the new rules and of the removal of tracked connections. */
 function endOf({ propagationMs, lameduckMs, unreadyMs }: RolloutTimes): {
   readonly removeMs: number;
   readonly forgetMs: number;
@@ -117,34 +108,30 @@ function timeline(times: RolloutTimes): {
   return { moments, endMs: Math.max(atMs, lastMs) + CALM_MS };
 }
 
-/** The predicted losses of a rollout. */
 export interface Prediction {
   readonly sent: number;
   readonly lost: number;
-  /** The fewest and the most queries lost in one of the runs that the prediction averages. */
+  /** The minimum and maximum of the averaged runs. */
   readonly range: readonly [least: number, most: number];
-  /**
-   * New connections to a pod that has ended and still has rules; this is what a calculation by hand
-   * gives.
-   */
+  /** New connections to a pod that has ended and still has rules, as in a calculation by hand. */
   readonly inTheDark: number;
-  /** The longest time during which a pod has ended and still has rules, in milliseconds. */
+  /** Milliseconds; the longest time during which a pod has ended and still has rules. */
   readonly darkMs: number;
   /**
-   * The longest time during which a pod has ended and known ports still lead to it, in
-   * milliseconds; infinite where nothing removes their connections.
+   * Milliseconds; the longest time during which a pod has ended and known ports still lead to it. Infinite if
+   * nothing removes their connections.
    */
   readonly keptMs: number;
-  /** The share of queries whose port comes again before the kernel forgets its connection. */
+  /** The share of queries whose port is reused before the kernel forgets its connection. */
   readonly again: number;
   /** The reason in words. */
   readonly because: string;
 }
 
-/** The prediction is the mean of this many runs. */
+/** The runs that a prediction averages. */
 const RUNS = 25;
 
-/** Follows every query through the rules and through the kernel's table of connections. */
+/** Follows every query through the rules and through the kernel's connection table. */
 export function predictLoss(times: RolloutTimes): Prediction {
   const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
   const { lameduckMs, pods, rate, entriesStay } = times;
@@ -165,7 +152,7 @@ export function predictLoss(times: RolloutTimes): Prediction {
   };
 }
 
-/** The share of queries whose port was used so recently that the kernel knows it. */
+/** The share of queries whose port was used so recently that the kernel still tracks it. */
 function portsAgain({ ports, rate, conntrackMs, randomPorts, warmMs }: RolloutTimes): number {
   if (!randomPorts) return (ports / rate) * 1000 < conntrackMs ? 1 : 0;
   return 1 - Math.exp((-rate * Math.min(conntrackMs, warmMs)) / 1000 / ports);
@@ -220,8 +207,8 @@ function lossOfOne(times: RolloutTimes, seed: number): number {
 }
 
 /**
- * The same rollout with a readiness probe that fails in half of the time that lameduck leaves; null
- * where nothing is lost, or where no probe can help.
+ * The same rollout with a readiness probe that fails in half of lameduck's spare time; null: nothing is lost,
+ * or no probe can help.
  */
 function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
   const unreadyMs = Math.floor((times.lameduckMs - times.propagationMs) / 2000) * 1000;
@@ -230,8 +217,8 @@ function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
 }
 
 /**
- * A rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails
- * within lameduck where that loses less.
+ * A rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails within
+ * lameduck if that loses less.
  */
 export function rehearsal(times: RolloutTimes): Story {
   const without = { ...times, lameduckMs: 0 };
@@ -275,15 +262,14 @@ function titleOf({ lameduckMs, unreadyMs }: RolloutTimes): string {
     : `lameduck ${printSpan(lameduckMs)}, unready ${printSpan(unreadyMs)} after SIGTERM`;
 }
 
-/** A rollout without losses is a cure. */
 function kindOf(lost: number): Act['kind'] {
   return lost === 0 ? 'cure' : 'flaw';
 }
 
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, darkMs, keptMs, again } = predictLoss(times);
-  // New connections: with each pod its Nth part, plus the parts of the pods that were replaced
-  // before it. Known ports: at most all queries of that time.
+  // New connections: with each pod its Nth part, plus the parts of pods replaced before it. Known ports: at
+  // most all queries of that time.
   const shares = (1 + 1 / times.pods) ** times.pods - 1 + times.unavailable;
   const known = again < 0.001 ? 0 : keptMs * times.pods;
   const most = Math.min(sent, Math.round((times.rate * (darkMs * shares * 1.1 + known)) / 1000));

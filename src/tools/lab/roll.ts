@@ -1,24 +1,21 @@
-/** Restarts DNS pods: one that is deleted, and a Deployment that is replaced pod by pod. */
+/** Restarts DNS pods: deletes one, or replaces those of a Deployment one by one. */
 import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
 import { DNS_SERVICE } from './cluster-plan.ts';
 import { pause } from './pause.ts';
 
-/** The duration of a cluster's reactions, in milliseconds. */
+/** The reaction times of a cluster, milliseconds. */
 export interface RollTimes {
   /** From the end of a pod, or from its readiness, until all nodes have new rules. */
   readonly propagationMs: number;
-  /** From the moment a pod answers until its readiness probe succeeds. */
+  /** From a pod's first reply until its readiness probe succeeds. */
   readonly readyMs: number;
   /** From SIGTERM until SIGKILL (terminationGracePeriodSeconds). */
   readonly graceMs: number;
 }
 
-/**
- * Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has
- * ended.
- */
+/** Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has ended. */
 export async function deleteDnsPod(
   lab: LabCluster,
   pod: string,
@@ -32,8 +29,7 @@ export async function deleteDnsPod(
   await pause(propagationMs);
   const left = lab.endpointsOf(DNS_SERVICE).filter((address) => !addresses.includes(address));
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, left) });
-  // kube-proxy removes these for UDP services, because packets of old connections would still go to
-  // the pod.
+  // kube-proxy removes these for UDP services, because packets of old connections would still go to the pod.
   const [own = ''] = addresses;
   for (const node of lab.nodes.keys())
     forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), own);
@@ -42,7 +38,7 @@ export async function deleteDnsPod(
   await lab.stopDns(pod);
 }
 
-/** Starts another pod in its place, which becomes ready; later the nodes get new rules. */
+/** Starts a replacement, which becomes ready; later the nodes get new rules. */
 async function replaceDnsPod(
   lab: LabCluster,
   pod: string,

@@ -1,6 +1,6 @@
 /**
- * A DNS server that answers from an answers file, faults included. It is used as the internet, and
- * as upstreams that misbehave.
+ * A DNS server that answers from an answers file, including faults. It serves as the internet, and as faulty
+ * upstreams.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
@@ -13,7 +13,7 @@ import { labelOf } from '../resolver/reply.ts';
 import { FLAG, OPTION, typeName } from '../../server/wire/iana.ts';
 import { readMessage, type Message } from '../../server/wire/message.ts';
 
-/** One query that arrived, and the reaction to it. */
+/** One query and the reaction to it. */
 export interface ServedQuery {
   readonly atMs: number;
   readonly protocol: SocketKind;
@@ -21,18 +21,17 @@ export interface ServedQuery {
   readonly server: string;
   readonly clientPort: number;
   readonly query: QueryToSend;
-  /** The answer: `203.0.113.80`, `NXDOMAIN`, `DROP`, `RST`. */
+  /** `203.0.113.80`, `NXDOMAIN`, `DROP`, `RST`. */
   readonly answer: string;
 }
 
-/** A scripted server on real sockets. */
 export interface ScriptedServer {
   /** Uses another script from the next query on. */
   follow(script: Script): void;
   close(): void;
 }
 
-/** The port on addresses of the current network namespace. */
+/** On addresses of the current network namespace. */
 const port = 53;
 
 /**
@@ -62,8 +61,7 @@ export async function serveScript(
     try {
       message = readMessage(bytes);
     } catch {
-      // musl 1.2.3 with `search .` sends malformed queries, which a real server does not answer
-      // either.
+      // musl 1.2.3 with `search .` sends malformed queries, which a real server does not answer either.
       return;
     }
     const query = queryOf(message);
@@ -138,7 +136,7 @@ export async function serveScript(
   };
 }
 
-/** Serves a connection: messages are preceded by their length (RFC 1035 section 4.2.2). */
+/** Serves a connection: each message follows its length (RFC 1035, section 4.2.2). */
 function serveConnection(
   connection: Connection,
   take: (bytes: Buffer, send: (reply: Buffer) => void) => void,

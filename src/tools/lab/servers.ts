@@ -1,7 +1,4 @@
-/**
- * Runs DNS servers in the pods of a lab: starts them and waits for answers, sends signals, ends
- * them.
- */
+/** Runs DNS servers in the pods of a lab: starts them and waits for replies, sends signals, ends them. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
@@ -10,20 +7,20 @@ import { API_URL, type LabPod, type LabPrograms } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
 
-/** A DNS server that does not answer within this time is broken, in milliseconds. */
+/** Milliseconds; a server that does not answer within this time is broken. */
 const START_MS = 60_000;
-/** How many lines of a server's output are quoted in the problem if it does not start. */
+/** Lines of a server's output in the problem if it does not start. */
 const LINES = 6;
 
 /** The query that a server must answer before it counts as started. */
 export interface Sign {
-  /** The file of the network namespace from which it is asked. */
+  /** The network namespace of the client. */
   readonly namespace: string;
   readonly server: string;
   readonly name: string;
 }
 
-/** Waits until a server answers. @throws Problem with the server's output if it does not */
+/** @throws Problem with the server's output if it does not answer */
 export async function untilAnswering(
   { program, output }: MachineProgram,
   what: string,
@@ -43,7 +40,7 @@ export async function untilAnswering(
 }
 
 export class DnsServers {
-  /** Whether servers started from now on are ndots, even if the lab was given another program. */
+  /** True if servers started from now on are ndots, even if the lab was given another program. */
   byNdots = false;
   readonly #programs: LabPrograms;
   readonly #processes: Processes;
@@ -53,7 +50,7 @@ export class DnsServers {
     this.#processes = processes;
   }
 
-  /** Starts the server in a pod, and waits until it answers for the name `known`. */
+  /** Starts the server in a pod, and waits until it resolves `known`. */
   async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
     const folder = join(LAB_FOLDER, pod.name);
     mkdirSync(folder, { recursive: true });
@@ -73,22 +70,19 @@ export class DnsServers {
     );
   }
 
-  /** Whether a server runs in a pod. */
   runsIn(pod: LabPod): boolean {
     return this.#processes.find(keyOf(pod))?.program.isRunning === true;
   }
 
-  /** Sends it a signal without waiting. */
+  /** Does not wait. */
   signal(pod: LabPod, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(pod))?.program.signal(signal);
   }
 
-  /** Ends it. */
   stop(pod: LabPod, signal: NodeJS.Signals): Promise<void> {
     return this.#processes.stop(keyOf(pod), signal);
   }
 
-  /** Waits until it has ended by itself. */
   async ended(pod: LabPod): Promise<void> {
     await this.#processes.find(keyOf(pod))?.program.ended;
   }

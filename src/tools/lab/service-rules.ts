@@ -1,6 +1,6 @@
 /**
- * Writes the rules of kube-proxy on a node of the lab, in either of its modes, and the rules of a
- * CNI plugin for packets that leave the cluster.
+ * Writes kube-proxy's rules on a node of the lab, in either mode, and a CNI plugin's rules for packets that
+ * leave the cluster.
  */
 import { clusterState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { iptablesJumps, iptablesRules } from './proxy-rules/iptables.ts';
@@ -30,8 +30,8 @@ export function applyRules(network: LabNetwork, mode: RuleMode, node: string, te
 }
 
 /**
- * Prepares a node before the first rules of services: jumps into kube-proxy's chains, and source
- * address translation for packets that leave the cluster.
+ * Prepares a node before the first rules of services: jumps into kube-proxy's chains, and source address
+ * translation for packets that leave the cluster.
  */
 export function prepareNode(
   network: LabNetwork,

@@ -8,7 +8,7 @@ import { readStanding, writeStanding } from './standing.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-standing-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('a file that tells of no lab is no lab, whatever stands in it', () => {
+test('a file that does not describe a lab is rejected, whatever it contains', () => {
   const file = join(folder, 'lab.json');
   for (const text of ['', 'null', '1', '[]', '{}', '{"pid":"x","startTime":null,"pods":[]}']) {
     writeFileSync(file, text);
@@ -16,7 +16,7 @@ test('a file that tells of no lab is no lab, whatever stands in it', () => {
   }
 });
 
-test('a lab that is written down is found as long as its process is there', () => {
+test('a recorded lab is found while its process exists', () => {
   const file = join(folder, 'mine.json');
   const standing = writeStanding(file, process.pid, []);
   assert.deepEqual(readStanding(file), standing);

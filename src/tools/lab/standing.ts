@@ -1,6 +1,6 @@
 /**
- * The record of a lab that stays up until it is taken down, so that later processes find it and do
- * not confuse it with others.
+ * Records a lab that stays up until it is taken down, so that later processes find it and do not confuse it
+ * with others.
  */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isObject } from '../../server/base/json-object.ts';
@@ -13,19 +13,15 @@ export type StandingPod = Pick<
   'namespace' | 'pod' | 'name' | 'node' | 'addresses' | 'files'
 >;
 
-/** The record of a running lab. */
 export interface StandingLab {
-  /** The lab's first process, with its id outside the lab. */
+  /** The id, outside the lab, of the lab's first process. */
   readonly pid: number;
-  /** The start time of that process in the kernel's ticks, because process ids are used again. */
+  /** The start time of that process in the kernel's ticks, because process ids are reused. */
   readonly startTime: string;
   readonly pods: readonly StandingPod[];
 }
 
-/**
- * The lab that a file records; null: there is none, or it has ended. The file of a lab that has
- * ended is removed.
- */
+/** The recorded lab; null: there is none, or it has ended. The file of a lab that has ended is removed. */
 export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {
@@ -38,17 +34,14 @@ export function readStanding(file: string): StandingLab | null {
   return null;
 }
 
-/** The file may contain anything, because programs of any user may write in its folder's parent. */
+/** The file may contain anything, because any user may write in the parent directory. */
 function isStanding(read: unknown): read is StandingLab {
   if (!isObject(read)) return false;
   const { pid, startTime, pods } = read;
   return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
-/**
- * Records a running lab.
- * @throws EEXIST if another one was faster: there can be only one at a time
- */
+/** @throws EEXIST if another one was faster: only one lab can run at a time */
 export function writeStanding(
   file: string,
   pid: number,
@@ -58,7 +51,7 @@ export function writeStanding(
   const whole = `${file}.${process.pid}`;
   try {
     writeFileSync(whole, JSON.stringify(standing), { mode: 0o600 });
-    // A link is created completely or not at all, and never replaces an existing file.
+    // A link is created atomically, and never replaces an existing file.
     linkSync(whole, file);
   } finally {
     rmSync(whole, { force: true });
@@ -67,8 +60,8 @@ export function writeStanding(
 }
 
 /**
- * Makes the folder for a user's record, if it does not exist. Any user can create folders there, so
- * one that belongs to another user is refused.
+ * Creates the directory of a user's record if it does not exist. Any user can create directories there, so
+ * one of another user is refused.
  */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -77,7 +70,7 @@ export function ownFolder(folder: string): void {
   throw new Problem({
     code: 'lab-folder',
     text: `${folder} is not a folder of yours: labs are written down there`,
-    remedy: 'remove it, or name another place: TMPDIR=FOLDER ndots lab up',
+    remedy: 'remove it, or choose another directory: TMPDIR=DIRECTORY ndots lab up',
   });
 }
 
@@ -87,9 +80,7 @@ export function firstProcess(outer: number): number | null {
   return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
 }
 
-/**
- * The command line that runs a program within a running lab: in its mounts, processes and network.
- */
+/** The command line that runs a program in a running lab: in its mounts, processes and network. */
 export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
@@ -99,8 +90,8 @@ export function hasEnded({ pid, startTime }: StandingLab): boolean {
 }
 
 /**
- * Field 22 of proc_pid_stat(5). The program's name before it may contain anything. Null: there is
- * no such process.
+ * Field 22 of proc_pid_stat(5). The program's name before it may contain anything. Null: there is no such
+ * process.
  */
 function startTimeOf(pid: number): string | null {
   try {

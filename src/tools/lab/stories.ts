@@ -50,7 +50,7 @@ export const stories: readonly Story[] = [
   snatPorts,
 ];
 
-/** The story of this name; null: there is none. */
+/** Null: there is none. */
 export function findStory(name: string): Story | null {
   return stories.find((story) => story.name === name) ?? null;
 }

@@ -1,7 +1,4 @@
-/**
- * A story: a failure that really happened, played once with its flaw and once with its cure, and
- * judged by observations.
- */
+/** A story: a real incident, played once with the fault and once with the fix, and judged by observations. */
 import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
@@ -10,14 +7,14 @@ import type { ClusterPlan, RuleMode } from './cluster-plan.ts';
 
 /** One claim and the observation. */
 export interface Fact {
-  /** What is observed: `queries for one name`. */
+  /** The observed quantity: `queries for one name`. */
   readonly what: string;
   readonly expected: string;
   readonly found: string;
   readonly holds: boolean;
 }
 
-/** One performance: of the flaw, or of a cure. */
+/** One performance, of the fault or of a fix. */
 export interface Act {
   readonly kind: 'flaw' | 'cure';
   /** `glibc, ndots:5, five search domains`. */
@@ -29,23 +26,22 @@ export interface Act {
   readonly facts: readonly Fact[];
 }
 
-/** What a story is played with. */
+/** The environment of a story. */
 export interface Stage {
-  /** Starts the cluster of a story. Fields that are missing in the plan have usual values. */
+  /** Starts the cluster of a story. Missing fields of the plan have default values. */
   start(plan: StoryPlan): Promise<LabCluster>;
-  /** Captures the packets of one machine's link while `run` is executed. */
+  /** Captures the packets of one machine's link while `run` executes. */
   capture<T>(
     machine: string,
     filter: CaptureFilter,
     act: () => Promise<T> | T,
   ): Promise<Captured<T>>;
-  /** The DNS server of the lab: `ndots`, or `CoreDNS`. */
   readonly server: 'ndots' | 'CoreDNS';
   /** The command line that begins a command of ndots, for modelled clients. */
   readonly ndots: readonly string[];
   /** The mode of kube-proxy's rules, unless the story states one. */
   readonly mode: RuleMode;
-  /** The environment; programs are searched in its `PATH`. */
+  /** Its `PATH` is searched for programs. */
   readonly env: Environment;
 }
 
@@ -63,35 +59,26 @@ export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'inte
   readonly internet?: readonly object[] | ClusterPlan['internet'];
 }
 
-/** The description of a story. */
 export interface StoryHead {
   /** `twelve-queries`. */
   readonly name: string;
   readonly title: string;
-  /** The first report of this failure. */
   readonly source: string;
   readonly preconditions: readonly string[];
   readonly trigger: string;
 }
 
-/** A failure that can be played. */
+/** An incident that can be played. */
 export interface Story extends StoryHead {
   readonly needs: readonly Need[];
   /** The approximate duration in seconds. */
   readonly seconds: number;
-  /**
-   * Plays it in namespaces; null: no kernel feature reproduces it reliably, and there is only the
-   * model.
-   */
+  /** Plays it in namespaces; null: no kernel feature reproduces it reliably, and there is only the model. */
   readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
-  /**
-   * Plays it in virtual time, for machines on which it cannot be played for real; null: there is no
-   * model.
-   */
+  /** Plays it in virtual time, for machines that cannot play it for real; null: there is no model. */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }
 
-/** The outcome of a story: plain data. */
 export interface StoryOutcome {
   readonly story: StoryHead;
   /** `real`: in namespaces. `model`: in virtual time. */
@@ -101,17 +88,16 @@ export interface StoryOutcome {
   readonly tookMs: number;
 }
 
-/** Whether all observations are as the story claims. */
+/** True if all observations match the story's claims. */
 export function isAsTold({ acts }: StoryOutcome): boolean {
   return acts.length > 0 && acts.every(({ facts }) => facts.every(({ holds }) => holds));
 }
 
-/** A fact that two values are equal. */
 export function equal(what: string, expected: number | string, found: number | string): Fact {
   return { what, expected: String(expected), found: String(found), holds: expected === found };
 }
 
-/** A fact that a number lies within bounds, both included. */
+/** Bounds are inclusive. */
 export function within(
   what: string,
   [least, most]: readonly [number, number],
@@ -127,7 +113,6 @@ export function within(
   };
 }
 
-/** A fact that something is true. */
 export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 'no'): Fact {
   return { what, expected: 'yes', found, holds: yes };
 }

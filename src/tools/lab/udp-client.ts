@@ -1,25 +1,23 @@
-/** Sends plain UDP queries from a machine of the lab, from a source port that can be chosen. */
+/** Sends plain UDP queries from a machine of the lab, from a chosen source port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { FLAG, TYPE, typeNumber } from '../../server/wire/iana.ts';
 import { readMessage, writeMessage } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
-/** The outcome of one query. */
 export interface QueryResult {
-  /** The time it was sent, in milliseconds since the client was made. */
+  /** Milliseconds from the creation of the client to the query. */
   readonly atMs: number;
   readonly sourcePort: number;
-  /** The reply's code, 0 for NOERROR; null: there was no reply. */
+  /** The reply's code, 0 for NOERROR; null: no reply. */
   readonly rcode: number | null;
   readonly tookMs: number;
   /** The message as it arrived. */
   readonly reply: Uint8Array | null;
-  /** Whether the question has the same spelling as in the query. */
+  /** True if the question is spelled as in the query. */
   readonly sameSpelling: boolean;
 }
 
-/** The addresses in a reply, in its order. */
 export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly string[] {
   if (reply === null) return [];
   const { answer } = readMessage(reply);
@@ -31,7 +29,7 @@ export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly str
 /** The bytes of a message before the question. */
 const HEAD = 12;
 
-/** A socket in a machine's network that asks one server. */
+/** A socket in a machine's network for one server. */
 export class UdpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (reply: Buffer) => void>();
@@ -65,7 +63,7 @@ export class UdpClient {
     return new UdpClient(socket, server);
   }
 
-  /** Sends one query and waits for its reply, at most `waitMs`. */
+  /** Waits for the reply, at most `waitMs`. */
   async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
     const query = writeMessage({
@@ -105,7 +103,7 @@ export class UdpClient {
   }
 }
 
-/** How many of `tries` queries, one after the other, have the reply NOERROR. */
+/** The number of sequential queries, out of `tries`, with the reply NOERROR. */
 export async function countAnswered(
   client: UdpClient,
   name: string,
@@ -117,10 +115,7 @@ export async function countAnswered(
   return count;
 }
 
-/**
- * Whether a server answers for a name, asked once over UDP. A server that has no objects yet does
- * not.
- */
+/** True if a server answers for a name, asked once over UDP. A server that has no objects yet does not. */
 export async function dnsAnswers(
   namespace: string,
   server: string,

@@ -1,16 +1,15 @@
-/** Names of the chains that belong to a service port or an endpoint, as kube-proxy makes them. */
+/** Names of the chains that belong to a service port or an endpoint, in kube-proxy's format. */
 import { builtins } from '../../../server/base/builtins.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';
 
-/** Letters of base 32 (RFC 4648 section 6). */
+/** Base 32 (RFC 4648, section 6). */
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** Names of a service port's chains in one mode. */
 export interface PortChains {
   /** To all endpoints. */
   readonly cluster: string;
-  /** To those of this node. */
+  /** To the endpoints of this node. */
   readonly local: string;
   /** From outside, to one of the two. */
   readonly external: string;
@@ -18,7 +17,7 @@ export interface PortChains {
   readonly firewall: string;
 }
 
-/** `KUBE-SVC-…` and its like: sixteen letters of the SHA-256 of name and protocol. */
+/** `KUBE-SVC-…` and related names: sixteen letters of the SHA-256 of name and protocol. */
 export function iptablesChains({ name, protocol }: ProxiedPort): PortChains {
   const hash = hashLetters(name + protocol, 16);
   return {
@@ -37,7 +36,7 @@ export function iptablesEndpointChain(
   return `KUBE-SEP-${hashLetters(name + protocol + endpoint.key, 16)}`;
 }
 
-/** `service-ULMVA6XW-ns/svc/tcp/http` and its like. */
+/** `service-ULMVA6XW-ns/svc/tcp/http` and related names. */
 export function nftablesChains(port: ProxiedPort): PortChains {
   const base = nftablesBase(pathOf(port));
   return {
@@ -48,7 +47,7 @@ export function nftablesChains(port: ProxiedPort): PortChains {
   };
 }
 
-/** An endpoint's chain, and the set of clients that stay with it. */
+/** An endpoint's chain, and the set of its sticky clients. */
 export function nftablesEndpointNames(
   port: ProxiedPort,
   { ip, port: number }: ServiceEndpoint,
@@ -61,7 +60,7 @@ function pathOf({ namespace, service, protocol, portName }: ProxiedPort): string
   return `${namespace}/${service}/${protocol}/${portName}`;
 }
 
-/** nft takes 256 letters, of which the longest prefix may use 16. */
+/** nft accepts 256 characters, of which the longest prefix may use 16. */
 const BASE_MAX = 240;
 
 function nftablesBase(path: string): string {
@@ -69,7 +68,7 @@ function nftablesBase(path: string): string {
   return base.length > BASE_MAX ? `${base.slice(0, BASE_MAX - 3)}...` : base;
 }
 
-/** The first letters of the base-32 form of a text's SHA-256. */
+/** The first letters of a text's SHA-256 in base 32. */
 function hashLetters(text: string, count: number): string {
   const bytes = builtins.crypto().hash('sha256', text, 'buffer');
   let found = '';

@@ -5,7 +5,7 @@ import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
 import { apiObjects, manifestsState } from './cluster-state.ts';
 
-test('an endpoint that is implied names its pod, and its host name below a headless service', () => {
+test('a derived endpoint has the name of its pod, and its host name below a headless service', () => {
   const { manifests } = readManifests(
     `
 apiVersion: v1
@@ -38,7 +38,7 @@ spec: { containers: [] }
   );
 });
 
-test('rules are made of no part of a cluster: a list without end is told of', async () => {
+test('a malformed list is reported instead of rules from a part of a cluster', async () => {
   let pages = 0;
   const client: ApiClient = {
     host: 'api.test',

@@ -1,7 +1,4 @@
-/**
- * Services and endpoints, from a folder of manifests or from the API server, as the rules need
- * them.
- */
+/** Services and endpoints for the rules, from a directory of manifests or from the API server. */
 import { child, text, type JsonObject } from '../../../server/base/json-object.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -24,7 +21,7 @@ export interface ProxyObjects {
   readonly slices: readonly JsonObject[];
 }
 
-/** What one proxier, of one address family, makes of the objects. */
+/** The view of one proxier, for one address family. */
 export function clusterState({ services, slices }: ProxyObjects, family: IpFamily): ClusterState {
   return {
     ports: services.flatMap((raw) => servicePorts(raw, family)),
@@ -33,8 +30,8 @@ export function clusterState({ services, slices }: ProxyObjects, family: IpFamil
 }
 
 /**
- * The same cluster under the names of old kube-proxies, which wrote a colon behind a service whose
- * port has no name.
+ * The same cluster under the names of old kube-proxies, which wrote a colon after a service whose port has no
+ * name.
  */
 export function withColons({ ports, endpoints }: ClusterState): ClusterState {
   const named = ports.map((port) =>
@@ -44,9 +41,9 @@ export function withColons({ ports, endpoints }: ClusterState): ClusterState {
 }
 
 /**
- * The cluster that manifests describe: what they leave open (addresses of services, endpoints of
- * pods) is filled in as `ndots serve` does it.
- * @throws Problem if the path cannot be read; what is wrong in a file is given to `problem`
+ * The cluster that manifests describe. Missing parts (addresses of services, endpoints of pods) are filled in
+ * as `ndots serve` does it.
+ * @throws Problem if the path cannot be read; mistakes in a file go to `problem`
  */
 export async function manifestObjects(
   path: string,
@@ -55,7 +52,7 @@ export async function manifestObjects(
   return manifestsState(await readManifestsOnce(path, problem), problem);
 }
 
-/** The same from objects that have been read. */
+/** The same for parsed objects. */
 export function manifestsState(
   manifests: readonly Manifest[],
   problem: (problem: Problem) => void,
@@ -105,7 +102,7 @@ function withAddresses(raw: JsonObject, clusterIPs: readonly string[]): JsonObje
   };
 }
 
-/** A slice that was implied, as the API would spell it: one for each address family. */
+/** A derived slice in the API's format: one for each address family. */
 function spelledSlices(slice: EndpointSlice): JsonObject[] {
   const byFamily = Map.groupBy(slice.endpoints, ({ addresses: [first = ''] }) =>
     first.includes(':') ? 'IPv6' : 'IPv4',
@@ -128,10 +125,13 @@ function spelledSlices(slice: EndpointSlice): JsonObject[] {
   }));
 }
 
-/** A server that is silent for longer is not there, milliseconds. */
+/** Milliseconds; a server that is silent for longer is unavailable. */
 const WAIT_MS = 15_000;
 
-/** The objects of a live cluster, listed once. @throws Problem */
+/**
+ * Lists the objects of a live cluster once.
+ * @throws Problem
+ */
 export async function apiObjects(client: ApiClient, signal: AbortSignal): Promise<ProxyObjects> {
   const list = async (path: string): Promise<JsonObject[]> => {
     const found: JsonObject[] = [];

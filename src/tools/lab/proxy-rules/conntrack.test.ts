@@ -5,8 +5,8 @@ import { ConntrackTable, kernelOf } from './conntrack.ts';
 
 const flow = 'udp 10.244.1.4:40000 10.96.0.10:53';
 
-describe('the table of connections', () => {
-  test('an exchange of DNS stays for 30 s, and on kernels before 5.0 for 180 s', () => {
+describe('the connection tracking table', () => {
+  test('a DNS exchange stays for 30 s, and on kernels before 5.0 for 180 s', () => {
     for (const [version, seconds] of [
       ['4.19', 180],
       ['5.0', 30],
@@ -19,7 +19,7 @@ describe('the table of connections', () => {
     }
   });
 
-  test('a client that keeps its port has a stream of 120 s after two seconds', () => {
+  test('a client that reuses its port has a stream of 120 s after two seconds', () => {
     const table = new ConntrackTable(kernelOf('6.18'));
     for (const atMs of [0, 1000, 2500]) {
       table.packet(flow, 'original', atMs);
@@ -28,7 +28,7 @@ describe('the table of connections', () => {
     assert.equal(table.secondsLeft(flow, 2501), 120);
   });
 
-  test('a full table of exchanges makes room, one of streams does not', () => {
+  test('a full table of exchanges makes room; one of streams does not', () => {
     const settings = { ...kernelOf('6.18'), max: 100, buckets: 25 };
     const exchanges = new ConntrackTable(settings);
     for (let n = 0; n < 150; n++) exchanges.packet(`${flow}#${n}`, 'original', n);
@@ -40,7 +40,7 @@ describe('the table of connections', () => {
     assert.deepEqual([streams.size, streams.dropped], [100, 50]);
   });
 
-  test('the second packet of a pair is lost by kernels before 5.8 only', () => {
+  test('the second packet of a pair is lost on kernels before 5.8 only', () => {
     const old = new ConntrackTable(kernelOf('4.19'));
     assert.deepEqual(old.pair(flow, 0), ['new', 'dropped']);
     assert.equal(old.insertFailed, 1);
@@ -61,9 +61,9 @@ const cannot =
     ? false
     : 'needs root, network namespaces, iptables and conntrack';
 
-test('the kernel of this machine does the same', { skip: cannot }, () => {
-  // One exchange, then one more on the same port after two seconds; what is left of the entry's
-  // time after each.
+test("this machine's kernel does the same", { skip: cannot }, () => {
+  // One exchange, then another on the same port after two seconds; prints the remaining time of the entry
+  // after each.
   const script = `
     ip link set lo up
     iptables -A INPUT -m conntrack --ctstate NEW
@@ -95,7 +95,7 @@ test('the kernel of this machine does the same', { skip: cannot }, () => {
   table.packet(flow, 'original', 2300);
   table.packet(flow, 'reply', 2301);
   const modelLong = table.secondsLeft(flow, 2301)!;
-  // A second may have gone by until conntrack was asked.
+  // A second may have passed before conntrack ran.
   assert.ok(modelShort - short <= 3 && short <= modelShort, `${short} of ${modelShort}`);
   assert.ok(modelLong - long <= 3 && long <= modelLong, `${long} of ${modelLong}`);
 });

@@ -1,26 +1,20 @@
 /**
- * The kernel's table of connections, as far as UDP goes, in virtual time: how long entries stay,
- * what happens when there is no room, and which of two packets wins that want to begin the same
- * connection.
+ * The kernel's connection tracking table for UDP in virtual time: how long entries stay, what happens when
+ * the table is full, and which of two packets wins that want to create the same connection.
  */
 
-/** What differs from kernel to kernel, and what an administrator sets. */
 export interface ConntrackSettings {
-  /** `nf_conntrack_max`: no more entries than this. */
+  /** `nf_conntrack_max`: the limit of entries. */
   readonly max: number;
-  /** `nf_conntrack_buckets`: entries hang on so many chains. */
+  /** `nf_conntrack_buckets`: the number of hash chains. */
   readonly buckets: number;
   /**
-   * `nf_conntrack_udp_timeout`, seconds: until a reply has come, and on newer kernels for short
-   * exchanges after that.
+   * `nf_conntrack_udp_timeout`, seconds: until a reply, and on newer kernels for short exchanges after it.
    */
   readonly udpSeconds: number;
   /** `nf_conntrack_udp_timeout_stream`, seconds. */
   readonly streamSeconds: number;
-  /**
-   * Seconds for which packets must have gone both ways before it is a stream; 0: with the first
-   * reply.
-   */
+  /** Seconds with packets in both directions before it is a stream; 0: with the first reply. */
   readonly streamAfterSeconds: number;
   /**
    * Two packets of one connection at once: the second is lost (`insert_failed`), or joins the first
@@ -30,7 +24,7 @@ export interface ConntrackSettings {
 }
 
 /**
- * What kernels have come with. 5.0: short exchanges are no streams; 5.8: packets that clash are not
+ * Defaults by kernel version. From 5.0: short exchanges are not streams. From 5.8: clashing packets are not
  * lost.
  */
 export function kernelOf(version: string): ConntrackSettings {
@@ -47,27 +41,25 @@ export function kernelOf(version: string): ConntrackSettings {
   };
 }
 
-/** What becomes of a packet. */
+/** The fate of a packet. */
 export type Fate = 'new' | 'known' | 'dropped';
 
 interface ConntrackEntry {
   readonly beganMs: number;
-  /** Packets have come the other way. */
+  /** Packets were seen in the other direction. */
   replied: boolean;
   /** It is a stream, which is not dropped to make room. */
   assured: boolean;
   endsMs: number;
 }
 
-/**
- * The table of one machine. Times are milliseconds of the caller's clock, which never goes back.
- */
+/** The table of one machine. Times are milliseconds of the caller's clock, which must not go back. */
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
   readonly #entries = new Map<string, ConntrackEntry>();
-  /** Packets that found no room (`drop`). */
+  /** Packets dropped because the table was full (`drop`). */
   dropped = 0;
-  /** Entries that made room for others (`early_drop`). */
+  /** Entries that were evicted for others (`early_drop`). */
   earlyDropped = 0;
   /** Packets that lost a race (`insert_failed`). */
   insertFailed = 0;
@@ -78,26 +70,23 @@ export class ConntrackTable {
     this.#settings = settings;
   }
 
-  /** The number of entries, also of expired ones that were not collected yet. */
+  /** Includes expired entries that were not collected yet. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Entries of a chain, on average: each packet looks through one. */
+  /** Average entries of a chain: each packet searches one. */
   get chainLength(): number {
     return this.#entries.size / this.#settings.buckets;
   }
 
-  /** Seconds that the entry of a connection has left; null: there is none. */
+  /** The remaining seconds of a connection's entry; null: none. */
   secondsLeft(flow: string, nowMs: number): number | null {
     const entry = this.#live(flow, nowMs);
     return entry === null ? null : (entry.endsMs - nowMs) / 1000;
   }
 
-  /**
-   * Takes one packet.
-   * @param flow the connection: its addresses and ports in the original direction
-   */
+  /** @param flow the connection: its addresses and ports in the original direction */
   packet(flow: string, direction: 'original' | 'reply', nowMs: number): Fate {
     const known = this.#live(flow, nowMs);
     if (known !== null) {
@@ -114,8 +103,8 @@ export class ConntrackTable {
   }
 
   /**
-   * Takes two packets that both find no entry: those of A and AAAA, which two processors handle at
-   * once. Address translation makes connections of them that want the same place.
+   * Takes two packets without an entry: those of A and AAAA, which two CPUs handle at once. Address
+   * translation makes them connections that need the same place.
    */
   pair(flow: string, nowMs: number): readonly [Fate, Fate] {
     const first = this.packet(flow, 'original', nowMs);
@@ -128,12 +117,12 @@ export class ConntrackTable {
     return ['new', 'dropped'];
   }
 
-  /** Removes what is over, as the kernel's collector does now and then. */
+  /** Removes expired entries, as the kernel's collector does periodically. */
   collect(nowMs: number): void {
     for (const [flow, { endsMs }] of this.#entries) if (endsMs <= nowMs) this.#entries.delete(flow);
   }
 
-  /** Removes one entry: `conntrack -D`. */
+  /** `conntrack -D`. */
   delete(flow: string): boolean {
     return this.#entries.delete(flow);
   }
@@ -155,7 +144,7 @@ export class ConntrackTable {
     entry.endsMs = nowMs + (isStream ? streamSeconds : udpSeconds) * 1000;
   }
 
-  /** An entry that is over, or one that is no stream: of a few chains the first. */
+  /** Evicts the first entry of a few chains that is expired or not a stream. */
   #makeRoom(nowMs: number): boolean {
     let looked = 0;
     for (const [flow, { endsMs, assured }] of this.#entries) {
@@ -164,7 +153,7 @@ export class ConntrackTable {
         if (endsMs > nowMs) this.earlyDropped++;
         return true;
       }
-      // As many as hang on the eight chains that the kernel looks at.
+      // The number of entries on the eight chains that the kernel searches.
       if (++looked > 8 * Math.max(1, this.chainLength)) return false;
     }
     return false;

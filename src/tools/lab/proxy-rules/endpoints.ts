@@ -1,6 +1,6 @@
 /**
- * Which endpoints of a service port a node sends to: ready before terminating ones, hints of
- * topology, traffic policies.
+ * Selects the endpoints of a service port that a node uses: ready before terminating ones, topology hints,
+ * traffic policies.
  */
 import { printHostPort } from '../../../server/base/ip.ts';
 import {
@@ -20,13 +20,13 @@ import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 export interface ServiceEndpoint {
   readonly ip: string;
   readonly port: number;
-  /** `10.1.2.3:53`, `[fd00::1]:53`: rules are in the order of these texts. */
+  /** `10.1.2.3:53`, `[fd00::1]:53`: the order of rules. */
   readonly key: string;
   readonly node: string;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
-  /** Zones and nodes that should use it (`hints`); null: it has none of this kind. */
+  /** Zones and nodes that should use it (`hints`); null: none of this kind. */
   readonly zones: readonly string[] | null;
   readonly nodes: readonly string[] | null;
 }
@@ -34,10 +34,7 @@ export interface ServiceEndpoint {
 /** Service port (`portKey`) → its endpoints, each once, in order. */
 export type EndpointMap = ReadonlyMap<string, readonly ServiceEndpoint[]>;
 
-/**
- * What the endpoints of a service port are found under: the port name is unique, and its protocol
- * must be the same too.
- */
+/** The key of a service port's endpoints: its unique port name, and its protocol. */
 export function portKey(
   namespace: string,
   service: string,
@@ -75,7 +72,7 @@ export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): End
   );
 }
 
-/** An address may be there twice for a while; the one that stays counts. */
+/** An address may temporarily occur twice; the lasting one counts. */
 function addEndpoint(
   known: Map<string, ServiceEndpoint>,
   raw: JsonObject,
@@ -107,30 +104,29 @@ function names(hints: JsonObject, key: string): readonly string[] | null {
   return all.length === 0 ? null : children(hints, key).map((one) => text(one, 'name'));
 }
 
-/** What a node knows of itself. */
+/** The node's own topology. */
 export interface Where {
   readonly node: string;
   readonly zone: string;
 }
 
-/** The endpoints that a node uses for a service port. */
 export interface UsableEndpoints {
   /** For traffic that may go to any node. */
   readonly cluster: readonly ServiceEndpoint[];
   /** For traffic that must stay on this node (traffic policy Local). */
   readonly local: readonly ServiceEndpoint[];
-  /** All of both. */
+  /** Both of them together. */
   readonly reachable: readonly ServiceEndpoint[];
-  /** Whether there is one on any node. */
+  /** True if any node has one. */
   readonly any: boolean;
 }
 
 const none: UsableEndpoints = { cluster: [], local: [], reachable: [], any: false };
 
 /**
- * Sorts the endpoints of a service port as kube-proxy of Kubernetes 1.36 does: those that are
- * ready; where there are none, those that still serve while they end. Hints of nodes come before
- * hints of zones, and count only when every ready endpoint has one.
+ * Sorts the endpoints of a service port as kube-proxy of Kubernetes 1.36 does: the ready ones; without any,
+ * terminating ones that still serve. Hints of nodes precede hints of zones, and count only if every ready
+ * endpoint has one.
  */
 export function usableEndpoints(
   all: readonly ServiceEndpoint[],
@@ -158,10 +154,7 @@ export function usableEndpoints(
   return { cluster, local, reachable, any };
 }
 
-/**
- * The ready endpoints that topology hints choose for this node; null: hints choose none, so all are
- * used.
- */
+/** The ready endpoints that topology hints choose for this node; null: no hints, so all are used. */
 function nearest(
   ready: readonly ServiceEndpoint[],
   { node, zone }: Where,

@@ -13,10 +13,10 @@ import {
   type Traffic,
 } from './traffic.ts';
 
-/** With more endpoints than this, kube-proxy leaves the comments of endpoint rules out. */
+/** With more endpoints than this, kube-proxy omits the comments of endpoint rules. */
 const COMMENTED_ENDPOINTS_MAX = 1000;
 
-/** Rules of both tables, one a line, in the order in which they stand in their chains. */
+/** Rules of both tables, one per line, in the order of their chains. */
 interface IptablesTables {
   readonly filterChains: string[];
   readonly filter: string[];
@@ -24,7 +24,6 @@ interface IptablesTables {
   readonly nat: string[];
 }
 
-/** What the rules of one cluster have in common. */
 interface Context {
   readonly options: ProxyOptions;
   readonly mark: string;
@@ -32,7 +31,7 @@ interface Context {
 }
 
 /**
- * All of kube-proxy's chains with their rules. They do nothing until something jumps to them: see
+ * All of kube-proxy's chains with their rules. They have no effect until something jumps to them: see
  * `iptablesJumps`.
  * @returns two tables, each with its COMMIT
  */
@@ -59,8 +58,8 @@ export function iptablesRules(state: ClusterState, options: ProxyOptions): strin
 }
 
 /**
- * Table, chain of the kernel, kube-proxy's chain, what else must be so, comment. Each goes before
- * those above it.
+ * Table, chain of the kernel, kube-proxy's chain, further conditions, comment. Each is inserted before those
+ * above it.
  */
 const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ...(['INPUT', 'FORWARD'] as const).map(
@@ -102,10 +101,7 @@ const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ['filter', 'OUTPUT', 'KUBE-FIREWALL', '', ''],
 ];
 
-/**
- * The rules by which packets get into kube-proxy's chains; to be restored once, after those chains
- * are there.
- */
+/** The rules that lead packets into kube-proxy's chains; restore them once, after those chains exist. */
 export function iptablesJumps(): string {
   const lines = ['*filter', ':KUBE-FIREWALL - [0:0]'];
   for (const table of ['filter', 'nat']) {
@@ -163,7 +159,7 @@ function hasFirewall({ port, any }: Traffic): boolean {
   return any && port.loadBalancerIPs.length > 0 && port.sourceRanges.length > 0;
 }
 
-/** Which traffic is meant for the service port: by address, and by port of the node. */
+/** The traffic of the service port: by address, and by port of the node. */
 function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTables): void {
   const { port, any, refusedInside, refusedOutside } = traffic;
   const { name, protocol } = port;
@@ -220,10 +216,7 @@ function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTabl
   }
 }
 
-/**
- * Traffic to the cluster address that does not come from a pod gets an address that replies come
- * back to.
- */
+/** Traffic to the cluster address that does not come from a pod is masqueraded, so that replies come back. */
 function writeInside(
   { port, refusedInside }: Traffic,
   chains: PortChains,
@@ -255,7 +248,7 @@ function writeOutside(
   natChains.push(chain(external));
   if (!port.externalPolicyLocal) rule('masquerade traffic', '-j KUBE-MARK-MASQ');
   else {
-    // Pods and the node itself are inside: the policy for traffic from outside is not for them.
+    // Pods and the node itself are inside: the policy for external traffic does not apply to them.
     if (options.clusterCIDR !== null) {
       rule('pod traffic', `-s ${options.clusterCIDR} -j ${cluster}`);
     }
@@ -268,8 +261,8 @@ function writeOutside(
 }
 
 /**
- * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops what reaches the
- * end of the chain.
+ * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops packets at the end of the
+ * chain.
  */
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
@@ -308,7 +301,7 @@ function writeEndpoints(
     const begin = commented ? `-A ${own} -m comment --comment ${port.name}` : `-A ${own}`;
     const recent = port.affinitySeconds === null ? '' : ` -m recent --name ${own} --set`;
     natChains.push(chain(own));
-    // A pod that comes back to itself would throw away replies from its own address.
+    // A pod that reaches itself would reject replies from its own address.
     nat.push(`${begin} -s ${ip} -j KUBE-MARK-MASQ`);
     nat.push(
       `${begin}${recent} -m ${port.protocol} -p ${port.protocol} -j DNAT --to-destination ${key}`,
@@ -316,10 +309,7 @@ function writeEndpoints(
   }
 }
 
-/**
- * One of the endpoints, each as likely as any other: of the n that are left, the first with the
- * probability 1/n.
- */
+/** One of the endpoints, with equal probability: of n remaining ones, the first with probability 1/n. */
 function choices(
   port: ProxiedPort,
   from: string,
@@ -348,7 +338,7 @@ function choices(
   return lines;
 }
 
-/** What comes after the rules of all service ports. */
+/** The rules after those of all service ports. */
 function writeEnds({ options, mark }: Context, { filter, nat }: IptablesTables): void {
   const why = comment(
     'kubernetes service nodeports; NOTE: this must be the last rule in this chain',

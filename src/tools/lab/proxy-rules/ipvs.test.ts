@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { defaultIpvs, IpvsService } from './ipvs.ts';
 import { SnatPorts } from './snat.ts';
 
-test('IPVS loses packets of old ports for 300 s after a server has gone', () => {
+test('IPVS loses packets of old ports for 300 s after a server is gone', () => {
   const service = new IpvsService(defaultIpvs, ['a', 'b']);
   assert.deepEqual(service.packet(40_000, 0), { server: 'a' });
   service.remove('a');
@@ -25,7 +25,7 @@ test('a service without servers loses everything', () => {
   assert.equal(new IpvsService(defaultIpvs, []).packet(1, 0), 'lost');
 });
 
-test('a source port is free again when its time is up', () => {
+test('a source port is free again when its time has passed', () => {
   const ports = new SnatPorts(2, 30);
   assert.deepEqual([ports.open(0), ports.open(1000), ports.open(29_999)], [true, true, false]);
   assert.deepEqual([ports.taken(29_999), ports.lost], [2, 1]);

@@ -1,24 +1,21 @@
 /**
- * What IPVS does with clients of UDP services, in virtual time: a connection stays for `udpSeconds`
- * after its last packet, also when its server is gone, and a client that takes the same source port
- * again meets it.
+ * The behaviour of IPVS for clients of UDP services in virtual time. A connection stays for `udpSeconds`
+ * after its last packet, even if its server is gone, and a client that reuses the source port matches it.
  */
 
-/** How IPVS is set up. */
 export interface IpvsSettings {
-  /** `ipvsadm --set … UDP`: 300 s as the kernel has it. */
+  /** `ipvsadm --set … UDP`: 300 s by default. */
   readonly udpSeconds: number;
   /**
-   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone ends its connection, which
-   * then is lost itself.
+   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone removes its connection, and is lost
+   * itself.
    */
   readonly expireNoDestination: boolean;
 }
 
-/** As the kernel has it. */
+/** The kernel's defaults. */
 export const defaultIpvs: IpvsSettings = { udpSeconds: 300, expireNoDestination: false };
 
-/** The fate of a packet: it reaches a server, or is lost. */
 export type PacketDelivery = { readonly server: string } | 'lost';
 
 /** Connections of one virtual server. Times are milliseconds of the caller's clock. */
@@ -33,13 +30,13 @@ export class IpvsService {
     this.#servers = [...servers];
   }
 
-  /** The server is gone: new connections do not go there. */
+  /** New connections do not go to the server. */
   remove(server: string): void {
     const at = this.#servers.indexOf(server);
     if (at >= 0) this.#servers.splice(at, 1);
   }
 
-  /** One packet of a client's source port. */
+  /** Takes one packet from a client's source port. */
   packet(port: number, nowMs: number): PacketDelivery {
     const known = this.#connections.get(port);
     if (known !== undefined && known.endsMs > nowMs) {
@@ -47,7 +44,7 @@ export class IpvsService {
         known.endsMs = nowMs + this.#settings.udpSeconds * 1000;
         return { server: known.server };
       }
-      // A packet that is dropped does not lengthen the connection.
+      // A dropped packet does not prolong the connection.
       if (this.#settings.expireNoDestination) this.#connections.delete(port);
       return 'lost';
     }

@@ -1,6 +1,6 @@
 /**
- * The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is
- * replaced whole.
+ * The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is replaced as
+ * a whole.
  */
 import { nftablesChains, nftablesEndpointNames, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
@@ -13,17 +13,17 @@ import {
   type Traffic,
 } from './traffic.ts';
 
-/** What of nft depends on the address family. */
+/** nft words that depend on the address family. */
 interface NftWords {
   /** Before `saddr` and `daddr`, and the family of the table. */
   readonly ip: 'ip' | 'ip6';
   readonly type: 'ipv4_addr' | 'ipv6_addr';
   readonly notLocalhost: string;
-  /** Marks a packet, so that it is masqueraded. */
+  /** Marks a packet for masquerading. */
   readonly mark: string;
 }
 
-/** Commands in the order in which nft needs them: chains before rules, both before elements. */
+/** Commands in the order that nft needs: chains before rules, both before elements. */
 interface NftCommands {
   readonly chains: string[];
   readonly rules: string[];
@@ -31,10 +31,10 @@ interface NftCommands {
   readonly words: NftWords;
 }
 
-/** Types of the keys of maps: address, protocol and port, or the latter two. */
+/** Types of map keys: address, protocol and port, or the latter two. */
 const portType = 'inet_proto . inet_service';
 
-/** All of kube-proxy's table of one address family, as one transaction. */
+/** kube-proxy's whole table of one address family, as one transaction. */
 export function nftablesRules(state: ClusterState, options: ProxyOptions): string {
   const isIPv4 = options.family === 'IPv4';
   const words: NftWords = {
@@ -288,7 +288,7 @@ function writeOutside(
   addChain(commands, chains.external);
   if (!port.externalPolicyLocal) rule(mark, 'masquerade');
   else {
-    // Pods and the node itself are inside: the policy for traffic from outside is not for them.
+    // Pods and the node itself are inside: the policy for external traffic does not apply to them.
     if (clusterCIDR !== null) {
       rule(`${ip} saddr ${clusterCIDR} goto ${chains.cluster}`, 'short-circuit pod traffic');
     }

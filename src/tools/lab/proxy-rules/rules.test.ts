@@ -37,8 +37,8 @@ const story = clusterState(
 const rules = (state: ClusterState, options = {}): string[] =>
   iptablesRules(state, { ...defaultProxy, ...options }).split('\n');
 
-describe('the rules of the story', () => {
-  test('its chains have its names, under the names of a kube-proxy of then', () => {
+describe('the rules of the published example', () => {
+  test('its chains have the published names, which come from an older kube-proxy', () => {
     const text = rules(withColons(story)).join('\n');
     for (const name of [
       'SVC-QIAMZM7CZ7DGYY4U',
@@ -50,7 +50,7 @@ describe('the rules of the story', () => {
     assert.match(text, /"critical-app\/backend: cluster IP"/);
   });
 
-  test('a third, half of what is left, and the rest', () => {
+  test('a third, half of the rest, and the rest', () => {
     const chances = rules(story)
       .filter((line) => line.startsWith('-A KUBE-SVC-'))
       .map((line) => /--probability (\S+)/.exec(line)?.[1]);
@@ -58,8 +58,8 @@ describe('the rules of the story', () => {
   });
 });
 
-describe('what has no rules', () => {
-  test('headless and ExternalName services, and those of another proxy', () => {
+describe('without rules', () => {
+  test('are headless and ExternalName services, and those of another proxy', () => {
     const services = [
       service('a', { clusterIP: 'None' }),
       service('b', { type: 'ExternalName', externalName: 'example.com' }),
@@ -119,7 +119,7 @@ describe('services without endpoints', () => {
     );
   });
 
-  test('endpoints that end serve as long as there are no others', () => {
+  test('terminating endpoints serve while there are no others', () => {
     const ending = {
       addresses: ['10.1.1.1'],
       conditions: { ready: false, serving: true, terminating: true },
@@ -133,7 +133,7 @@ describe('services without endpoints', () => {
   });
 });
 
-test('manifests: addresses and endpoints that nobody wrote down are implied', async () => {
+test('manifests: missing addresses and endpoints are derived', async () => {
   const objects = await manifestObjects('examples/cluster', (problem) =>
     assert.fail(problem.print()),
   );
@@ -150,7 +150,7 @@ const cannot =
     ? false
     : 'needs root, iptables and network namespaces';
 
-describe('a kernel takes the rules', { skip: cannot }, () => {
+describe('a kernel accepts the rules', { skip: cannot }, () => {
   const state = clusterState(
     {
       services: [
@@ -187,14 +187,13 @@ describe('a kernel takes the rules', { skip: cannot }, () => {
     load('iptables-restore --noflush', `${iptablesRules(state, defaultProxy)}${iptablesJumps()}`);
   });
 
-  test('of nftables, and again in the place of the former', (t) => {
+  test('of nftables, also as a replacement', (t) => {
     if (spawnSync('nft', ['--version']).status !== 0) return t.skip('needs nft');
     const text = nftablesRules(state, defaultProxy);
     load('nft -f - && nft list ruleset > /dev/null', text + text);
   });
 });
 
-/** A cluster of that many services, each with ten endpoints. */
 function large(count: number): ClusterState {
   const services: JsonObject[] = [];
   const slices: JsonObject[] = [];

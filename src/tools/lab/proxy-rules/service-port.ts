@@ -15,15 +15,14 @@ import {
   type JsonObject,
 } from '../../../server/base/json-object.ts';
 
-/** One port of one service in one address family, with all that its rules depend on. */
+/** One port of one service in one address family, with all that determines its rules. */
 export interface ProxiedPort {
   readonly namespace: string;
   readonly service: string;
   /** `''` if unnamed. */
   readonly portName: string;
   /**
-   * `namespace/service:port`, or `namespace/service` where the port has no name: stands in comments
-   * and in hashes.
+   * `namespace/service:port`, or `namespace/service` if the port has no name; used in comments and hashes.
    */
   readonly name: string;
   /** `tcp`, `udp` or `sctp`. */
@@ -35,11 +34,9 @@ export interface ProxiedPort {
   readonly externalIPs: readonly string[];
   /** Addresses of a load balancer that keeps the destination (`ipMode: VIP`, the default). */
   readonly loadBalancerIPs: readonly string[];
-  /** `spec.loadBalancerSourceRanges`, host bits cleared; empty: everybody may come. */
+  /** `spec.loadBalancerSourceRanges`, host bits cleared; empty: unrestricted. */
   readonly sourceRanges: readonly string[];
-  /**
-   * Seconds for which a client keeps its endpoint (`sessionAffinity: ClientIP`); null: it does not.
-   */
+  /** Seconds for which a client stays with its endpoint (`sessionAffinity: ClientIP`); null: it does not. */
   readonly affinitySeconds: number | null;
   /** 0: none. */
   readonly healthCheckNodePort: number;
@@ -47,15 +44,14 @@ export interface ProxiedPort {
   readonly internalPolicyLocal: boolean;
 }
 
-/** What the API server fills in (`spec.sessionAffinityConfig`), seconds. */
+/** The API server's default (`spec.sessionAffinityConfig`), seconds. */
 const AFFINITY_SECONDS = 10_800;
-/** Services of another proxy. */
+/** Marks services of another proxy. */
 const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
 
 /**
- * The ports of a service as the API spells it (core/v1) that kube-proxy makes rules for: none for
- * headless and ExternalName services, for those of another proxy, and for those without an address
- * of this family.
+ * The ports of a service (core/v1) that kube-proxy makes rules for: none for headless and ExternalName
+ * services, for those of another proxy, and for those without an address of this family.
  */
 export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
   const metadata = child(raw, 'metadata');
@@ -97,30 +93,30 @@ export function servicePorts(raw: JsonObject, family: IpFamily): readonly Proxie
   });
 }
 
-/** Whether it can be reached by anything else than its cluster address. */
+/** True if it is reachable by anything other than its cluster address. */
 export function isExternallyAccessible(port: ProxiedPort): boolean {
   return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
 }
 
-/** Whether the net, in CIDR form, holds the address. */
-export function holdsAddress(net: string, address: string): boolean {
-  const [parsed, bytes] = [parseNet(net), parseAddress(address)];
+/** @param prefix in CIDR form */
+export function holdsAddress(prefix: string, address: string): boolean {
+  const [parsed, bytes] = [parseNet(prefix), parseAddress(address)];
   return parsed !== null && bytes !== null && netHolds(parsed, bytes);
 }
 
-/** The usual text form of an address of this family; null if it is of the other one, or none. */
+/** The canonical text of an address of this family; null: another family, or malformed. */
 export function addressOf(given: string, family: IpFamily): string | null {
   const bytes = parseAddress(plainAddress(given));
   return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;
 }
 
-/** The number at `key`; 0 if it is missing or none. */
+/** 0: missing or not a number. */
 export function numberAt(object: JsonObject, key: string): number {
   const value = object[key];
   return typeof value === 'number' ? value : 0;
 }
 
-/** Where families are stated, the addresses stand in their order. */
+/** If families are stated, the addresses are in their order. */
 function clusterAddress(spec: JsonObject, first: string, family: IpFamily): string | null {
   const families = texts(spec, 'ipFamilies');
   const all = texts(spec, 'clusterIPs');
@@ -141,7 +137,7 @@ function loadBalancerAddresses(raw: JsonObject, family: IpFamily): readonly stri
   );
 }
 
-/** A range that holds everything is as good as none. */
+/** A range that includes everything is the same as none. */
 function sourceRanges(all: readonly string[], family: IpFamily): readonly string[] {
   const ranges: string[] = [];
   for (const given of all) {

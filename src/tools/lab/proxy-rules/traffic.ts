@@ -1,18 +1,15 @@
-/**
- * What becomes of the traffic to one service port on one node: which endpoints serve it, and what
- * is refused.
- */
+/** The fate of the traffic to one service port on one node: its endpoints, and the refused traffic. */
 import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
 import { portKey, usableEndpoints } from './endpoints.ts';
 import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';
 import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 
-/** How kube-proxy was started, as far as rules depend on it. */
+/** The options of kube-proxy that affect rules. */
 export interface ProxyOptions extends Where {
   readonly family: IpFamily;
-  /** The node's own address; null: not known. */
+  /** The node's own address; null: unknown. */
   readonly nodeIP: string | null;
-  /** `--cluster-cidr`: traffic from elsewhere is masqueraded; null: kube-proxy cannot tell. */
+  /** `--cluster-cidr`: traffic from other addresses is masqueraded; null: kube-proxy does not know. */
   readonly clusterCIDR: string | null;
   readonly masqueradeAll: boolean;
   /** `--iptables-masquerade-bit`. */
@@ -23,7 +20,6 @@ export interface ProxyOptions extends Where {
   readonly nodePortIPs: readonly string[] | null;
 }
 
-/** kube-proxy's own defaults. */
 export const defaultProxy: ProxyOptions = {
   family: 'IPv4',
   node: '',
@@ -42,30 +38,29 @@ export interface ClusterState {
   readonly endpoints: EndpointMap;
 }
 
-/** What a filter does with traffic that nothing takes. */
+/** The action of the filter on traffic without endpoints. */
 export type FilterRefusal = 'reject' | 'drop';
 
-/** One service port as a node's rules have it. */
+/** One service port in a node's rules. */
 export interface Traffic {
   readonly port: ProxiedPort;
-  /** The node that this is about. */
   readonly node: string;
   readonly cluster: readonly ServiceEndpoint[];
   readonly local: readonly ServiceEndpoint[];
   readonly reachable: readonly ServiceEndpoint[];
-  /** Whether any node has an endpoint. */
+  /** True if any node has an endpoint. */
   readonly any: boolean;
-  /** Whether rules for traffic from outside of the cluster network are there. */
+  /** True if there are rules for traffic from outside of the cluster network. */
   readonly external: boolean;
   /** null: traffic to the cluster address is served. */
   readonly refusedInside: FilterRefusal | null;
   /** null: traffic to external addresses and node ports is served. */
   readonly refusedOutside: FilterRefusal | null;
-  /** Whether the node itself is within the source ranges of the load balancer. */
+  /** True if the node itself is within the source ranges of the load balancer. */
   readonly nodeAllowed: boolean;
 }
 
-/** All service ports of a cluster as this node treats them, in the order of their names. */
+/** All service ports of a cluster for this node, in the order of their names. */
 export function trafficOf(state: ClusterState, options: ProxyOptions): readonly Traffic[] {
   return state.ports
     .map((port) => {
@@ -105,7 +100,7 @@ export function countEndpoints(state: ClusterState): number {
   }, 0);
 }
 
-/** The mark of packets that are masqueraded: `0x00004000`. */
+/** The mark of masqueraded packets: `0x00004000`. */
 export function masqueradeMark(bit: number): string {
   return `0x${(2 ** bit).toString(16).padStart(8, '0')}`;
 }

@@ -1,6 +1,4 @@
-/**
- * The API server is down: running DNS servers continue, and one that is started then has no data.
- */
+/** The API server is down: running DNS servers continue, and new ones have no data. */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Story } from '../story.ts';
@@ -35,7 +33,7 @@ export const apiRestart: Story = {
     'a DNS server that has listed the objects of the cluster',
     'an API server that goes away',
   ],
-  trigger: 'the API server ends, and then the DNS server is started anew',
+  trigger: 'the API server ends, and then the DNS server is restarted',
   needs: [],
   seconds: 20,
   async play(stage) {

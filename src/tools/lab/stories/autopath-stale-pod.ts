@@ -1,6 +1,6 @@
 /**
- * autopath takes a client for an earlier pod with the same address: one replica finds the name, the
- * other answers NXDOMAIN.
+ * autopath mistakes a client for an earlier pod with the same address: one replica finds the name, the other
+ * answers NXDOMAIN.
  */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -23,7 +23,7 @@ const internet = [
   { name: 'api.twilio.com', type: 'AAAA', answer: '2001:db8::140' },
 ];
 
-/** A finished pod in another namespace, whose address another pod has got. */
+/** A finished pod in another namespace, whose address was reassigned. */
 const former = {
   metadata: { namespace: 'argo-events', name: 'webhook-j78g2' },
   spec: { nodeName: 'node-1' },
@@ -62,7 +62,7 @@ export const autopathStalePod: Story = {
   preconditions: [
     'autopath @kubernetes, which looks up the namespace of the pod with the client’s address',
     `a pod of the namespace argo-events had the address ${IP} that a pod of default has now`,
-    'two replicas, of which one has not heard of it yet',
+    'two replicas, one of which does not know it yet',
   ],
   trigger: `the client asks both for ${FIRST}`,
   needs: [],

@@ -1,4 +1,4 @@
-/** SkyDNS as in the first clusters: names of services are in etcd, and etcd is down. */
+/** SkyDNS as in the first clusters: service names are in etcd, and etcd is down. */
 import { clientPod, INTERNET, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, holds, type Act, type Story } from '../story.ts';

@@ -1,4 +1,4 @@
-/** A client that treats a truncated answer as complete: libevent's evdns never asks over TCP. */
+/** A client that treats a truncated reply as complete: libevent's evdns never uses TCP. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
@@ -49,7 +49,7 @@ export const evdnsTruncation: Story = {
       };
     };
     const flaw = await act('flaw', 'sixty addresses');
-    // A server that has just started has no earlier answer in its cache.
+    // A newly started server has no earlier reply in its cache.
     lab.answerOutside(parseAnswers({ delay: 1, rules: few }, 'few'));
     await lab.stopDns('kube-system/dns-1');
     await lab.startDns('kube-system/dns-1');

@@ -1,7 +1,4 @@
-/**
- * Two forwarders, each of which is the other's upstream: a query circulates until a server gives
- * up.
- */
+/** Two forwarders that are each other's upstream: a query circulates until a server gives up. */
 import { clientPod, INTERNET, usualCorefile, usualObjects } from '../defaults.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 import { UdpClient } from '../udp-client.ts';
@@ -15,8 +12,8 @@ const internet = [
 ];
 
 /**
- * Without `loop`, which detects only loops through the server itself and only at its start, and
- * without `cache`, which would hide the number of queries.
+ * Without `loop`, which detects only loops through the server itself and only at its start, and without
+ * `cache`, which would hide the number of queries.
  */
 const plain = usualCorefile.replace('    loop\n', '').replace(/ {4}cache[^]*?\n {4}}\n/, '');
 const to = (upstream: string): string =>

@@ -1,7 +1,4 @@
-/**
- * IPVS keeps UDP connections for five minutes, even to a pod that is gone. Source ports that are
- * used again match them.
- */
+/** IPVS keeps UDP connections for five minutes, even to a removed pod. Reused source ports match them. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { defaultIpvs, IpvsService, type IpvsSettings } from '../proxy-rules/ipvs.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
@@ -11,7 +8,7 @@ const RATE = 200;
 const PORTS = 60_999 - 32_768 + 1;
 const SECONDS = 400;
 
-/** Simulates a client that asks from random ports before and after a server goes away. */
+/** Simulates a client with random source ports before and after a server disappears. */
 function play(settings: IpvsSettings): { readonly lost: number; readonly last: number } {
   const service = new IpvsService(settings, ['10.244.1.53', '10.244.2.53']);
   const random = seededRandom(53);

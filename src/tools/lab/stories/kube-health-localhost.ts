@@ -1,7 +1,4 @@
-/**
- * One name in two root file systems: `kube-health.localhost` is found in one of them and not in the
- * other.
- */
+/** One name in two root file systems: `kube-health.localhost` exists in one of them and not in the other. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { modelled, type Looked } from '../lookups.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
@@ -45,11 +42,15 @@ export const kubeHealthLocalhost: Story = {
       act('flaw', 'without myhostname: DNS is asked, and knows nothing of it', scratch, [
         equal('found', 'no', scratch.ok ? 'yes' : 'no'),
         within('queries', [12, 12], scratch.queries.length),
-        equal('what the last one is told', 'NXDOMAIN', scratch.queries.at(-1)?.answer ?? 'nothing'),
+        equal(
+          'what the last program gets',
+          'NXDOMAIN',
+          scratch.queries.at(-1)?.answer ?? 'nothing',
+        ),
       ]),
       act(
         'cure',
-        'with myhostname: *.localhost is this machine (RFC 6761), and nobody is asked',
+        'with myhostname: *.localhost is this machine (RFC 6761), and no query is sent',
         systemd,
         [
           equal('found', 'yes', systemd.ok ? 'yes' : 'no'),

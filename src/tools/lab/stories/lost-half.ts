@@ -7,8 +7,8 @@ import { equal, holds, within, type Act, type Fact, type Story } from '../story.
 
 const NAME = 'api.example.com.';
 /**
- * The delay of replies in milliseconds. It is longer than the window in which a second packet is
- * lost, so that only pairs are affected.
+ * Milliseconds; the delay of replies. It is longer than the window in which a second packet is lost, so that
+ * only pairs are affected.
  */
 const DELAY_MS = 60;
 const internet = [
@@ -88,8 +88,8 @@ export const lostHalf: Story = {
     const cured = await Promise.all(
       [...settings, 'ipv4'].map(async (name) => ({
         name,
-        // getent sets AI_ADDRCONFIG, like programs that give no hints: without an IPv6 address it
-        // does not ask for AAAA.
+        // getent sets AI_ADDRCONFIG, like programs that give no hints: without an IPv6 address it does not
+        // ask for AAAA.
         looked: await getent(stage, lab, `default/${name}`, NAME),
       })),
     );

@@ -15,7 +15,7 @@ const internet = [
   { name: NAME, answer: 'NODATA lc' },
 ];
 
-/** One of many spellings, by its number. */
+/** A spelling by its number. */
 function spelled(n: number): string {
   return NAME.split('')
     .map((letter, at) => ((n * 7 + at * 3) % 5 < 2 ? letter.toUpperCase() : letter))
@@ -53,7 +53,7 @@ export const mixedCase: Story = {
     const lab = await stage.start({ objects, internet, ipv6: false });
     const direct = await ask(lab, INTERNET);
     const through = await ask(lab, lab.serviceAddress('kube-system/kube-dns'));
-    // CoreDNS forwards the first reply in its upstream's spelling; those from its cache are right.
+    // CoreDNS forwards the first reply in its upstream's spelling; those from its cache are correct.
     const wanted = stage.server === 'ndots' ? TRIES : TRIES - 1;
     const act = (
       kind: Act['kind'],

@@ -1,4 +1,4 @@
-/** The cache of a node is killed or hangs: who answers its pods then? */
+/** The cache of a node is killed or hangs: which server answers its pods then? */
 import type { LabCluster } from '../cluster.ts';
 import { longestOutageMs } from '../load.ts';
 import {
@@ -14,9 +14,9 @@ import { equal, within, type Act, type Fact, type Story } from '../story.ts';
 import { pause } from '../pause.ts';
 
 const RATE = 200;
-/** From the signal to the end of the stream, in seconds. */
+/** Seconds from the signal to the end of the stream. */
 const AFTER = 2.5;
-/** The most seconds until a pod gets answers again. */
+/** The most seconds until a pod gets replies again. */
 const MOST = 1;
 
 interface SeenKill {
@@ -25,7 +25,6 @@ interface SeenKill {
   readonly outageSeconds: number;
 }
 
-/** Sends a signal to the node cache during a stream of queries. */
 async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<SeenKill> {
   await untilNodeAnswers(lab);
   const before = await whoAnswers(lab);
@@ -38,13 +37,13 @@ async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<SeenKill
 
 function facts({ before, after, outageSeconds }: SeenKill, isCured: boolean): readonly Fact[] {
   return [
-    equal('who answers pods before', 'node', before),
+    equal('answering server before', 'node', before),
     within(
       'seconds without an answer',
       isCured ? [0, MOST] : [AFTER - 0.5, Infinity],
       outageSeconds,
     ),
-    equal('who answers pods then', isCured ? 'cluster' : 'nobody', after),
+    equal('answering server afterwards', isCured ? 'cluster' : 'nobody', after),
   ];
 }
 
@@ -81,13 +80,13 @@ export const nodeCacheKilled: Story = {
     return [
       act(
         'flaw',
-        'interface and rules stay, and nobody is behind them',
+        'interface and rules stay, without a process behind them',
         'kill -KILL, with -failopen=false -skipteardown',
         flaw,
       ),
       {
         ...stops,
-        facts: [...stops.facts, equal('who answers pods when it goes on', 'node', again)],
+        facts: [...stops.facts, equal('answering server after it continues', 'node', again)],
       },
       act('cure', 'it is killed', 'kill -KILL', killed),
     ];

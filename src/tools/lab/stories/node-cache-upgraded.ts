@@ -16,9 +16,9 @@ import { pause } from '../pause.ts';
 const RATE = 1000;
 
 interface SeenUpgrade extends LoadResult {
-  /** Who answers in the end. */
+  /** The server that answers in the end. */
   readonly after: string;
-  /** How many queries the cluster's DNS server received during the change. */
+  /** The number of queries that the cluster's DNS server received during the change. */
   readonly forwarded: number;
 }
 
@@ -95,7 +95,7 @@ export const nodeCacheUpgraded: Story = {
               within('queries that the cluster’s DNS server gets', [0, 1], forwarded),
             ]
           : [within('seconds without an answer', [0.1, Infinity], longestOutageMs(all) / 1000)]),
-        equal('who answers pods then', 'node', after),
+        equal('answering server afterwards', 'node', after),
       ],
     });
     return [

@@ -1,6 +1,6 @@
 /**
- * A cloud's resolver accepts 1 024 packets per second from one machine, and a DNS server without a
- * cache sends more.
+ * A cloud's resolver accepts 1 024 packets per second from one machine, and a DNS server without a cache
+ * sends more.
  */
 import { clientPod, INTERNET, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -37,9 +37,7 @@ function streamPlan(lab: LabCluster): LoadPlan {
   };
 }
 
-/**
- * The number of packets that the DNS server sends to its upstream for a number of different names.
- */
+/** The number of packets that the DNS server sends upstream for a number of different names. */
 async function packetsFor(stage: Stage, lab: LabCluster, count: number): Promise<number> {
   const { name } = lab.pod('client');
   const { packets } = await stage.capture(lab.pod(DNS).name, { to: INTERNET }, () =>
@@ -91,7 +89,7 @@ export const packetLimit: Story = {
     const lost = lostBy(lab, node, 'limit');
     await lab.stopDns(DNS);
     await lab.startDns(DNS, usualCorefile);
-    // Every name is asked once before the measurement, so that the cache is filled.
+    // Every name is queried once before the measurement, to fill the cache.
     await load({ ...streamPlan(lab), perSecond: NAMES, seconds: 1 });
     lab.outside.length = 0;
     const cured = await load(streamPlan(lab));
@@ -112,7 +110,7 @@ export const packetLimit: Story = {
         within('packets to the upstream for a query over UDP', [0.95, 1.3], udp),
         within('packets for one over a connection of its own', [5, 9], each.packets.length),
       ]),
-      act('cure', 'force_tcp over connections that are kept', [
+      act('cure', 'force_tcp over connections that stay open', [
         within('packets to the upstream for a query', [0.5, 3], kept),
       ]),
       act('cure', 'cache', [

@@ -1,6 +1,5 @@
 /**
- * A DNS pod ends before the nodes have new rules: queries are lost in proportion to the delay and
- * the rate.
+ * A DNS pod ends before the nodes have new rules: queries are lost in proportion to the delay and the rate.
  */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
@@ -12,17 +11,14 @@ import { pause } from '../pause.ts';
 
 const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
-/**
- * From the end of the pod until all nodes have new rules: the probes, and the API's latency.
- * Milliseconds.
- */
+/** Milliseconds from the end of the pod until all nodes have new rules: the probes, and the API's latency. */
 const DELAY_MS = 1500;
 const BOTH = ['10.244.1.53', '10.244.2.53'];
 const LEFT = ['10.244.2.53'];
 const withLameduck = usualCorefile.replace('lameduck 5s', 'lameduck 4s');
 const withoutLameduck = usualCorefile.replace('lameduck 5s', 'lameduck 0s');
 
-/** A stream of queries, each from a new port, during which the first pod is told to end. */
+/** Sends queries, each from a new port, while the first pod terminates. */
 async function rollOut(lab: LabCluster): Promise<LoadResult> {
   const { name } = lab.pod('client');
   const stream = load({
@@ -78,7 +74,7 @@ export const rollout: Story = {
           flaw.sent - flaw.answered,
         ),
       ]),
-      act('cure', 'lameduck 4s: it goes on answering until the nodes know', [
+      act('cure', 'lameduck 4s: it keeps answering until the nodes know', [
         within('queries that are lost', [0, 0], cure.sent - cure.answered),
       ]),
     ];

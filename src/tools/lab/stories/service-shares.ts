@@ -1,6 +1,6 @@
 /**
- * How `curl backend` reaches one of three pods: a name, a service's address, and rules with the
- * probabilities 1/3, 1/2 and 1.
+ * The path of `curl backend` to one of three pods: a name, a service's address, and rules with the probabilities
+ * 1/3, 1/2 and 1.
  */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { clusterState } from '../proxy-rules/cluster-state.ts';
@@ -34,8 +34,8 @@ spec:
 ${pods.map(backend).join('')}${clientPod('critical-app', 'client', '172.17.0.7')}`;
 
 /**
- * Facts that each share is near a third of all draws. The bound is five standard deviations, which
- * one run in a million exceeds.
+ * Checks that each share is near a third of all draws. The bound is five standard deviations, which one run
+ * in a million exceeds.
  */
 function shares(counts: readonly number[]): readonly Fact[] {
   const all = counts.reduce((sum, count) => sum + count, 0);
@@ -49,7 +49,6 @@ function shares(counts: readonly number[]): readonly Fact[] {
   );
 }
 
-/** The probabilities of a node's rules, in the notation of its mode. */
 function chancesOf(lab: LabCluster, node: string): string {
   if (lab.plan.mode === 'nftables') {
     const rules = lab.network.run(node, ['nft', 'list', 'table', 'ip', 'kube-proxy']);
@@ -73,7 +72,7 @@ export const serviceShares: Story = {
   preconditions: [
     `the service critical-app/backend has the address ${VIP}, which no machine has`,
     'three pods on two nodes are behind it',
-    'kube-proxy’s rules stand on both nodes',
+    'kube-proxy’s rules are on both nodes',
   ],
   trigger: 'curl backend, in a pod of the namespace critical-app',
   needs: [
@@ -103,7 +102,7 @@ export const serviceShares: Story = {
     };
     const counts = await count(REQUESTS);
     const answered = counts.reduce((sum, each) => sum + each, 0);
-    // All pods are removed: connections to the service are then refused, and not dropped.
+    // Without pods, connections to the service are refused, and not dropped.
     lab.change({
       slices: lab.objects.slices.filter((slice) => !JSON.stringify(slice).includes('"backend"')),
     });

@@ -16,7 +16,7 @@ function answered(client: UdpClient): Promise<number> {
   return countAnswered(client, NAME, TRIES, 500);
 }
 
-/** Removes the first DNS pod with its machine, so that only the second is behind the service. */
+/** Removes the first DNS pod and its machine, so that the service has only the second. */
 async function loseFirst(lab: LabCluster): Promise<void> {
   await lab.stopDns('kube-system/dns-1');
   lab.network.batch(lab.pod('kube-system/dns-1').name, ['link set eth0 down']);
@@ -65,7 +65,7 @@ export const staleConntrack: Story = {
       `conntrack -L -p udp --orig-port-src ${PORT} 2>/dev/null`,
     ]);
     const leadsTo = /src=\S+ dst=\S+ sport=\d+ dport=53 .*?src=(\S+)/.exec(entry)?.[1] ?? 'nowhere';
-    // The same removal as kube-proxy's for UDP services when an endpoint goes away.
+    // The same removal as kube-proxy's for UDP services when an endpoint is removed.
     const removed = forgetConnections(lab, node, server, '10.244.1.53');
     const cured = await answered(sticky);
     sticky.close();
@@ -90,8 +90,7 @@ export const staleConntrack: Story = {
     ];
   },
   model() {
-    // A query every second from one port: every packet prolongs the entry, whether or not it is
-    // answered.
+    // Queries at this interval from one port: every packet prolongs the entry, answered or not.
     const lasts = (everySeconds: number): number => {
       const table = new ConntrackTable(kernelOf('6.18'));
       table.packet('flow', 'original', 0);

@@ -1,6 +1,6 @@
 /**
- * The image of the cluster's DNS is changed and changed back under load: replacing all pods at once
- * loses queries, pod by pod loses none.
+ * The image of the cluster's DNS is changed and changed back under load: replacing all pods at once loses
+ * queries, one by one loses none.
  */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
@@ -15,13 +15,13 @@ const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
 const BOTH = ['10.244.1.53', '10.244.2.53'];
 const TIMES = { propagationMs: 500, readyMs: 300, graceMs: 30_000 };
-/** The length of a part of the stream, in seconds; the next part begins when it has been sent. */
+/** Seconds of one part of the stream; the next part begins when it has been sent. */
 const PART_SECONDS = 2;
 const corefile = usualCorefile.replace('lameduck 5s', 'lameduck 2s');
 
 /**
- * Sends queries, each from a new port, until a change is complete. A client waits five seconds for
- * a reply, like glibc.
+ * Sends queries, each from a new port, until a change is complete. A client waits five seconds for a reply,
+ * like glibc.
  */
 async function during(lab: LabCluster, change: () => Promise<void>): Promise<LoadResult[]> {
   const parts: Promise<LoadResult>[] = [];

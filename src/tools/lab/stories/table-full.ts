@@ -1,6 +1,4 @@
-/**
- * The table of connections is full: packets of new connections are lost, those of old ones pass.
- */
+/** The connection table is full: packets of new connections are lost, those of old ones pass. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import { limitConnections, lostBy } from '../faults.ts';
@@ -10,7 +8,7 @@ import { UdpClient, type QueryResult } from '../udp-client.ts';
 const NAME = 'kubernetes.default.svc.cluster.local.';
 const ROOM = 20;
 const NEW = 60;
-/** The size of the table on Datadog's nodes, and their rate of queries when it was full. */
+/** The size of the table on Datadog's nodes, and their query rate when it was full. */
 const ENTRIES = 131_072;
 
 export const tableFull: Story = {

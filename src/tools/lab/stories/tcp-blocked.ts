@@ -1,4 +1,4 @@
-/** An answer that is too large for UDP, in a network that lets only UDP through. */
+/** A reply that is too large for UDP, in a network that blocks TCP. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { blockTcp } from '../faults.ts';
 import { look, planned, type Looked } from '../lookups.ts';

@@ -1,7 +1,4 @@
-/**
- * An external name costs twelve queries: five search domains and the name itself, each for A and
- * AAAA.
- */
+/** An external name costs twelve queries: five search domains and the name itself, each for A and AAAA. */
 import type { PacketRow } from '../capture.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import { planned } from '../lookups.ts';
@@ -24,7 +21,7 @@ const internet = [
   },
 ];
 
-/** The names in the order in which they are asked. */
+/** In the order of the queries. */
 const searched = [
   `${NAME}.default.svc.cluster.local.`,
   `${NAME}.svc.cluster.local.`,

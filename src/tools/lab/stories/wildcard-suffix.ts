@@ -1,4 +1,4 @@
-/** A search domain with a wildcard: every external name is resolved within it. */
+/** A search domain with a wildcard: every external name resolves within it. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { getent, planned, type Looked } from '../lookups.ts';
 import { equal, type Act, type Fact, type Story } from '../story.ts';

@@ -1,7 +1,4 @@
-/**
- * An upstream answers NXDOMAIN for all of its names for a moment: caches decide how long clients
- * are affected.
- */
+/** An upstream briefly answers NXDOMAIN for all of its names: caches decide how long clients are affected. */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { parseAnswers } from '../../resolver/answers-file.ts';
@@ -18,9 +15,7 @@ const emptied = [{ name: '*', answer: 'NXDOMAIN ttl=30' }];
 const cache = (denial: number): string =>
   usualCorefile.replace('    cache 30 {\n', `    cache 30 {\n        denial 9984 ${denial}\n`);
 
-/**
- * Seconds from the end of the fault until the name is found again; null: more than `mostSeconds`.
- */
+/** Seconds from the end of the fault until the name resolves again; null: more than `mostSeconds`. */
 async function recovery(
   lab: LabCluster,
   mostSeconds: number,
@@ -31,7 +26,7 @@ async function recovery(
     lab.answerOutside(parseAnswers({ delay: 1, rules }, 'the internet'));
   };
   follow(emptied);
-  // The cache's entry for the name expires after a second.
+  // The name's cache entry expires after a second.
   let gone = false;
   for (let tries = 0; tries < 60 && !gone; tries++) {
     gone = (await client.ask(NAME, 'A', 1000)).rcode === 3;
@@ -54,7 +49,7 @@ export const zoneEmptied: Story = {
   source: 'deckhouse issue 14836; coredns issue 8273',
   preconditions: [
     'names of the internet, which live for a second',
-    'a cache that keeps "no such name" for as long as it is told',
+    'a cache that stores "no such name" for the full TTL',
   ],
   trigger: 'the upstream says NXDOMAIN for all names, and recovers',
   needs: [],
@@ -84,7 +79,7 @@ export const zoneEmptied: Story = {
     return [
       act(
         'flaw',
-        'denial 6: the cache goes on saying so for six seconds (30 minutes is usual)',
+        'denial 6: the cache repeats it for six seconds (30 minutes is usual)',
         flaw,
         [3.5, 9],
       ),

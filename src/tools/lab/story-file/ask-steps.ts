@@ -1,6 +1,5 @@
 /**
- * Steps that send queries: lookups of clients, single queries, streams, programs, and captures of
- * packets.
+ * Steps that send queries: lookups of clients, single queries, streams, programs, and captures of packets.
  */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
@@ -29,7 +28,7 @@ import { steps } from './step-list.ts';
 import { kind, runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { pause } from '../pause.ts';
 
-/** A client. With a version after its name, its model of that version is used. */
+/** A version after the name selects its model of that version. */
 const client: YamlShape<string> = {
   placeholder: 'CLIENT[@VERSION]',
   read(value, path, reading) {
@@ -51,17 +50,16 @@ const machine = required(named('machine', 'POD|NODE|internet'), 'a pod, a node, 
 const server = optional(
   named('server', 'IP|SERVICE|POD'),
   DNS_SERVICE,
-  'who is asked: an address, a service, or a pod',
+  'the server: an address, a service, or a pod',
 );
-const during = optional(steps, [], 'steps that are done meanwhile');
+const during = optional(steps, [], 'steps that run in the meantime');
 
-/** The name of the machine in whose network a pod or node runs. */
 export function machineName(lab: LabCluster, name: string): string {
   if (name === 'internet' || lab.nodes.has(name)) return name;
   return lab.pod(name).name;
 }
 
-/** The address of a server, which can be named in three ways. */
+/** An address, a service or a pod. */
 export function serverAddress(lab: LabCluster, name: string): string {
   if (/^[\d.]+$|:/.test(name)) return name;
   const service = lab.serviceAddress(name);
@@ -114,7 +112,7 @@ const lookup = kind({
     seconds: 'how long it took',
     addresses: 'all of them, with blanks between',
     count: 'how many addresses',
-    error: 'what the program was told; empty: nothing was wrong',
+    error: 'the error that the program got; empty: none',
     queries: 'queries that were sent',
     tcp: 'those over TCP',
     names: 'different names that were asked for',
@@ -302,7 +300,6 @@ function execFound(code: number | null, stdout: string, stderr: string, tookMs: 
   };
 }
 
-/** The place where a program runs. */
 function placeOf(lab: LabCluster, name: string): { name: string; files: Record<string, string> } {
   if (name === 'internet' || lab.nodes.has(name)) return { name, files: {} };
   const { name: machineOf, files } = lab.pod(name);
@@ -310,7 +307,7 @@ function placeOf(lab: LabCluster, name: string): { name: string; files: Record<s
 }
 
 const capture = kind({
-  help: 'the packets of a link are looked at while steps are done; they are the ladder of the act',
+  help: 'the packets of a link while steps run; they become the ladder of the act',
   fields: {
     on: machine,
     during: required(steps, 'the steps'),
@@ -348,7 +345,7 @@ const capture = kind({
   },
 });
 
-/** The kinds of steps by their keys. */
+/** By their keys. */
 export const askSteps: Readonly<Record<string, StepKind>> = {
   lookup,
   query,

@@ -1,6 +1,6 @@
 /**
- * Steps that change the cluster: its DNS pods, objects, API server and node caches, and the answers
- * of the internet.
+ * Steps that change the cluster: its DNS pods, objects, API server and node caches, and the answers of the
+ * internet.
  */
 import { child, text as textOf, type JsonObject } from '../../../server/base/json-object.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -54,7 +54,6 @@ export const answers: YamlShape<Script> = {
   },
 };
 
-/** A list of Kubernetes objects. */
 export const objects: YamlShape<readonly JsonObject[]> = {
   placeholder: '[OBJECT, …]',
   read(value, path, reading) {
@@ -80,13 +79,13 @@ const startDns = kind({
 });
 
 const stopDns = kind({
-  help: 'the DNS server in a pod is ended; the nodes do not hear of it',
-  fields: { pod: dnsPod, signal: optional(ending, 'SIGKILL', 'how it is told') },
+  help: 'the DNS server in a pod ends; the nodes are not notified',
+  fields: { pod: dnsPod, signal: optional(ending, 'SIGKILL', 'the signal') },
   act: ({ pod, signal: how }, { lab }) => lab.stopDns(pod, how),
 });
 
 const signalDns = kind({
-  help: 'the DNS server in a pod gets a signal, and nobody waits for what comes of it',
+  help: 'the DNS server in a pod gets a signal; the story continues at once',
   fields: { pod: dnsPod, signal: required(signal, 'which') },
   act: ({ pod, signal: how }, { lab }) => lab.signalDns(pod, how),
 });
@@ -99,7 +98,7 @@ const propagation = optional(
 const grace = optional(time(), 30_000, 'what has not ended this long after SIGTERM is killed');
 
 const deletePod = kind({
-  help: 'a DNS pod is deleted: it gets SIGTERM, and later the nodes hear of it',
+  help: 'a DNS pod is deleted: it gets SIGTERM, and later the nodes are notified',
   fields: { pod: dnsPod, propagation, grace },
   programs: ['conntrack'],
   act: ({ pod, propagation: propagationMs, grace: graceMs }, { lab }) =>
@@ -121,7 +120,7 @@ const roll = kind({
 });
 
 const endpoints = kind({
-  help: 'a service has these pods behind it from now on: the API server tells of them, and all nodes get new rules',
+  help: 'a service has these pods from now on: the API server announces them, and all nodes get new rules',
   fields: {
     service: optional(named('service', 'NAMESPACE/NAME'), DNS_SERVICE, 'the service'),
     pods: required(listOf(named('pod', 'POD')), 'the pods; an empty list: none'),
@@ -228,17 +227,17 @@ const upgradeNodeCache = kind({
 
 const stopNodeCache = kind({
   help: 'the node cache of a node is ended',
-  fields: { node, signal: optional(ending, 'SIGTERM', 'how it is told') },
+  fields: { node, signal: optional(ending, 'SIGTERM', 'the signal') },
   act: ({ node: where, signal: how }, { lab }) => lab.caches.stop(where, how),
 });
 
 const signalNodeCache = kind({
-  help: 'the node cache of a node gets a signal, and nobody waits for what comes of it',
+  help: 'the node cache of a node gets a signal; the story continues at once',
   fields: { node, signal: required(signal, 'which') },
   act: ({ node: where, signal: how }, { lab }) => lab.caches.signal(where, how),
 });
 
-/** The kinds of steps by their keys. */
+/** By their keys. */
 export const changeSteps: Readonly<Record<string, StepKind>> = {
   startDns,
   stopDns,

@@ -1,7 +1,4 @@
-/**
- * The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the
- * internet.
- */
+/** The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the internet. */
 import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
 import type { Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
@@ -43,7 +40,6 @@ import {
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import type { StoryReading } from './story-reading.ts';
 
-/** The fields of a client. */
 export interface PodValues {
   readonly name: string;
   readonly namespace: string;
@@ -56,19 +52,22 @@ export interface PodValues {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The files of a pod by their paths. */
+/** By their paths. */
 const files: YamlShape<Readonly<Record<string, string>>> = {
   placeholder: '{ PATH: TEXT }',
   read(value, path, reading) {
     const found = mapOf(text).read(value, path, reading);
     for (const name of Object.keys(found))
       if (!isOwnPath(name))
-        reading.tell([...path, name], `"${name}" is no path of a file`, 'As in: /etc/hosts');
+        reading.tell(
+          [...path, name],
+          `"${name}"\" is not the path of a file"`,
+          'As in: /etc/hosts',
+        );
     return found;
   },
 };
 
-/** The keys of a client. */
 export const podFields: FieldsOf<PodValues> = {
   name: required(text, 'its name'),
   namespace: optional(text, 'default', 'its namespace'),
@@ -85,7 +84,6 @@ export const podFields: FieldsOf<PodValues> = {
   files: optional(files, {}, 'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …'),
 };
 
-/** The fields of `cluster`. */
 export interface ClusterValues {
   readonly objects: readonly unknown[];
   readonly dnsPods: number;
@@ -99,14 +97,13 @@ export interface ClusterValues {
   readonly internetAddresses: readonly string[];
 }
 
-/** The keys of `cluster`. */
 export const clusterFields: FieldsOf<ClusterValues> = {
   objects: optional(
     { placeholder: 'FILE|[FILE, …]|[OBJECT, …]', read: readObjects } as YamlShape<
       readonly unknown[]
     >,
     [],
-    'Kubernetes objects: files or folders beside the story, or the objects themselves',
+    'Kubernetes objects: files or directories beside the story, or the objects themselves',
   ),
   dnsPods: optional(
     whole(1, 8),
@@ -125,7 +122,7 @@ export const clusterFields: FieldsOf<ClusterValues> = {
     null,
     'how services are set up; without it as the command line says',
   ),
-  ipv6: optional(flag, true, 'whether pods have an IPv6 address besides'),
+  ipv6: optional(flag, true, 'whether pods also have an IPv6 address'),
   nodeCache: optional(
     flag,
     false,
@@ -135,7 +132,6 @@ export const clusterFields: FieldsOf<ClusterValues> = {
   internetAddresses: optional(listOf(address, 16), [INTERNET], 'where it does'),
 };
 
-/** A cluster that was parsed. */
 export interface ReadCluster {
   readonly plan: StoryPlan;
   readonly mode: RuleMode | null;
@@ -170,10 +166,7 @@ function readObjects(
   });
 }
 
-/**
- * The cluster, with defaults for what the story does not state. Null: there are mistakes, which
- * were reported.
- */
+/** The cluster, with defaults. Null: mistakes were reported. */
 export function readCluster(
   values: ClusterValues,
   path: DocumentPath,

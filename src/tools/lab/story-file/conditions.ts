@@ -5,14 +5,12 @@ import type { Result } from './expression.ts';
 export interface ValueJudge {
   /** The condition in words. */
   readonly wanted: string;
-  /** Whether the value meets the condition. */
   judge(value: Result): boolean;
 }
 
-/** A key of an expectation that states a condition. */
 export interface Judge {
   readonly help: string;
-  /** The condition; null: the value cannot be used for it, and `wants` says which can. */
+  /** Null: the value does not fit the condition, and `wants` describes valid ones. */
   make(given: unknown): ValueJudge | null;
   readonly wants: string;
 }
@@ -46,7 +44,7 @@ const compared = (
       : null,
 });
 
-/** All of them by their keys. */
+/** By their keys. */
 export const judges: Readonly<Record<string, Judge>> = {
   is: {
     help: 'this value; true and false are yes and no',

@@ -17,12 +17,12 @@ function readBeside(name: string, path: DocumentPath, reading: StoryReading): st
   }
 }
 
-/** The path of a file that a story names, relative to the story. */
+/** Relative to the story. */
 export function fileBeside(name: string, { file }: StoryReading): string {
   return isAbsolute(name) ? name : join(dirname(file), name);
 }
 
-/** A text without line end and brace is the name of a file. */
+/** A text without line break and brace is the name of a file. */
 export const corefile: YamlShape<string> = {
   placeholder: 'COREFILE|FILE',
   read(value, path, reading: StoryReading) {

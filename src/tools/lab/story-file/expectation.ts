@@ -1,6 +1,5 @@
 /**
- * The expectations after the steps of an act: a result, or an expression of several, and its
- * required value.
+ * The expectations after the steps of an act: a result, or an expression of several, and its required value.
  */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
@@ -20,16 +19,15 @@ import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
-  /** Its place, for mistakes in the results it mentions. */
+  /** For mistakes in the results that it mentions. */
   readonly path: DocumentPath;
 }
 
 const fields = {
-  value: required(text, 'a result: STEP.RESULT; numbers, + - * / and brackets besides'),
+  value: required(text, 'a result: STEP.RESULT; also numbers, + - * / and brackets'),
   what: optional(text, null, 'what it is called in the verdict'),
 } as const;
 
-/** One entry of `expect`. */
 export const expectation: YamlShape<Expectation | null> = {
   placeholder: `{ value: STEP.RESULT, ${Object.keys(judges).join(' | ')}: … }`,
   read(given, path, reading) {
@@ -87,12 +85,12 @@ function readExpression(
   } catch (error) {
     if (!(error instanceof BadExpression)) throw error;
     const hint = 'As in: lookup.seconds, or stream.answered / stream.sent';
-    reading.tell(path, `this is no value: ${error.message}`, hint);
+    reading.tell(path, `this is not a value: ${error.message}`, hint);
     return null;
   }
 }
 
-/** The fact that an expectation becomes in the end. */
+/** The fact that results from an expectation. */
 export function judged(
   { what, value, wanted, judge }: Expectation,
   results: ReadonlyMap<string, Results>,

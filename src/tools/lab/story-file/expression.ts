@@ -3,28 +3,25 @@
  * `glibc.seconds` or `stream.lost / stream.sent`.
  */
 
-/** The results of a step by their names. A function is called when the result is used. */
+/** By their names. A function is called when the result is used. */
 export type Results = Readonly<Record<string, Result | (() => Result)>>;
-/** One value. */
 export type Result = string | number | boolean;
 
-/** A mention of a result, with the name of its step. */
+/** A reference to a result. */
 export interface Mention {
   readonly step: string;
   readonly result: string;
 }
 
-/** A parsed expression. */
 export interface Expression {
   readonly mentions: readonly Mention[];
   /**
-   * @param of the value of a mention
+   * @param of returns the value of a mention
    * @throws RangeError if a value that must be a number is not one
    */
   value(of: (mention: Mention) => Result): Result;
 }
 
-/** A mistake in an expression. */
 export class BadExpression extends Error {}
 
 type ExpressionNode = (of: (mention: Mention) => Result) => Result;
@@ -38,10 +35,9 @@ const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
     return a / b;
   },
 };
-/** The most characters of an expression; longer ones are a mistake. */
+/** Characters of an expression. */
 const LENGTH_MAX = 300;
 
-/** Parses an expression. @throws BadExpression */
 export function parseExpression(source: string): Expression {
   if (source.length > LENGTH_MAX) throw new BadExpression('it is too long');
   const tokens = source.match(/[\w.]+|\S/g) ?? [];
@@ -59,7 +55,7 @@ export function parseExpression(source: string): Expression {
     if (/^\d+(?:\.\d+)?$/.test(token)) return () => Number(token);
     const [step = '', result = '', ...more] = token.split('.');
     if (!/^[A-Za-z_]/.test(step) || !/^[A-Za-z]/.test(result) || more.length > 0)
-      throw new BadExpression(`"${token}" is no result of a step`);
+      throw new BadExpression(`"${token}"\" is not a result of a step"`);
     const mention = { step, result };
     mentions.push(mention);
     return (of) => of(mention);

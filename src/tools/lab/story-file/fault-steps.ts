@@ -1,4 +1,4 @@
-/** Steps that cause network faults, examine the kernel's state, and remove faults again. */
+/** Steps that cause network faults, inspect the kernel's state, and remove faults again. */
 import { countConnections, forgetConnections, insertFailed } from '../conntrack.ts';
 import {
   blockTcp,
@@ -30,7 +30,7 @@ const lost = { lost: 'packets that it has taken by now' } as const;
 const needs = { results: lost, programs: ['nft'] } as const;
 const nobody = optional(named('server', 'IP|SERVICE|POD'), null, 'only packets to there');
 
-/** Begins a fault. It has the name of its step, which is that of its nftables table as well. */
+/** Begins a fault. It has the name of its step, which is also that of its nftables table. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
   // Several nodes may have a fault of the same name.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();
@@ -54,7 +54,7 @@ const loseSecond = kind({
 });
 
 const limit = kind({
-  help: 'of the packets to an address so many pass in a second, and the others are lost: a cloud’s limit',
+  help: 'only this number of packets per second reach an address, and the others are lost: a cloud’s limit',
   fields: {
     node,
     to: required(named('server', 'IP|SERVICE|POD'), 'where they go'),
@@ -68,7 +68,7 @@ const limit = kind({
 });
 
 const connectionLimit = kind({
-  help: 'no more connections are tracked than so many, and what comes beyond is lost: a full table',
+  help: 'only this number of connections is tracked, and packets of others are lost: a full table',
   fields: { node, most: required(whole(1, 1_000_000), 'connections') },
   ...needs,
   act: ({ node: where, most }, run, name) =>
@@ -79,7 +79,7 @@ const block = kind({
   help: 'TCP from a pod to port 53 is dropped, or refused with a reset',
   fields: {
     pod: required(named('pod', 'POD'), 'whose connections'),
-    how: optional(word(['drop', 'reject']), 'drop', 'without a word, or with a reset'),
+    how: optional(word(['drop', 'reject']), 'drop', 'silently, or with a reset'),
   },
   ...needs,
   act({ pod, how }, run, name) {
@@ -116,7 +116,7 @@ const undo = bareKind({
     for (const name of names) {
       const found = run.undo.get(name);
       if (found === undefined) throw new RangeError(`there is no fault "${name}" to be undone`);
-      // The counter is read a last time before its table is removed.
+      // Reads the counter a last time before its table is removed.
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
       run.undo.delete(name);
@@ -165,7 +165,8 @@ const set = kind({
   },
   act({ on, key, value }, { lab }) {
     const path = key.replaceAll('.', '/');
-    if (!/^net\/[\w/-]+$/.test(path)) throw new RangeError(`"${key}" is no setting of the network`);
+    if (!/^net\/[\w/-]+$/.test(path))
+      throw new RangeError(`"${key}"\" is not a setting of the network"`);
     lab.network.set(machineName(lab, on), path, value);
   },
 });
@@ -181,7 +182,7 @@ const link = kind({
   },
 });
 
-/** The kinds of steps by their keys. */
+/** By their keys. */
 export const faultSteps: Readonly<Record<string, StepKind>> = {
   loseSecondOfPair: loseSecond,
   losePackets: lose,

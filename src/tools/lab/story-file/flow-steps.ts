@@ -34,5 +34,5 @@ const repeat = kind({
   },
 });
 
-/** The kinds of steps by their keys. */
+/** By their keys. */
 export const flowSteps: Readonly<Record<string, StepKind>> = { wait, together, repeat };

@@ -1,6 +1,6 @@
 /**
- * The steps of a story: a list of mappings with one key each, the kind of the step, and optionally
- * `as`, its name.
+ * The steps of a story: a list of mappings with one key each, the kind of the step, and optionally `as`, its
+ * name.
  */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
@@ -10,12 +10,9 @@ import { mapping, type YamlShape } from '../../../server/kube/manifests/yaml-sha
 import type { StoryReading } from './story-reading.ts';
 import type { StoryStep } from './step.ts';
 
-/** The most steps of a story. */
 const STEPS_MAX = 500;
-/** The most levels of steps within steps. */
 const DEPTH_MAX = 8;
 
-/** A list of steps. */
 export const steps: YamlShape<readonly StoryStep[]> = {
   placeholder: '[STEP, …]',
   read(value, path, reading: StoryReading) {
@@ -57,7 +54,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
   }
   if (!keys.every((each) => Object.hasOwn(reading.kinds, each))) return null;
   if (keys.length > 1) {
-    const hint = 'Steps stand one below the other, each with a dash of its own.';
+    const hint = 'Write one step per line, each with its own dash.';
     reading.tell([...path, keys[1]!], `this step is two: ${keys.join(' and ')}`, hint);
     return null;
   }

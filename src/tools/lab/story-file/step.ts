@@ -1,4 +1,4 @@
-/** What a kind of step consists of: keys, results, and the action. */
+/** Defines a kind of step: keys, results, and the action. */
 import type { JsonObject } from '../../../server/base/json-object.ts';
 import type { PacketRow } from '../capture.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -8,12 +8,11 @@ import type { Results } from './expression.ts';
 import type { YamlFields, YamlShape, ValuesOf } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 
-/** The state of a story that is being played. */
 export interface StoryRun {
   readonly stage: Stage;
   readonly lab: LabCluster;
   readonly results: Map<string, Results>;
-  /** The faults that can be removed, by the names of their steps. */
+  /** By the names of their steps. */
   readonly undo: Map<string, Map<string, Undo>>;
   /** The slices before their endpoints were changed, which have the details of each pod. */
   readonly memory: { slices?: readonly JsonObject[] };
@@ -21,12 +20,10 @@ export interface StoryRun {
   shown: readonly PacketRow[];
 }
 
-/** A parsed step. */
 export interface StoryStep {
   readonly kind: string;
-  /** The name by which expectations mention its results. */
+  /** Expectations refer to its results by this name. */
   readonly name: string;
-  /** The names of its results. */
   readonly results: readonly string[];
   readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
@@ -43,7 +40,7 @@ export function kind<F extends YamlFields>(declared: {
   return { results: {}, programs: [], ...declared, bare: null } as unknown as StepKind;
 }
 
-/** Declares a kind of step whose value is a single value. */
+/** Declares a kind of step whose value is not a mapping. */
 export function bareKind<T>(declared: {
   readonly help: string;
   readonly bare: YamlShape<T>;
@@ -52,7 +49,6 @@ export function bareKind<T>(declared: {
   return { results: {}, programs: [], fields: {}, ...declared } as unknown as StepKind;
 }
 
-/** Runs steps in sequence. */
 export async function runSteps(steps: readonly StoryStep[], run: StoryRun): Promise<void> {
   for (const step of steps) await step.run(run);
 }

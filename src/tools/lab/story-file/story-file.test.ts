@@ -5,7 +5,7 @@ import { printPlace, problemsIn } from '../../../server/base/problem.ts';
 import { parseExpression, type Result } from './expression.ts';
 import { parseStory, readStoryFile } from './story-file.ts';
 
-/** What is told of a text, a line each: place, text, hint. */
+/** The mistakes of a text, one per line: place, text, hint. */
 function told(text: string): readonly string[] {
   try {
     parseStory(text, 'story.yaml');
@@ -30,14 +30,14 @@ ${steps}    expect:
 `;
 
 describe('a story file', () => {
-  test('the example is one', () => {
+  test('the example is valid', () => {
     const { story, corefiles } = readStoryFile('examples/lab/story.yaml');
     assert.equal(story.name, 'shop-after-a-rollout');
     assert.equal(corefiles.length, 3);
     assert.deepEqual(story.needs, [{ program: 'conntrack' }]);
   });
 
-  test('a story without mistakes is read without a word', () => {
+  test('a story without mistakes is accepted silently', () => {
     assert.deepEqual(told(around('')), []);
   });
 
@@ -100,7 +100,7 @@ describe('a story file', () => {
     [
       'a value that cannot be read',
       around('', '{ value: "lookup.count /", is: 1 }'),
-      /this is no value: something is missing at its end/,
+      /this is not a value: something is missing at its end/,
     ],
     [
       'nothing that the value has to be',
@@ -157,7 +157,7 @@ describe('a story file', () => {
         [
           `a file of a pod that is called ${path}`,
           `story: x\ncluster:\n  pods: [{ name: a, files: { "${path}": a } }]\nacts: [{ cure: y, expect: [] }]\n`,
-          /^story\.yaml:3:\d+ .* is no path of a file; As in: \/etc\/hosts/s,
+          /^story\.yaml:3:\d+ .* is not the path of a file; As in: \/etc\/hosts/s,
         ] as const,
     ),
     ['no story at all', '[1, 2]\n', /holds no story/],
@@ -169,7 +169,7 @@ describe('a story file', () => {
     ],
   ];
   for (const [what, text, expected] of mistakes)
-    test(`${what} is told with its place`, () => {
+    test(`${what} is reported with its place`, () => {
       const all = told(text);
       assert.ok(
         all.some((line) => expected.test(line)),
@@ -177,7 +177,7 @@ describe('a story file', () => {
       );
     });
 
-  test('no mutilation of the example is a crash', () => {
+  test('no truncation or mutation of the example crashes', () => {
     const example = readFileSync('examples/lab/story.yaml', 'utf8').split('\n');
     for (let line = 0; line < example.length; line++) {
       told(example.toSpliced(line, 1).join('\n'));
@@ -191,7 +191,7 @@ describe('a value of an expectation', () => {
   const value = (source: string): Result =>
     parseExpression(source).value(({ result }) => ({ a: 6, b: 3, c: 2 })[result] ?? 'text');
 
-  test('multiplication comes before addition, and brackets before both', () => {
+  test('multiplication precedes addition, and brackets precede both', () => {
     assert.equal(value('s.a + s.b * s.c'), 12);
     assert.equal(value('(s.a + s.b) * s.c'), 18);
     assert.equal(value('s.a - s.b - s.c'), 1);
@@ -199,13 +199,13 @@ describe('a value of an expectation', () => {
     assert.equal(value('1.5 * s.c'), 3);
   });
 
-  test('a division by nothing has no value, and a text is no number', () => {
+  test('a division by zero has no value, and a text is not a number', () => {
     assert.throws(() => value('s.a / (s.b - s.b)'), /6 is divided by 0/);
     assert.throws(() => value('s.word + 1'), /is no number/);
   });
 
   for (const wrong of ['', 's', 's.', '.a', 's.a s.b', '(s.a', 's.a)', '+', 's.a ** 2', 's.a.b'])
-    test(`"${wrong}" is none`, () => {
+    test(`"${wrong}"\" is not valid"`, () => {
       assert.throws(() => parseExpression(wrong));
     });
 });

@@ -1,6 +1,5 @@
 /**
- * Converts a story in YAML to one that is played like the built-in ones. Mistakes are reported with
- * their places.
+ * Parses a story in YAML, which is then played like a built-in one. Mistakes are reported with their places.
  */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
@@ -34,7 +33,7 @@ import { runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
 
-/** All kinds of steps by their keys in a story. */
+/** By their keys. */
 export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...askSteps,
   ...changeSteps,
@@ -42,7 +41,6 @@ export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...flowSteps,
 };
 
-/** The fields of an act. */
 export interface ActValues {
   readonly flaw: string | null;
   readonly cure: string | null;
@@ -51,7 +49,6 @@ export interface ActValues {
   readonly expect: readonly Expectation[];
 }
 
-/** The keys of an act. */
 export const actFields: FieldsOf<ActValues> = {
   flaw: optional(text, null, 'title of an act that shows the fault'),
   cure: optional(text, null, 'title of an act that shows what helps'),
@@ -63,7 +60,6 @@ export const actFields: FieldsOf<ActValues> = {
   ),
 };
 
-/** The fields of a story. */
 export interface StoryValues {
   readonly story: string;
   readonly title: string | null;
@@ -75,12 +71,11 @@ export interface StoryValues {
   readonly acts: readonly ActValues[];
 }
 
-/** The keys of a story. */
 export const storyFields: FieldsOf<StoryValues> = {
   story: required(text, 'its name'),
   title: optional(text, null, 'one line'),
-  source: optional(text, null, 'where it was told first'),
-  given: optional(oneOrMore(text), [], 'what is given, for the report'),
+  source: optional(text, null, 'the first report of it'),
+  given: optional(oneOrMore(text), [], 'the conditions, for the report'),
   when: optional(text, '', 'what happens, for the report'),
   needs: optional(
     oneOrMore(text),
@@ -91,20 +86,19 @@ export const storyFields: FieldsOf<StoryValues> = {
   acts: required(listOf(mapping(actFields, 'an act'), 50), 'what is played'),
 };
 
-/** A Corefile of a story and its place: in the story from `line` on, or in a file of its own. */
+/** A Corefile of a story and its place: in the story from `line` on, or in a file. */
 export interface StoryCorefile {
   readonly text: string;
   readonly place: Place;
   readonly isOwnFile: boolean;
 }
 
-/** A parsed story file. */
 export interface StoryFile {
   readonly story: Story;
   readonly corefiles: readonly StoryCorefile[];
 }
 
-/** Parses a story. @throws Problems with all mistakes, or the problem of the file */
+/** @throws Problems with all mistakes, or the problem of the file */
 export function readStoryFile(file: string): StoryFile {
   let content: string;
   try {
@@ -120,10 +114,7 @@ export function readStoryFile(file: string): StoryFile {
   return parseStory(content, file);
 }
 
-/**
- * Parses the text of a story. `file` is its name in problems, and the files that it names are
- * relative to it.
- */
+/** @param file its name in problems; the files that it names are relative to it */
 export function parseStory(content: string, file: string): StoryFile {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -252,7 +243,7 @@ function checkMentions(
   }
 }
 
-/** Checks that the pods, nodes and services that steps name exist. */
+/** Checks that the pods, nodes and services in steps exist. */
 function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
   const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
   const nodeNames = [

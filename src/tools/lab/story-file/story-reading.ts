@@ -1,6 +1,6 @@
 /**
- * What is collected while a story file is parsed, besides its values: names to look up, Corefiles,
- * programs that steps need.
+ * State that is collected while a story file is parsed: names to look up, Corefiles, programs that steps
+ * need.
  */
 import type { Problem } from '../../../server/base/problem.ts';
 import {
@@ -11,36 +11,30 @@ import {
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 
-/**
- * The name of a pod, a node or a service in a story. It is looked up when the cluster has been
- * parsed.
- */
+/** The name of a pod, a node or a service in a story. It is looked up when the cluster has been parsed. */
 export interface Reference {
   readonly path: DocumentPath;
   readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
   readonly name: string;
 }
 
-/** A Corefile of a story. */
 export interface FoundCorefile {
   readonly path: DocumentPath;
   readonly text: string;
-  /** The path of its file; null: it is in the story itself. */
+  /** Null: the Corefile is in the story itself. */
   readonly file: string | null;
 }
 
-/** The state of parsing a story. */
 export class StoryReading extends YamlReading {
   readonly references: Reference[] = [];
   /** Mistakes in the other files that it names. */
   readonly elsewhere: Problem[] = [];
-  /** The programs that steps need. */
   readonly programs: Set<string> = new Set<string>();
-  /** The kinds of steps by their keys. */
+  /** By their keys. */
   readonly kinds: Readonly<Record<string, StepKind>>;
-  /** Its Corefiles, for a caller that can check them. */
+  /** For a caller that can check them. */
   readonly corefiles: FoundCorefile[] = [];
-  /** The path of the story, as it was given. */
+  /** As given. */
   readonly file: string;
 
   constructor(file: string, kinds: Readonly<Record<string, StepKind>>) {
@@ -52,23 +46,20 @@ export class StoryReading extends YamlReading {
 
 /** A kind of step, as far as parsing is concerned; `step.ts` has the rest. */
 export interface StepKind {
-  /** One line of help. */
   readonly help: string;
   readonly fields: YamlFields;
   /** The shape of a value that is not a mapping; null: it is always a mapping. */
   readonly bare: YamlShape<unknown> | null;
-  /** Its results: names and meanings. */
+  /** Names and meanings. */
   readonly results: Readonly<Record<string, string>>;
   /** Programs that it needs on this machine. */
   readonly programs: readonly string[];
   /**
-   * Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or
-   * nothing.
+   * Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or nothing.
    */
   act(values: never, run: never, name: string): unknown;
 }
 
-/** The name of a part of the cluster. */
 export function named(kind: Reference['kind'], placeholder: string): YamlShape<string> {
   return {
     placeholder,
