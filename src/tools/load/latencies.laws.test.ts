@@ -8,7 +8,7 @@ const times = fc.array(fc.double({ min: 0, max: 60_000, noNaN: true }), {
   maxLength: 300,
 });
 
-test('a quantile is that of the sorted times, within a sixty-fourth and a microsecond', () => {
+test('a quantile is within a sixty-fourth and a microsecond of that of the sorted times', () => {
   fc.assert(
     fc.property(times, fc.constantFrom(0.01, 0.5, 0.9, 0.99, 1), (all, share) => {
       const latencies = new Latencies();
@@ -24,7 +24,7 @@ test('a quantile is that of the sorted times, within a sixty-fourth and a micros
   );
 });
 
-test('every time is counted between the two bounds that it lies between, within two buckets', () => {
+test('every time is counted between its bounds, within two buckets', () => {
   fc.assert(
     fc.property(times, (all) => {
       const latencies = new Latencies();

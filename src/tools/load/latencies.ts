@@ -1,25 +1,24 @@
 /**
- * Times of many replies, counted into buckets that are a sixty-fourth of their size wide: from 1 µs
- * to an hour, in constant memory.
+ * Counts latencies in buckets that are a sixty-fourth of their size wide: from 1 µs to an hour, in constant
+ * memory.
  */
 
 /** Buckets of each power of two. */
 const STEPS = 64;
 const POWERS = 32;
 
-/** A count of times, in milliseconds; quantiles are right within 1.6 %. */
+/** In milliseconds; quantiles are accurate to 1.6 %. */
 export class Latencies {
   readonly #counts = new Float64Array(STEPS * POWERS);
   #count = 0;
   #max = 0;
   #sum = 0;
 
-  /** How many there are. */
   get count(): number {
     return this.#count;
   }
 
-  /** The longest one, exactly. */
+  /** Exact. */
   get max(): number {
     return this.#max;
   }
@@ -28,7 +27,7 @@ export class Latencies {
     return this.#count === 0 ? 0 : this.#sum / this.#count;
   }
 
-  /** @param ms negative ones, by clocks that are set back, count as none */
+  /** @param ms a negative time, from a clock that was set back, counts as 0 */
   add(ms: number): void {
     this.#count++;
     this.#sum += ms;
@@ -36,7 +35,7 @@ export class Latencies {
     this.#counts[bucketOf(ms)]!++;
   }
 
-  /** The time that this share of them did not exceed: 0.99. */
+  /** @param share of the times that do not exceed the result: 0.99 */
   quantile(share: number): number {
     let left = share * this.#count;
     for (let at = 0; at < this.#counts.length; at++) {
@@ -46,10 +45,7 @@ export class Latencies {
     return this.#max;
   }
 
-  /**
-   * Counts between bounds, in milliseconds, ascending; the last one is what lies beyond all of
-   * them.
-   */
+  /** Counts between bounds, in milliseconds, ascending; the last one is above all bounds. */
   between(bounds: readonly number[]): readonly number[] {
     const counts = Array<number>(bounds.length + 1).fill(0);
     let bound = 0;

@@ -1,6 +1,6 @@
 /**
- * Sends queries at a rate, whatever the answers do (an open loop), and times the replies from when
- * each query was due.
+ * Sends queries at a fixed rate, independent of the replies (an open loop), and times replies from when each
+ * query was due.
  */
 import { printHostPort } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -10,26 +10,29 @@ import type { OpenUdpPort, UdpPort, UdpPortOwner } from '../../server/transport/
 import type { Query } from '../../server/transport/query.ts';
 import { Latencies } from './latencies.ts';
 
-/** What is sent, and where. */
+/** The queries and their servers. */
 export interface LoadParts {
   readonly servers: readonly UpstreamAddress[];
   readonly queries: readonly Query[];
-  /** Queries per second, to each server in its turn. */
+  /** Queries per second, to one server at a time. */
   readonly rate: number;
   readonly lastsMs: number;
-  /** Servers take turns of this length, so that what else the machine does meets all of them. */
+  /**
+   * Milliseconds of one server's turn; servers alternate, so that other work of the machine affects all of
+   * them.
+   */
   readonly turnMs: number;
   /** A query without a reply after this is lost. */
   readonly timeoutMs: number;
-  /** Source ports for each server: so many clients. */
+  /** Source ports for each server, one per client. */
   readonly clients: number;
   readonly openPort: OpenUdpPort;
   readonly signal: AbortSignal;
-  /** Told about once a second. */
+  /** Called about once a second. */
   readonly progress?: (doneMs: number) => void;
 }
 
-/** What came back from one server. */
+/** The replies of one server. */
 export class ServerLoad {
   readonly latencies: Latencies = new Latencies();
   /** Replies by result code. */
@@ -37,20 +40,20 @@ export class ServerLoad {
   sent = 0;
   lost = 0;
   truncated = 0;
-  /** Replies that came after their time, or to nothing that was asked. */
+  /** Late replies, and those that match no query. */
   late = 0;
-  /** The system would not send, or said that nobody is there. */
+  /** Send errors, and errors that report an unreachable server. */
   errors = 0;
 }
 
-/** The lower bits of the fourth byte (RFC 1035 section 4.1.1). */
+/** The lower bits of the fourth byte (RFC 1035, section 4.1.1). */
 const RCODE_MASK = 0x0f;
-/** So often the clock is looked at, milliseconds; what is due since is sent at once. */
+/** Milliseconds between checks of the clock; all due queries are then sent. */
 const TICK_MS = 1;
 
 /**
- * Runs to its end, or until the signal comes.
- * @throws Problem (`load-server`) where the system has no way to a server
+ * Runs to its end, or until the signal.
+ * @throws Problem (`load-server`) if there is no route to a server
  */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
   const { servers, queries, rate, lastsMs, turnMs, timeoutMs, signal, progress } = parts;
@@ -94,7 +97,7 @@ function asked(address: UpstreamAddress, parts: LoadParts): AskedServer {
   }
 }
 
-/** One server, and the source ports that ask it. */
+/** One server, and the source ports that query it. */
 class AskedServer {
   readonly load = new ServerLoad();
   readonly #ports: AskingPort[];
@@ -123,12 +126,12 @@ class AskedServer {
   }
 }
 
-/** A port of ours: one id after the other, each until its reply or its time. */
+/** One source port: ids are used in turn, each until its reply or its time-out. */
 class AskingPort implements UdpPortOwner {
   readonly #load: ServerLoad;
   readonly #timeoutMs: number;
   readonly #port: UdpPort;
-  /** When the query with this id was due; 0: none waits. */
+  /** The due time of the query with this id; 0: none. */
   readonly #dueAt = new Float64Array(65_536);
   #id = 0;
   waiting = 0;

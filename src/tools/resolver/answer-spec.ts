@@ -1,7 +1,7 @@
 /**
- * The words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300
- * CNAME=web.example.net.`, `TC n=40 part` … (docs/answers-file.md lists them). A spec is parsed
- * once and then produces the reply to each query.
+ * Parses the words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300
+ * CNAME=web.example.net.`, `TC n=40 part` … (docs/answers-file.md lists them). A spec is parsed once and then
+ * produces the reply to each query.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -18,16 +18,15 @@ import {
 } from './reply.ts';
 import { isSendable } from './search-list.ts';
 
-/** One answer of a scripted server: what it says, and how it misbehaves. */
 export interface AnswerSpec {
   readonly rcode: Rcode;
   readonly addresses: readonly string[];
-  /** How many addresses are generated in addition to those listed. */
+  /** Generated addresses in addition to those listed. */
   readonly generated: number;
   readonly cname: string | null;
   readonly cnameLast: boolean;
   readonly drop: boolean;
-  /** No answer if the same source port asked something else within the last 10 ms. */
+  /** No reply if the same source port sent another question within the last 10 ms. */
   readonly race: boolean;
   readonly formerrToEdns: boolean;
   readonly truncated: boolean;
@@ -38,16 +37,16 @@ export interface AnswerSpec {
   readonly recursionAvailable: boolean;
   readonly soa: boolean;
   readonly opt: boolean;
-  /** The question comes back in lower case. */
+  /** The question is returned in lower case. */
   readonly lowerQuestion: boolean;
   /** Owner names in lower case, not compressed. */
   readonly lowerOwners: boolean;
   readonly ttl: number;
-  /** Over TCP the connection is reset in place of an answer. */
+  /** Over TCP the connection is reset instead of answered. */
   readonly reset: boolean;
-  /** The question that the reply carries; null = the client's own. */
+  /** The question in the reply; null: the client's. */
   readonly question: string | null;
-  /** The server whose address the reply comes from; null = the one that was asked. */
+  /** The server whose address the reply comes from; null: the one that was queried. */
   readonly from: string | null;
 }
 
@@ -76,12 +75,11 @@ const plain: AnswerSpec = {
   from: null,
 };
 
-/** The answer when no rule matches. */
 export const nxdomain: AnswerSpec = { ...plain, rcode: 'NXDOMAIN' };
 
-/** Most addresses that `n=` may ask for: the message must fit into 65535 bytes. */
+/** Limit of `n=`: the message must fit into 65535 bytes. */
 const mostAddresses = 2000;
-/** Most milliseconds that `d=` may wait. */
+/** Limit of `d=`. */
 const longestDelayMs = 3_600_000;
 
 const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
@@ -107,7 +105,10 @@ const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
   RST: { reset: true },
 };
 
-/** Reads the words of one answer; `where` names the rule in errors. Throws a `Problem`. */
+/**
+ * @param where names the rule in errors
+ * @throws Problem
+ */
 export function parseAnswerSpec(text: string, where: string): AnswerSpec {
   let spec: AnswerSpec = plain;
   const addresses: string[] = [];
@@ -153,7 +154,7 @@ function integer(value: string | undefined, most: number, word: string, where: s
   });
 }
 
-/** The reply of a server that follows the spec; null = it stays silent. */
+/** Null: no reply. */
 export function answerBySpec(
   spec: AnswerSpec,
   asked: QueryToSend,

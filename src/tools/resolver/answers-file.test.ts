@@ -57,9 +57,9 @@ describe('the words of an answer', () => {
     test(`${rcode} is the reply code`, () => assert.equal(answer(rcode)?.rcode, rcode));
   }
 
-  test('DROP is no answer', () => assert.equal(answer('DROP'), null));
+  test('DROP means no reply', () => assert.equal(answer('DROP'), null));
 
-  test('CNAME= puts an alias before the addresses, rev behind them', () => {
+  test('CNAME= puts an alias before the addresses, and rev after them', () => {
     const types = (words: string) => answer(words)?.answer.map((record) => record.type);
     assert.deepEqual(types('CNAME=web.example.net 203.0.113.80'), ['CNAME', 'A']);
     assert.deepEqual(types('rev CNAME=web.example.net 203.0.113.80'), ['A', 'CNAME']);
@@ -72,7 +72,7 @@ describe('the words of an answer', () => {
     assert.equal(answer('TC 203.0.113.80', {}, 'tcp')?.answer.length, 1);
   });
 
-  test('what does not fit into the message is truncated: to nothing, to a part, or not at all', () => {
+  test('a reply that is too large is truncated: to nothing, to a part, or not at all', () => {
     assert.equal(answer('n=40')?.truncated, true);
     assert.equal(answer('n=40')?.answer.length, 0);
     const part = answer('n=40 part')?.answer.length ?? 0;
@@ -82,7 +82,7 @@ describe('the words of an answer', () => {
     assert.equal(answer('n=40', {}, 'tcp')?.answer.length, 40);
   });
 
-  test('EDNSERR is FORMERR to EDNS and an answer without', () => {
+  test('EDNSERR answers EDNS with FORMERR, and other queries normally', () => {
     assert.equal(
       answer('EDNSERR 203.0.113.80', { edns: { size: 1232, cookie: false } })?.rcode,
       'FORMERR',
@@ -144,7 +144,7 @@ describe('the answers file', () => {
     assert.equal(rcode(file, '10.96.0.10', 'other.'), 'NXDOMAIN');
   });
 
-  test('a list gives one answer after the other, and the last again and again', () => {
+  test('a list gives one answer after the other, and repeats the last', () => {
     const script = read({ rules: [{ name: 'a', answer: ['DROP', 'SERVFAIL', '10.0.0.1'] }] });
     const counts = new Map();
     const next = () => nextAnswer(script, counts, '10.96.0.10', 'a.', 'A');

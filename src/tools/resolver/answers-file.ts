@@ -1,6 +1,6 @@
 /**
- * The answers file: rules that script a network, so that a lookup can be planned and replayed. The
- * first rule that matches server, name and type gives the answer; what no rule lists is NXDOMAIN.
+ * The answers file: rules that script a network, so that a lookup can be planned and replayed. The first rule
+ * that matches server, name and type gives the answer; other names are NXDOMAIN.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { isObject } from '../../server/base/json-object.ts';
@@ -9,9 +9,9 @@ import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
 import { sameName } from './reply.ts';
 
-/** One rule: which questions it is for, and what is answered. */
+/** One rule: the matching questions, and their answers. */
 export interface AnswerRule {
-  /** The server it is for; null = any. */
+  /** Null: any. */
   readonly server: string | null;
   /** Absolute name, `*.suffix.` (anything below) or `*`. */
   readonly name: string;
@@ -21,14 +21,14 @@ export interface AnswerRule {
   readonly answers: readonly AnswerSpec[];
 }
 
-/** A scripted network: what its servers answer, and which of them cannot be reached. */
+/** A scripted network: the answers of its servers, and which of them are unreachable. */
 export interface Script {
   readonly rules: readonly AnswerRule[];
-  /** Milliseconds from query to answer. */
+  /** Milliseconds from query to reply. */
   readonly delayMs: number;
-  /** Nobody listens: ICMP port unreachable at once, TCP reset. */
+  /** No process listens: ICMP port unreachable at once, TCP reset. */
   readonly closed: ReadonlySet<string>;
-  /** Nobody is at this address: after 3 s the kernel reports the host unreachable. */
+  /** No host has this address: after 3 s the kernel reports the host unreachable. */
   readonly unrouted: ReadonlySet<string>;
   /** The kernel has no route at all: an error at once, nothing is sent. */
   readonly noRoute: ReadonlySet<string>;
@@ -48,7 +48,11 @@ export const emptyScript: Script = {
 
 const mostRules = 100_000;
 
-/** Reads the value of a parsed YAML or JSON file; `file` names it in errors. Throws a `Problem`. */
+/**
+ * @param value of the parsed YAML or JSON file
+ * @param file names it in errors
+ * @throws Problem
+ */
 export function parseAnswers(value: unknown, file: string): Script {
   if (!isObject(value)) throw wrong(file, 'must hold a mapping with "rules:"');
   const known = new Set(['rules', 'delay', 'closed', 'unrouted', 'noroute', 'notcp']);
@@ -100,10 +104,10 @@ function parseRule(rule: unknown, where: string): AnswerRule {
   };
 }
 
-/** How often each rule has answered: a script with a list gives the next one each time. */
+/** The number of answers of each rule: a list gives the next one each time. */
 export type RuleCounts = Map<AnswerRule, number>;
 
-/** The answer that the script has for this question now; counts it. */
+/** Returns the script's next answer to this question, and counts it. */
 export function nextAnswer(
   script: Script,
   counts: RuleCounts,

@@ -10,8 +10,8 @@ const fault = (server: string, kind: 'refused' | 'unreachable' = 'refused'): Arr
   server,
 });
 
-describe('what has reached a socket', () => {
-  test('of two replies in one TCP segment, who waits for one leaves the other', async () => {
+describe('the arrivals of a socket', () => {
+  test('of two replies in one TCP segment, a reader that waits for one leaves the other', async () => {
     const queue = new ArrivalQueue(new VirtualClock());
     const first = queue.wait(Infinity);
     queue.push(fault('192.0.2.1'));
@@ -20,7 +20,7 @@ describe('what has reached a socket', () => {
     assert.equal((await queue.wait(Infinity))?.server, '192.0.2.2');
   });
 
-  test('who waits until a time gets nothing then', async () => {
+  test('a wait with a time limit ends without an arrival', async () => {
     const clock = new VirtualClock();
     const queue = new ArrivalQueue(clock);
     const waited = queue.wait(clock.now() + 5000);

@@ -1,24 +1,24 @@
 /**
- * What has reached a socket and has not been read yet, and who waits for it: the receiving half of
- * the sockets that models use.
+ * The unread arrivals of a socket, and the readers that wait for them: the receiving half of the sockets that
+ * models use.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { Arrival, Fault } from './network.ts';
 
-/** A socket's arrivals, oldest first. `take`, `wait` and `watch` are those of `Socket`. */
+/** Oldest first. `take`, `wait` and `watch` are those of `Socket`. */
 export class ArrivalQueue {
   readonly #clock: Clock;
   readonly #watchers = new Set<() => void>();
   #arrivals: Arrival[] = [];
 
-  /** @param clock that of the socket's network */
+  /** @param clock of the socket's network */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /**
-   * Adds an arrival. Watchers are called a moment later, not at once: a program finds what arrives
-   * while it sends with its next system call, not through a callback.
+   * Adds an arrival. Watchers are called a moment later: a program reads packets that arrive while it sends
+   * in its next system call, not in a callback.
    */
   push(arrival: Arrival): void {
     this.#arrivals.push(arrival);
@@ -35,8 +35,8 @@ export class ArrivalQueue {
   }
 
   /**
-   * The latest fault that was not read yet, or null. Older ones are dropped with it, as the kernel
-   * keeps only one (SO_ERROR).
+   * The latest unread fault, or null. Older ones are dropped with it, as the kernel stores only one
+   * (SO_ERROR).
    */
   takeFault(): Fault | null {
     const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
@@ -72,7 +72,6 @@ export class ArrivalQueue {
     return () => this.#watchers.delete(run);
   }
 
-  /** Drops everything that was not read, as closing a socket does. */
   clear(): void {
     this.#arrivals = [];
   }

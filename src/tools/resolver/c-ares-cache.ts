@@ -1,17 +1,17 @@
-/** The cache of answers, negative ones included, that c-ares has since 1.31. */
+/** The cache of answers, including negative ones, that c-ares has since 1.31. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { ClientReply } from './reply.ts';
 
-/** Seconds that an answer is kept at most. */
+/** Seconds; the longest time that an answer is cached. */
 const longestTtl = 3600;
 
 interface CachedReply {
   readonly reply: ClientReply;
-  /** When the reply expires: milliseconds of the cache's clock. */
+  /** Milliseconds on the cache's clock. */
   readonly until: number;
 }
 
-/** The replies of one channel, by name and type, for as long as their records allow. */
+/** The cached replies of one channel, by name and type, while their TTLs allow. */
 export class CaresCache {
   readonly #clock: Clock;
   readonly #kept = new Map<string, CachedReply>();
@@ -20,13 +20,12 @@ export class CaresCache {
     this.#clock = clock;
   }
 
-  /** The cached reply to a question, if it has not expired; else null. */
   get(name: string, type: string): ClientReply | null {
     const kept = this.#kept.get(keyOf(name, type));
     return kept !== undefined && kept.until > this.#clock.now() ? kept.reply : null;
   }
 
-  /** Caches a reply, unless it is truncated or its TTL is 0. */
+  /** Ignores truncated replies and those with TTL 0. */
   put(reply: ClientReply): void {
     if (reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);

@@ -33,7 +33,7 @@ function plan(version: string, answers: object, seed: number): Promise<LookupRun
 
 const versions = caresReleases.versions.filter((version) => /^1\.(2[2-9]|3)/.test(version));
 
-test('c-ares from 1.22 on keeps one port for a walk, whether it reads the replies of a pair together or one by one', async () => {
+test('c-ares from 1.22 on uses one port for a walk, whether it reads the replies of a pair together or one by one', async () => {
   const rules = [
     { name: 'api.example.com.svc.k8s.lan.', answer: 'NODATA' },
     { name: 'api.example.com.', type: 'A', answer: '203.0.113.80' },

@@ -1,9 +1,8 @@
 /**
- * How c-ares sends since 1.22 (ares_process.c): the servers sorted by their recent failures,
- * time-outs that grow with jitter, and, release by release, time-outs that follow the measured
- * latency, EDNS with a cookie, and a cache of answers, negative ones too. What is left out: the
- * probes of failed servers (since 1.29, one query in ten, after 5 s), because they are drawn by
- * chance.
+ * The sending half of c-ares since 1.22 (ares_process.c). It sorts servers by their recent failures, and
+ * time-outs grow with jitter. Later releases add time-outs that follow the measured latency, EDNS with a
+ * cookie, and a cache of answers, including negative ones. The probes of failed servers are not modelled
+ * (since 1.29, one query in ten, after 5 s), because they are random.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -30,11 +29,11 @@ import { note } from './trace.ts';
 interface Connection {
   readonly server: CaresServer;
   readonly tcp: boolean;
-  /** null while a TCP connection is being opened. */
+  /** Null while a TCP connection is being opened. */
   socket: Socket | null;
   readonly questions: Set<CaresQuestion>;
   readonly waiting: CaresQuestion[];
-  /** No new question is sent through it; those under way stay. */
+  /** No further question is sent through it; pending ones stay. */
   retired: boolean;
 }
 
@@ -53,13 +52,10 @@ interface CaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/**
- * Of so many bursts of replies, one is read reply by reply, as if they had not come at the same
- * moment.
- */
+/** One in this many bursts of replies is read one by one, as if they had not arrived together. */
 const readingSteps = 4;
 
-/** How c-ares sends from 1.22 on: see the head of this file. */
+/** Sends as c-ares does from 1.22 on; see the head of this file. */
 export class Channel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -68,10 +64,10 @@ export class Channel implements CaresChannel {
   /** The newest first. */
   readonly #connections: Connection[] = [];
   readonly #open = new Set<CaresQuestion>();
-  /** When something was read last, and whether all that came in this moment was read together. */
+  /** The time of the last read, and whether all arrivals of that moment were read together. */
   #readAt = -Infinity;
   #together = true;
-  /** Steps that wait for the rest of what was read together. */
+  /** Steps that wait for the rest of a joint read. */
   #deferred = 0;
   readonly #timeouts: TimeoutTimer;
   readonly #cache: CaresCache;
@@ -152,7 +148,7 @@ export class Channel implements CaresChannel {
     question.timer?.cancel();
     const waitMs = this.#servers.timeoutMs(server, question.tries);
     question.timer = this.#timeouts.after(waitMs, () => {
-      // In releases that close idle connections first, this one stays open until the next round.
+      // Releases that close idle connections first leave this one open until the next round.
       if (!this.#traits.closesLast) this.rest();
       if (this.#traits.countsSilence) this.#servers.blame(server);
       if (this.#traits.newSocket === 'timeout') connection.retired = true;
@@ -162,8 +158,8 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Sets the question's OPT record: with a cookie until the server has replied without one, and
-   * without a cookie over TCP.
+   * Sets the question's OPT record: with a cookie until the server has replied without one, and without a
+   * cookie over TCP.
    */
   #dress(question: CaresQuestion, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
@@ -267,7 +263,7 @@ export class Channel implements CaresChannel {
 
   #retry(question: CaresQuestion, status: CaresStatus, reply: ClientReply | null): void {
     this.#detach(question);
-    // Some releases do not tell a closed port from silence.
+    // Some releases do not distinguish a closed port from silence.
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
     question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
@@ -283,7 +279,7 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: question.failure, reply });
   }
 
-  /** Runs a step now, or, in releases that defer it, after the rest of what was read together. */
+  /** Runs a step now, or, in releases that defer it, after the rest of a joint read. */
   #later(deferred: boolean, run: () => void): void {
     if (!(deferred && this.#together)) return run();
     this.#deferred++;
@@ -299,7 +295,7 @@ export class Channel implements CaresChannel {
     question.connection = null;
   }
 
-  /** Closes a broken connection; its questions are sent again elsewhere. */
+  /** Closes a broken connection, and sends its questions elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
     const { blamesFirst } = this.#traits;
     if (blamesFirst) this.#servers.blame(connection.server);

@@ -1,8 +1,7 @@
 /**
- * resolv.conf, nsswitch.conf and the environment as c-ares reads them. There are three readers: up
- * to 1.21 the environment is read first and the first value of an option counts; from 1.22 on the
- * environment is read last and overrides; from 1.28 on a new parser drops a whole line if it does
- * not like part of it.
+ * Reads resolv.conf, nsswitch.conf and the environment as c-ares does. There are three readers. Up to 1.21,
+ * the environment is read first and the first value of an option counts. From 1.22 on, the environment is
+ * read last and overrides. From 1.28 on, a new parser drops a whole line if it rejects part of it.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -20,7 +19,7 @@ import {
 } from './resolv-conf.ts';
 import { byteLength } from './search-list.ts';
 
-/** What c-ares takes from resolv.conf and nsswitch.conf. */
+/** The settings that c-ares takes from resolv.conf and nsswitch.conf. */
 export interface CaresConf extends ResolvConf {
   /** `f` = hosts file, `b` = DNS, in order. */
   readonly lookups: string;
@@ -29,7 +28,6 @@ export interface CaresConf extends ResolvConf {
 /** The third reader copies the value of a line into a buffer of 512 bytes. */
 const longestValue = 511;
 
-/** Reads the settings as the release with these traits does. */
 export function readCaresConf(settings: Settings, traits: CaresTraits): CaresConf {
   const state = newReading(traits);
   const first = traits.reader === 1;
@@ -37,7 +35,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   const lookups = readServices(settings.nsswitch, traits);
   if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
-  // Then all settings are dropped, those from the file included.
+  // Then all settings are dropped, including those from the file.
   const empty = newReading(traits);
   empty.conf.remarks.push({
     line: 0,
@@ -64,7 +62,7 @@ interface ConfReading {
   readonly conf: MutableConf;
   readonly traits: CaresTraits;
   search: string[] | null;
-  /** Options that are set already: the first reader keeps the first value. */
+  /** Options that are set already: the first reader uses the first value. */
   readonly known: Set<string>;
   lookups: string | null;
   /**
@@ -143,10 +141,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
   }
 }
 
-/**
- * Whether LOCALDOMAIN, which the first reader reads before the file, overrides the file's search
- * list.
- */
+/** True if LOCALDOMAIN, which the first reader reads before the file, overrides the file's search list. */
 function fixed({ searchFixed, traits }: ConfReading): boolean {
   return searchFixed && traits.reader === 1;
 }
@@ -170,7 +165,7 @@ function readServers({ conf, traits }: ConfReading, value: string, number: numbe
     const zoned = isLinkLocal(plain) ? plain : withoutZone(plain);
     const address = traits.zonedServers ? zoned : word;
     if (parseAddress(traits.zonedServers ? withoutZone(address) : address) === null) {
-      conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+      conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
     } else if (traits.reader === 1 || !conf.servers.includes(address)) conf.servers.push(address);
   }
 }
@@ -196,7 +191,7 @@ function readText(state: ConfReading, text: string, word: string): boolean {
   if (key === undefined) return false;
   const value = leadingInteger(text.slice(key.length));
   if (traits.reader === 1) {
-    // -1 stands for "not set".
+    // -1 means "not set".
     const unset = (key === 'retrans:' || key === 'retry:') && value === -1;
     if (known.has(key) || unset) return true;
     known.add(key);
@@ -240,7 +235,7 @@ function splitDomains(text: string): string[] {
   return text.split(/[ ,]+/).filter((word) => word !== '');
 }
 
-/** Removes repeated search domains, which are asked only once. */
+/** Repeated search domains are tried only once. */
 function dedupe(domains: readonly string[]): string[] {
   return domains.filter(
     (domain, index) =>

@@ -1,7 +1,6 @@
 /**
- * How c-ares up to 1.21 sends (ares_process.c): one UDP socket per server; a time-out that doubles
- * with each round over the servers; after an error reply the next server is asked at once; nothing
- * is cached.
+ * The sending half of c-ares up to 1.21 (ares_process.c): one UDP socket per server, a time-out that doubles
+ * with each round over the servers, and no cache. After an error reply the next server is queried at once.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -27,7 +26,7 @@ interface OldCaresServer {
   readonly address: string;
   udp: Socket | null;
   tcp: Socket | null;
-  /** Queries that wait while the TCP connection is being opened; null if none is. */
+  /** Queries that wait for the TCP connection; null: none is being opened. */
   opening: OldCaresQuestion[] | null;
   /** The number of the TCP connection: a query is not sent twice on the same one. */
   generation: number;
@@ -46,13 +45,10 @@ interface OldCaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/**
- * Without EDNS, a reply longer than this is asked for again over TCP, even if it is not marked as
- * truncated.
- */
+/** Without EDNS, a longer reply is fetched again over TCP, even if it is not marked as truncated. */
 const packetBytes = 512;
 
-/** How c-ares sends up to 1.21: see the head of this file. */
+/** Sends as c-ares does up to 1.21; see the head of this file. */
 export class OldChannel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -129,7 +125,7 @@ export class OldChannel implements CaresChannel {
     });
   }
 
-  /** @returns false if the kernel reported an error, perhaps one caused by an earlier packet */
+  /** @returns false if the kernel reported an error, perhaps caused by an earlier packet */
   #sendUdp(question: OldCaresQuestion, server: OldCaresServer): boolean {
     if (server.udp === null) {
       const socket = this.#context.network.udp();
@@ -207,7 +203,7 @@ export class OldChannel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  /** Handles a server whose sockets are broken: its questions go to the next server. */
+  /** Sends the questions of a server with broken sockets to the next server. */
   #fail(server: OldCaresServer, questions: readonly OldCaresQuestion[]): void {
     this.#closeServer(server);
     for (const question of questions) {

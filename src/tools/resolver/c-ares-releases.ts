@@ -1,89 +1,79 @@
 /**
- * What the releases of c-ares do differently. 1.20 to 1.22 rewrote most of it: up to 1.21
- * `c-ares-old.ts` sends, from 1.22 on `c-ares-channel.ts`.
+ * The differences between releases of c-ares. 1.20 to 1.22 rewrote most of it: up to 1.21 `c-ares-old.ts`
+ * sends, from 1.22 on `c-ares-channel.ts`.
  */
 import { Releases } from './releases.ts';
 
-/** What one release of c-ares does differently from others. */
+/** The behaviour of one release of c-ares. */
 export interface CaresTraits {
-  // What is asked.
   /** NODATA ends the walk. */
   readonly nodataEnds: boolean;
   /**
-   * Whether a final dot turns the search list off; if not, the search domains are appended behind
-   * the dot once the name as typed has failed.
+   * True: a trailing dot disables the search list. False: once the name as typed has failed, search domains
+   * are appended after the dot.
    */
   readonly dotIsFinal: boolean;
   /**
-   * HOSTALIASES: it is ignored; an alias is searched like a typed name; or an alias is asked for
-   * without search list.
+   * HOSTALIASES is ignored; or an alias is searched like a typed name; or an alias is looked up without the
+   * search list.
    */
   readonly aliases: 'none' | 'searched' | 'alone';
-  /**
-   * Which names are answered without asking a server: none, `localhost`, or also the names below
-   * it.
-   */
+  /** The names that are answered without a server: none, `localhost`, or also the names below it. */
   readonly localhost: 'none' | 'alone' | 'below';
-  /** Whether `localhost` is recognised regardless of case. */
+  /** True if `localhost` is recognised regardless of case. */
   readonly foldsLocalhost: boolean;
-  /** Whether an IPv4 address given as the name is still queried for AAAA. */
+  /** True if an IPv4 address given as the name is still queried for AAAA. */
   readonly asksForLiterals: boolean;
-  /** Whether names with characters that host names cannot have are refused. */
+  /** True if names with characters that host names cannot have are refused. */
   readonly hostNames: boolean;
-  /** Most bytes that a name may have on the wire. */
+  /** Bytes of a name on the wire. */
   readonly longestName: number;
-  /** Whether `search .` yields the name as it is rather than a name with two dots. */
+  /** True if `search .` yields the name as written rather than a name with two dots. */
   readonly rootDomain: boolean;
-  /** Whether nothing is looked up without a search list. */
+  /** True if lookups fail without a search list. */
   readonly needsSearchList: boolean;
-  /** Whether the search goes on after SERVFAIL and REFUSED for a single label. */
+  /** True if the search continues after SERVFAIL and REFUSED for a single label. */
   readonly singleLabelGoesOn: boolean;
-  // How replies are interpreted.
-  /** An address counts only behind the CNAMEs that lead to its owner. */
+  /** An address counts only after the CNAMEs that lead to its owner. */
   readonly ordersCnames: boolean;
-  /** Whether a CNAME without an address in the last reply crashes the process. */
+  /** True if a CNAME without an address in the last reply crashes the process. */
   readonly diesOfCname: boolean;
   /**
-   * When an answer for one family ends the retries for the other: never, with any address, or with
-   * an IPv4 address.
+   * The answer for one family that ends retries for the other: none, one with any address, or one with an
+   * IPv4 address.
    */
   readonly enough: 'never' | 'any' | 'ipv4';
-  // resolv.conf, nsswitch.conf, the environment, the hosts file.
-  /** Which of the three readers of settings it has (`c-ares-conf.ts`). */
+  /** The reader of settings (`c-ares-conf.ts`). */
   readonly reader: 1 | 2 | 3;
   /** `#` and `;` begin a comment anywhere in a line. */
   readonly cutsComments: boolean;
-  /** Whether LOCALDOMAIN is rejected if it has unprintable characters. */
+  /** True if LOCALDOMAIN is rejected if it has unprintable characters. */
   readonly printableOnly: boolean;
-  /** Whether a server's address may carry a port and an interface. */
+  /** True if a server's address may have a port and an interface. */
   readonly zonedServers: boolean;
-  /** Whether it knows the options `timeout:` and `attempts:`. */
+  /** True if it supports the options `timeout:` and `attempts:`. */
   readonly timeoutOption: boolean;
   /** The default of ndots, and whether `ndots:0` is accepted. */
   readonly ndots: 0 | 1;
   readonly ndotsZero: boolean;
-  /** Time-out of the first attempt in milliseconds. */
+  /** Milliseconds; the first attempt. */
   readonly timeoutMs: number;
   readonly attempts: number;
   /** Lines of the hosts file that share an address or a name are one entry. */
   readonly mergesHosts: boolean;
   /**
-   * Whether a name found in the hosts file is final even if it lacks the asked family; if not, DNS
-   * is asked, and loopback addresses are added for `localhost`.
+   * True: a name in the hosts file is final even if it lacks the requested family. False: DNS is queried, and
+   * `localhost` gets loopback addresses.
    */
   readonly hostsFinal: boolean;
-  // How it is sent.
   /** Servers are sorted by their failures. */
   readonly sortsServers: boolean;
-  /**
-   * Whether, of servers that failed equally often, the one whose failure is longest ago comes
-   * first.
-   */
+  /** True if, of servers with equal failures, the one whose failure is longest ago comes first. */
   readonly oldestFailureFirst: boolean;
-  /** The UDP size offered by EDNS; 0: no OPT record. */
+  /** The UDP size in EDNS; 0: no OPT record. */
   readonly ednsSize: number;
   readonly cookies: boolean;
-  /** Whether FORMERR is taken as a lack of EDNS support even if the reply has an OPT record. */
+  /** True if FORMERR counts as a lack of EDNS support even if the reply has an OPT record. */
   readonly doubtsEdns: boolean;
   readonly caches: boolean;
   /** Time-outs follow the measured latency. */
@@ -92,32 +82,24 @@ export interface CaresTraits {
   readonly countsSilence: boolean;
   /** A broken connection counts as a failure of its server before its queries go elsewhere. */
   readonly blamesFirst: boolean;
-  /** A packet that cannot be sent breaks the connection, and so everything that waits on it. */
+  /** A send error breaks the connection, and so fails all its queries. */
   readonly breaksOnSend: boolean;
-  /**
-   * Whether a query is repeated only after all replies that were read together have been handled.
-   */
+  /** True if a query is repeated only after all replies of a joint read have been handled. */
   readonly defersRetries: boolean;
-  /** Whether a query also ends only then, so that an error next to an address is still repeated. */
+  /** True if a query also ends only then, so that an error next to an address is still repeated. */
   readonly defersEnds: boolean;
-  /** Whether idle connections are closed after the time-outs are handled instead of before. */
+  /** True if idle connections are closed after the time-outs are handled instead of before. */
   readonly closesLast: boolean;
-  /** Whether SERVFAIL, REFUSED and NOTIMP are reported as the reason of a failure. */
+  /** True if SERVFAIL, REFUSED and NOTIMP are reported as the reason of a failure. */
   readonly tellsErrors: boolean;
-  /**
-   * Whether a name that cannot be sent is reported as a bad name rather than as a lack of memory.
-   */
+  /** True if a name that cannot be sent is reported as a bad name rather than as a lack of memory. */
   readonly tellsBadName: boolean;
-  /** Whether a closed port is reported differently from silence. */
+  /** True if a closed port is reported differently from silence. */
   readonly tellsRefusal: boolean;
-  /**
-   * When a new socket replaces one that is still open: never, once its server has failed, or after
-   * a time-out.
-   */
+  /** The event after which a new socket replaces an open one: never, once its server has failed, or after a time-out. */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
-/** The releases of c-ares, oldest first. */
 export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
   'c-ares',
   {

@@ -1,26 +1,23 @@
-/**
- * What c-ares remembers of its servers since 1.22: how often each failed, and how fast it answered.
- */
+/** The memory of c-ares about its servers since 1.22: their failures and latencies. */
 import type { ModelContext } from './client.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 
-/** One server, and what is remembered of it. */
 export interface CaresServer {
   readonly address: string;
   readonly index: number;
-  /** Failures since the last success. */
+  /** Since the last success. */
   failures: number;
-  /** When the last failure was recorded. */
+  /** The time of the last failure. */
   failedAt: number;
-  /** false: the server has shown that it knows no cookies. */
+  /** False: the server has shown that it does not support cookies. */
   cookies: boolean;
-  /** Milliseconds that its answers took, and how many there were. */
+  /** The sum of its latencies, and their number. */
   totalMs: number;
   answers: number;
 }
 
-/** Bounds of the adaptive time-out, and how it follows the average latency. */
+/** Bounds of the adaptive time-out, and its factor over the average latency. */
 const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
@@ -30,7 +27,6 @@ const mostJitter = 0.5;
 /** The number of steps that jitter is drawn from. */
 export const jitterSteps = 65_537;
 
-/** The servers of one resolv.conf. */
 export class CaresServers {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -57,8 +53,8 @@ export class CaresServers {
   }
 
   /**
-   * The server with the fewest failures since its last success; of equals the one that failed
-   * longest ago, or the first.
+   * The server with the fewest failures since its last success; of equal ones the one that failed longest
+   * ago, or the first.
    */
   best(): CaresServer | undefined {
     const { oldestFailureFirst } = this.#traits;
@@ -73,7 +69,6 @@ export class CaresServers {
     return equal[this.#context.random.integer(equal.length)];
   }
 
-  /** Records a failure of a server. */
   blame(server: CaresServer): void {
     server.failures++;
     server.failedAt = this.#context.network.clock.now();
@@ -85,16 +80,16 @@ export class CaresServers {
     server.failedAt = 0;
   }
 
-  /** Records that a server has answered what was sent at this time of the network's clock. */
+  /** @param sentAt time of the query on the network's clock */
   answered(server: CaresServer, sentAt: number): void {
     server.totalMs += Math.max(1, Math.trunc(this.#context.network.clock.now() - sentAt));
     server.answers++;
   }
 
   /**
-   * The time-out for a server in milliseconds: five times its average latency once that is known,
-   * doubled with each round over the servers and shortened by jitter to as little as half.
-   * @param tries how often the question has been sent before
+   * Milliseconds: five times the server's average latency once that is known, doubled with each round over
+   * the servers, and shortened by jitter to as little as half.
+   * @param tries earlier attempts of the question
    */
   timeoutMs(server: CaresServer, tries: number): number {
     const { adapts } = this.#traits;

@@ -1,4 +1,4 @@
-/** How a c-ares query ends, and what its two ways of sending have in common. */
+/** The ends of a c-ares query, and the common part of its two sending halves. */
 import { failed, found, newId, type LookupOutcome, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import type { QueryToSend } from './network.ts';
@@ -37,32 +37,28 @@ const errors: Readonly<
   ENOMEM: [15, 'Out of memory'],
 };
 
-/** The end of a query: its status, and the reply if there is one. */
 export interface Ended {
   readonly status: CaresStatus;
   readonly reply: ClientReply | null;
 }
 
-/** A question under way. */
 export interface PendingQuestion {
   readonly done: Promise<Ended>;
-  /** Whether it was answered from the cache, before the next question was asked. */
+  /** True if it was answered from the cache, before the next question was sent. */
   readonly cached?: boolean;
-  /** Stops retries: the next failure is final. */
+  /** The next failure is final. */
   stopRetrying(): void;
 }
 
-/** How a program configures c-ares. */
+/** A program's configuration of c-ares. */
 export interface ChannelSetup {
   readonly edns: boolean;
   readonly caching: boolean;
-  /**
-   * Whether SERVFAIL, REFUSED and NOTIMP are handed to the caller at once (ARES_FLAG_NOCHECKRESP).
-   */
+  /** True if SERVFAIL, REFUSED and NOTIMP are returned at once (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
-  /** Milliseconds between two checks for time-outs; 0: they are noticed at once. */
+  /** Milliseconds between two checks for time-outs; 0: immediate. */
   readonly tickMs: number;
-  /** Whether `use-vc` has an effect: with c-ares's own defaults it is read and then forgotten. */
+  /** True if `use-vc` has an effect: c-ares's defaults ignore it. */
   readonly useVc: boolean;
 }
 
@@ -82,7 +78,7 @@ export interface CaresChannel {
   rest(): void;
 }
 
-/** A query as c-ares makes it, with an id that no open query has. */
+/** A c-ares query with an id that no open query has. */
 export function caresQuery(
   { random }: ModelContext,
   open: Iterable<{ readonly query: QueryToSend }>,
@@ -92,7 +88,7 @@ export function caresQuery(
   return { ...question, id: newId(random, taken), edns: null, ad: false };
 }
 
-/** A failed lookup with this status, in the words of ares_strerror. */
+/** In the words of ares_strerror. */
 export function caresError(status: CaresStatus): LookupOutcome {
   if (status === 'SUCCESS') return found([]);
   if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');
@@ -113,7 +109,6 @@ export function usableAddresses(reply: ClientReply, { ordersCnames }: CaresTrait
   return addresses;
 }
 
-/** The status of a query that got this reply. */
 export function statusOf(reply: ClientReply): CaresStatus {
   switch (reply.rcode) {
     case 'NOERROR':

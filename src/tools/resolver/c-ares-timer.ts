@@ -1,11 +1,11 @@
 /**
- * When a program that uses c-ares notices a time-out: at once, if it sleeps for as long as c-ares
- * tells it; or at the next tick of a timer of its own, which starts with the first query and
- * restarts whenever something is received (Node.js).
+ * Models when a program notices c-ares time-outs. It may sleep as long as c-ares requests, and notice them at
+ * once. Or it has its own timer, which starts with the first query and restarts with every arrival (Node.js);
+ * then it notices them at the next tick.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 
-/** The timer starts from a clock reading taken shortly before the query is sent. */
+/** Milliseconds; the timer starts from a clock reading taken shortly before the query is sent. */
 const lagMs = 1;
 
 interface CaresTimerEntry {
@@ -13,20 +13,19 @@ interface CaresTimerEntry {
   readonly run: () => void;
 }
 
-/** Runs the handlers of time-outs when the modelled program checks for them. */
 export class TimeoutTimer {
   readonly #clock: Clock;
   readonly #tickMs: number;
   readonly #waiting = new Set<CaresTimerEntry>();
   #ticking: Timer | null = null;
 
-  /** @param tickMs milliseconds between two checks; 0: time-outs are noticed at once */
+  /** @param tickMs milliseconds between two checks; 0: immediate */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;
   }
 
-  /** Runs `run` at the first check after that many milliseconds. */
+  /** Runs `run` at the first check after this time. */
   after(ms: number, run: () => void): Timer {
     if (this.#tickMs === 0) return this.#clock.after(ms, run);
     const waiting = { at: this.#clock.now() + ms, run };
@@ -35,7 +34,7 @@ export class TimeoutTimer {
     return { cancel: () => this.#waiting.delete(waiting) };
   }
 
-  /** Restarts the timer because something was received. */
+  /** Restarts the timer. */
   received(): void {
     if (this.#ticking === null) return;
     this.#ticking.cancel();

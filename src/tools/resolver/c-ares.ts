@@ -1,8 +1,7 @@
 /**
- * ares_getaddrinfo: one socket per server kept for the whole walk, A and AAAA together; NXDOMAIN
- * and NODATA go on, any other failure of a name ends the lookup. curl built with c-ares, Envoy and
- * gRPC use it. How queries are repeated differs: `c-ares-old.ts` and, from 1.22 on,
- * `c-ares-channel.ts`.
+ * ares_getaddrinfo: one socket per server for the whole walk, A and AAAA together. NXDOMAIN and NODATA
+ * continue the walk, any other failure of a name ends the lookup. curl built with c-ares, Envoy and gRPC use
+ * it. The repetition of queries differs: `c-ares-old.ts` and, from 1.22 on, `c-ares-channel.ts`.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -35,7 +34,6 @@ import {
   type CaresStatus,
 } from './c-ares-status.ts';
 
-/** The model of ares_getaddrinfo. */
 export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, traits) => ({
   summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
   anyOrder: traits.tellsErrors,
@@ -96,7 +94,7 @@ class CaresSession implements Session {
     return caresError(status);
   }
 
-  /** Whether the name is answered without a server; a name with a final dot never is. */
+  /** True if the name is answered without a server; a name with a trailing dot never is. */
   #isLocal(name: string): boolean {
     const { localhost, foldsLocalhost } = this.#traits;
     const folded = foldsLocalhost ? name.toLowerCase() : name;
@@ -161,7 +159,7 @@ class CaresSession implements Session {
         query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
       }));
       const addresses: string[] = [];
-      // The query that ends last decides whether and how the search goes on.
+      // The query that ends last decides how the search continues.
       let last = 'ENOTFOUND' as CaresStatus;
       await Promise.all(
         pending.map(async ({ query }, index) => {
@@ -230,13 +228,13 @@ class CaresSession implements Session {
     const asIs = {
       name: typed,
       why: enough
-        ? `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`
+        ? `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`
         : lastAsIs(this.#conf),
     };
     return enough ? [asIs, ...list] : [...list, asIs];
   }
 
-  /** Whether these addresses make retries for the other family unnecessary. */
+  /** True if these addresses make retries for the other family unnecessary. */
   #isEnough(addresses: readonly string[]): boolean {
     const { enough } = this.#traits;
     if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);

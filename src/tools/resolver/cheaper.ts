@@ -1,5 +1,5 @@
 /**
- * What would make a lookup cheaper: plans the same lookup again with one change at a time and
+ * Finds changes that make a lookup cheaper: plans the same lookup again with one change at a time and
  * compares the cost.
  */
 import { countDots } from './client.ts';
@@ -70,7 +70,6 @@ export async function findCheaper(
     .sort((one, other) => Number(other.same) - Number(one.same) || one.queries - other.queries);
 }
 
-/** The name for which addresses were found. */
 function foundName(run: LookupRun): string | null {
   const hit = run.trace.exchanges.find(
     (exchange) => exchange.reply?.answer.some((record) => record.type === exchange.type) === true,
@@ -78,9 +77,7 @@ function foundName(run: LookupRun): string | null {
   return hit?.name ?? null;
 }
 
-/**
- * A server with autopath answers the first search name with what the walk would have ended with.
- */
+/** A server with autopath answers the first search name with the result of the whole walk. */
 function autopath(run: LookupRun): CheaperDocument | null {
   const [first] = run.trace.exchanges;
   if (first === undefined || run.plan.name.endsWith('.')) return null;
@@ -94,7 +91,7 @@ function autopath(run: LookupRun): CheaperDocument | null {
   const group = sent(first.name);
   const slowest = (name: string): number =>
     Math.max(0, ...sent(name).map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs));
-  // The first step is the server's own lookup; the second is what it asks its upstream.
+  // The first step is the server's own lookup; the second is its upstream query.
   const last = run.trace.exchanges.at(-1)!.name;
   const elapsedMs = slowest(first.name) + (last === first.name ? 0 : slowest(last));
   return {

@@ -1,6 +1,5 @@
 /**
- * What was changed between releases, and what a client does in rare cases: one fact each. Runs of
- * the real ones: recorded.json.
+ * Changes between releases, and rare cases of clients: one fact each. Runs of the real ones: recorded.json.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -22,7 +21,7 @@ interface Given {
 
 const twoServers = 'nameserver 10.96.0.10\nnameserver 10.96.0.11\n';
 
-/** Plans one lookup of `www.example.com.`, or what is given. */
+/** @param given defaults to a lookup of `www.example.com.` */
 function plan(label: string, given: Given): Promise<LookupRun> {
   const client = findClient(label);
   assert.ok(client !== null, label);
@@ -39,7 +38,7 @@ function plan(label: string, given: Given): Promise<LookupRun> {
   return planLookup(asked, parseAnswers({ rules: given.rules ?? [] }, 'test'), seededRandom(7));
 }
 
-/** `A@10 AAAA@10`: what was sent where, in order; over TCP with a T. */
+/** `A@10 AAAA@10`: the queries and their servers, in order; over TCP with a T. */
 function sent({ trace }: LookupRun): string {
   const shown = trace.exchanges.map(
     ({ protocol, type, server }) => `${protocol === 'tcp' ? 'T' : ''}${type}@${server.slice(-2)}`,
@@ -87,14 +86,14 @@ describe('musl by release', () => {
     assert.equal(sent(run), '');
   });
 
-  test('a name beyond ASCII is asked, and its answer lost', async () => {
+  test('a name beyond ASCII is queried, and its answer lost', async () => {
     const run = await plan('musl', { name: 'bücher.example.', rules: answered });
     assert.equal(run.trace.exchanges[0]?.name, 'b\\195\\188cher.example.');
     assert.equal(outcome(run), 'EAI_NODATA');
   });
 });
 
-describe('replies that are no answer to the question', () => {
+describe('replies that do not match the question', () => {
   const forged = [
     { server: '10.96.0.10', type: 'A', answer: 'from=10.96.0.11 q=evil.example. 6.6.6.6' },
     { server: '10.96.0.10', type: 'AAAA', answer: 'NODATA' },
@@ -120,7 +119,7 @@ describe('TCP that is accepted and reset', () => {
     { type: 'AAAA', answer: '2001:db8::1' },
   ];
 
-  test('glibc connects once more and gives up', async () => {
+  test('glibc reconnects once and gives up', async () => {
     const run = await plan('glibc', { rules });
     assert.equal(sent(run), 'A@10 AAAA@10 TA@10 TAAAA@10 TA@10 TAAAA@10');
     assert.equal(outcome(run), 'EAI_AGAIN');
@@ -132,7 +131,7 @@ describe('TCP that is accepted and reset', () => {
     assert.equal(outcome(run), 'EAI_AGAIN');
   });
 
-  test('Go begins again with UDP, and takes the other family', async () => {
+  test('Go starts again with UDP, and uses the other family', async () => {
     const run = await plan('go', { rules });
     assert.equal(sent(run), 'AAAA@10 A@10 TA@10 A@10 TA@10');
     assert.equal(outcome(run), '2001:db8::1');
@@ -167,7 +166,7 @@ describe('c-ares by release', () => {
     assert.equal(await first('c-ares@1.31'), 'api.');
   });
 
-  test('a name of 254 letters without a final dot is sent since 1.27', async () => {
+  test('a name of 254 letters without a trailing dot is sent since 1.27', async () => {
     const name = [63, 63, 63, 62].map((length) => 'a'.repeat(length)).join('.');
     assert.equal(outcome(await plan('c-ares@1.26', { name, rules: answered })), 'ARES_EBADNAME');
     assert.equal(sent(await plan('c-ares@1.27', { name, rules: answered })), 'A@10 AAAA@10');
@@ -213,7 +212,7 @@ describe('programs on libc', () => {
     assert.equal(run.trace.exchanges[0]?.name, 'xn--bcher-kva.example.');
   });
 
-  test("Node's word about its threads counts the lookup, not what came before it", async () => {
+  test("Node's note about its threads counts the lookup, not the time before it", async () => {
     const slow = [{ answer: ['DROP', 'DROP', 'DROP', 'DROP', '203.0.113.80'] }];
     const given = { resolv: 'nameserver 10.96.0.10\noptions timeout:1\n', rules: slow, repeat: 2 };
     const { trace } = await plan('node', given);
@@ -230,7 +229,7 @@ describe('programs on libc', () => {
     assert.equal(trace.exchanges[2]?.atMs, 4999);
   });
 
-  test('a release that is not known says so first', async () => {
+  test('the trace begins with a note if the release is unknown', async () => {
     const { trace } = await plan('python@4.0', { rules: answered });
     assert.equal(
       trace.steps[0]?.text,

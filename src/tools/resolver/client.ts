@@ -1,4 +1,4 @@
-/** What all resolver models have in common: their input and their output. */
+/** The interface of all resolver models: input and output. */
 import type { Random } from '../../server/base/random.ts';
 import type { ClientNetwork } from './network.ts';
 import type { Releases } from './releases.ts';
@@ -6,17 +6,16 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { presented } from './search-list.ts';
 import type { Trace } from './trace.ts';
 
-/** IPv4 or IPv6. */
 export type AddressFamily = 4 | 6;
 
-/** Addresses and names of the machine or pod that asks. */
+/** The querying machine or pod. */
 export interface Host {
   readonly hostname: string;
-  /** Addresses of interfaces other than loopback, with their families. */
+  /** Addresses of interfaces other than loopback. */
   readonly addresses: readonly string[];
   /**
-   * Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled
-   * in the kernel.
+   * Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the
+   * kernel.
    */
   readonly loopback: readonly AddressFamily[];
 }
@@ -32,7 +31,7 @@ export interface Settings {
   readonly host: Host;
 }
 
-/** What a model needs from outside. */
+/** The environment of a model. */
 export interface ModelContext {
   readonly network: ClientNetwork;
   readonly random: Random;
@@ -43,62 +42,57 @@ export interface ModelContext {
 /** One lookup call of the application. */
 export interface Request {
   readonly name: string;
-  /** The address families asked for; both for AF_UNSPEC. */
+  /** Both for AF_UNSPEC. */
   readonly families: readonly AddressFamily[];
-  /** AI_ADDRCONFIG: ask only for families that the host has. */
+  /** AI_ADDRCONFIG: only families that the host has. */
   readonly addrConfig: boolean;
 }
 
-/** Why a lookup failed, in terms of the interface that the application calls. */
+/** In terms of the interface that the application calls. */
 export interface LookupFailure {
   /** The interface's symbol for the error: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
   readonly code: string;
-  /** The error's number; null if the interface has no numbers. */
+  /** Null if the interface has no numbers. */
   readonly number: number | null;
   /** The message that the application prints. */
   readonly text: string;
 }
 
-/**
- * What a lookup returns to the application. Some clients return addresses together with a failure.
- */
+/** The result that the application gets. Some clients return addresses together with a failure. */
 export interface LookupOutcome {
   readonly addresses: readonly string[];
   readonly failure: LookupFailure | null;
 }
 
-/** One process of the client, which may remember things from one lookup to the next. */
+/** One process of the client, which may have state from lookup to lookup. */
 export interface Session {
   lookup(request: Request): Promise<LookupOutcome>;
 }
 
 /** The model of a client without its name and version. */
 export interface Model {
-  /** One line that says which function of which program this is. */
+  /** One line with the function and the program. */
   readonly summary: string;
-  /** Whether the real client sends A and AAAA in an unpredictable order. */
+  /** True if the real client sends A and AAAA in an unpredictable order. */
   readonly anyOrder: boolean;
   /** resolv.conf as this client reads it. */
   conf(settings: Settings): ResolvConf;
   open(context: ModelContext): Session;
 }
 
-/** One release of a client. */
 export interface Client extends Model {
   /** `glibc`, `c-ares`, … */
   readonly name: string;
-  /** Empty where the model has no versions. */
+  /** Empty if the model has no versions. */
   readonly version: string;
 }
 
-/** A client with all its releases. */
 export interface ClientLine {
   readonly name: string;
-  /** The known releases, oldest first; empty if the model has none. */
+  /** Oldest first; empty if the model has none. */
   readonly versions: readonly string[];
   /**
-   * The release with that version, or the nearest one, whose traces then begin with a note; null:
-   * the newest.
+   * The release with that version, or the nearest one, whose traces then begin with a note; null: the newest.
    */
   at(version: string | null): Client;
 }
@@ -119,7 +113,6 @@ export function clientLine<Traits extends object>(
   };
 }
 
-/** A client that is modelled in a single version. */
 export function soleClient(name: string, model: Model): ClientLine {
   return {
     name,
@@ -131,7 +124,7 @@ export function soleClient(name: string, model: Model): ClientLine {
   };
 }
 
-/** The same client; each of its traces begins with the note. */
+/** Each of its traces begins with the note. */
 function noted(client: Client, note: string | null): Client {
   if (note === null) return client;
   return {
@@ -143,12 +136,11 @@ function noted(client: Client, note: string | null): Client {
   };
 }
 
-/** The outcome of a lookup that succeeded. */
 export function found(addresses: readonly string[]): LookupOutcome {
   return { addresses, failure: null };
 }
 
-/** The outcome of a lookup that failed; the arguments are the fields of `LookupFailure`. */
+/** The arguments are the fields of `LookupFailure`. */
 export function failed(code: string, number: number | null, text: string): LookupOutcome {
   return { addresses: [], failure: { code, number, text } };
 }
@@ -161,12 +153,11 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
   }
 }
 
-/** The name in the form that is displayed: with its final dot, bytes beyond ASCII escaped. */
+/** The name as displayed: with its trailing dot, bytes beyond ASCII escaped. */
 export function absolute(name: string): string {
   return presented(name.endsWith('.') ? name : `${name}.`);
 }
 
-/** The number of dots in a name, which is compared with ndots. */
 export function countDots(name: string): number {
   let dots = 0;
   for (const letter of name) if (letter === '.') dots++;

@@ -10,7 +10,7 @@ import { musl } from './musl.ts';
 import { nodeResolve } from './node-resolve.ts';
 import { resolved } from './resolved-stub.ts';
 
-/** Every client, with all releases that are known of it. */
+/** All clients with their known releases. */
 export const clientLines: readonly ClientLine[] = [
   glibc,
   musl,
@@ -41,23 +41,23 @@ const alsoShown: Readonly<Record<string, readonly string[]>> = {
   'c-ares': ['1.18.1'],
 };
 
-/** What `--client all` compares: the newest release of each, and a few older ones. */
+/** The clients of `--client all`: the newest release of each, and a few older ones. */
 export const clients: readonly Client[] = clientLines.flatMap((line) => [
   line.at(null),
   ...(alsoShown[line.name] ?? []).map((version) => line.at(version)),
 ]);
 
-/** The labels of `clients`, for messages and completion. */
+/** For messages and completion. */
 export const clientLabels: readonly string[] = clients.map(labelOf);
 
-/** `glibc@2.36`, or the name alone where there are no versions. */
+/** `glibc@2.36`, or the name alone if there are no versions. */
 export function labelOf(client: Client): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }
 
 /**
- * The client with that label; null if there is none. An unknown version is replaced by the nearest
- * one, and its traces begin with a step that says so.
+ * Null if there is none. An unknown version is replaced by the nearest one, and its traces begin with a step
+ * that reports it.
  */
 export function findClient(label: string): Client | null {
   const [name, version = null] = label.split('@');

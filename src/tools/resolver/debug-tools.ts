@@ -23,7 +23,6 @@ import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
-/** The model of BIND's nslookup. */
 export const nslookup: ClientLine = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
@@ -31,7 +30,7 @@ export const nslookup: ClientLine = soleClient('nslookup', {
   open: (context) => new NslookupSession(context),
 });
 
-/** nslookup's own time-out, for each of three attempts. */
+/** Milliseconds; nslookup's own time-out, for each of three attempts. */
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
@@ -55,7 +54,7 @@ class NslookupSession implements Session {
     const first = families.includes(4) ? 'A' : 'AAAA';
     for (const [index, candidate] of names.entries()) {
       const why = !searching
-        ? `${enoughDots(name, this.#conf)}: nslookup asks the name as it is, and never the search list.`
+        ? `${enoughDots(name, this.#conf)}: nslookup asks for the name as written, and ignores the search list.`
         : index < search.length
           ? `${fewDots(name, this.#conf, index)}.`
           : lastAsIs(this.#conf);
@@ -86,7 +85,7 @@ class NslookupSession implements Session {
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
 
-  /** Whether TCP is used: after one truncated reply nslookup uses nothing else. */
+  /** True if TCP is used: after one truncated reply nslookup uses nothing else. */
   #stream = false;
 
   async #ask(name: string, type: string, why: string): Promise<ToolReply | null> {
@@ -133,10 +132,9 @@ class NslookupSession implements Session {
   }
 }
 
-/** The model of busybox's nslookup. */
 export const busybox: ClientLine = soleClient('busybox', {
   summary:
-    "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
+    "busybox's nslookup: a name with a dot as written, a single label with all search domains at once",
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (context) => new BusyboxSession(context),
@@ -158,8 +156,8 @@ class BusyboxSession implements Session {
     const single = !name.includes('.') && search.length > 0;
     const names = single ? search.map((domain) => `${name}.${domain}`) : [name];
     const why = single
-      ? 'A single label: all search domains in one burst, never the name as it is.'
-      : 'The name has a dot: it is asked as it is, whatever ndots says.';
+      ? 'A single label: all search domains in one burst, never the name as written.'
+      : 'The name has a dot: it is tried as written, for any ndots.';
     const queries: QueryToSend[] = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
       .flatMap((type) =>

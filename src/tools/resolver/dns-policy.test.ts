@@ -59,7 +59,7 @@ describe("the pod's resolv.conf", () => {
     assert.match(warnings({ policy: 'None' }), /API server rejects/);
   });
 
-  test('more than three servers and 32 domains are cut', () => {
+  test('more than three servers and 32 domains are truncated', () => {
     const config = {
       nameservers: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
       searches: Array.from({ length: 40 }, (_, i) => `d${i}.example`),
@@ -71,7 +71,7 @@ describe("the pod's resolv.conf", () => {
     assert.match(warnings({ config }), /Nameserver limits[^]*Search Line limits/);
   });
 
-  test('a search line that musl drops is warned of', () => {
+  test('a search line that musl drops causes a warning', () => {
     const searches = Array.from(
       { length: 6 },
       (_, i) => `team-${i}.some.where.at.a.company.example`,

@@ -1,21 +1,19 @@
 /**
- * The resolv.conf that kubelet writes for a pod: dnsPolicy, dnsConfig, the kubelet's clusterDNS and
- * clusterDomain and the node's own resolv.conf, merged and cut to Kubernetes' limits
+ * Computes the resolv.conf that kubelet writes for a pod. It merges dnsPolicy, dnsConfig, the kubelet's
+ * clusterDNS and clusterDomain, and the node's own resolv.conf, and applies Kubernetes' limits
  * (pkg/kubelet/network/dns).
  */
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
-/** The `dnsPolicy` of a pod. */
 export type DnsPolicy = 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
 
-/** The `dnsConfig` of a pod. */
 export interface DnsConfig {
   readonly nameservers: readonly string[];
   readonly searches: readonly string[];
   readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
 }
 
-/** The parts of a pod's spec that determine its resolv.conf. */
+/** The fields of a pod's spec that determine its resolv.conf. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: DnsPolicy;
@@ -23,18 +21,17 @@ export interface PodDns {
   readonly hostNetwork: boolean;
 }
 
-/** The settings of the node's kubelet. */
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Text of the file named by kubelet's resolvConf; null = the setting is the empty string. */
+  /** Text of the file in kubelet's resolvConf; null: the setting is empty. */
   readonly nodeResolvConf: string | null;
 }
 
 /** The resolv.conf that kubelet writes, and remarks about it. */
 export interface PodResolvConf {
   readonly text: string;
-  /** Warnings that kubelet itself gives, and other surprises. */
+  /** Kubelet's own warnings, and other surprises. */
   readonly warnings: readonly string[];
 }
 
@@ -49,7 +46,6 @@ interface ResolvConfParts {
   options: string[];
 }
 
-/** The resolv.conf of a pod, as kubelet writes it. */
 export function podResolvConf(pod: PodDns, kubelet: KubeletDns): PodResolvConf {
   const warnings: string[] = [];
   const host = readHost(kubelet.nodeResolvConf);
@@ -105,7 +101,7 @@ function merge(parts: ResolvConfParts, config: DnsConfig): void {
   parts.options = withOptions(parts.options, more);
 }
 
-/** Adds options; of the same name the last one counts. */
+/** Of the same name the last one counts. */
 function withOptions(options: readonly string[], more: readonly string[]): string[] {
   const byName = new Map(options.map((option) => [option.split(':')[0] ?? '', option]));
   for (const option of more) byName.set(option.split(':')[0] ?? '', option);
@@ -144,8 +140,8 @@ function readHost(text: string | null): ResolvConfParts {
     if (bare.startsWith('#') || bare.startsWith(';')) continue;
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
-    // A search domain of the node's file is used as it is, also without a final dot; a lone dot is
-    // kept.
+    // A search domain of the node's file is used unchanged, even without a trailing dot, and so is a lone
+    // dot.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = withOptions(parts.options, words);

@@ -1,19 +1,18 @@
 /**
- * resolv.conf as libevent's evdns reads it: servers, domains and values have no upper limits;
- * `domain` and `search` lines replace each other.
+ * Reads resolv.conf as libevent's evdns does: no limits on servers, domains and values; `domain` and `search`
+ * lines replace each other.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
 import { withoutZone } from './myhostname.ts';
 import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
 
-/** A server's address. It may carry a port; the model supports only port 53. */
+/** A server's address. It may have a port; the model supports only port 53. */
 function serverIn(word: string): string | null {
   const bare = withoutZone(word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1'));
   return parseAddress(bare) === null ? null : bare;
 }
 
-/** Reads resolv.conf as libevent does. */
 export function readEvdnsConf(settings: Settings): ResolvConf {
   const conf = newConf();
   conf.attempts = 3;
@@ -27,7 +26,10 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
       else if (server !== null) {
         conf.remarks.push({ line: index + 1, text: 'ignored: that name server is known already' });
       } else
-        conf.remarks.push({ line: index + 1, text: `ignored: "${words[0]}" is no IP address` });
+        conf.remarks.push({
+          line: index + 1,
+          text: `ignored: "${words[0]}" is not an IP address`,
+        });
     } else if (keyword === 'search' || (keyword === 'domain' && words[0] !== undefined)) {
       const domains = keyword === 'search' ? words : words.slice(0, 1);
       conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));

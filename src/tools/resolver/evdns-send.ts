@@ -1,7 +1,7 @@
 /**
- * How evdns sends (evdns.c of libevent 2.1): round robin over the servers that are considered up,
- * from one long-lived socket per server; the case of letters is randomised (0x20); a failed server
- * is probed until it answers again.
+ * The sending half of evdns (evdns.c of libevent 2.1): round robin over the servers that are considered up,
+ * from one long-lived socket per server. The case of letters is randomised (0x20). A failed server is probed
+ * until it answers again.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import { absolute, newId, type ModelContext } from './client.ts';
@@ -10,7 +10,6 @@ import { addressesIn, type ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
-/** Why a question of evdns failed. */
 export type EvdnsError =
   | 'NXDOMAIN'
   | 'NODATA'
@@ -21,16 +20,16 @@ export type EvdnsError =
   | 'FORMERR'
   | 'TIMEOUT';
 
-/** The outcome of a question: at least one address, or the reason why there are none. */
+/** At least one address, or the reason why there is none. */
 export type EvdnsResult = readonly string[] | EvdnsError;
 
-/** What to ask; `why` is one sentence for a person. */
+/** `why` is one sentence for a person. */
 export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
 /**
- * A failed server is probed with a fixed name after this time; each further wait is three times as
- * long, up to an hour.
+ * Milliseconds; a failed server is probed with a fixed name after this time. Each further wait is three times
+ * as long, up to an hour.
  */
 const probeMs = 10_000;
 const probeName = 'google.com';
@@ -53,7 +52,6 @@ interface Running {
   timer: Timer | null;
 }
 
-/** The servers of one resolv.conf, and the questions that wait for them. */
 export class EvdnsServers {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -64,8 +62,7 @@ export class EvdnsServers {
   constructor(context: ModelContext, conf: ResolvConf) {
     this.#context = context;
     this.#conf = conf;
-    // evdns inserts each new server behind the first one of its ring, which gives the order 1,
-    // last, …, 3, 2.
+    // evdns inserts each new server after the first one of its ring, which gives the order 1, last, …, 3, 2.
     const [first, ...others] = conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
     this.#servers = ring.map((address) => ({
@@ -83,8 +80,8 @@ export class EvdnsServers {
 
   /**
    * Sends a question and repeats it until it has an outcome.
-   * @param end called once, unless the question is cancelled before
-   * @returns cancels it
+   * @param end called once, unless the question was cancelled
+   * @returns cancels the question
    */
   ask(question: EvdnsQuestion, end: (result: EvdnsResult) => void): () => void {
     const running = this.#start(question, end);
@@ -223,7 +220,7 @@ export class EvdnsServers {
     server.up = false;
     this.#probeLater(server, probeMs);
     if (!this.#servers.some((other) => other.up)) return;
-    // Questions waiting for this server are moved to another one.
+    // Moves this server's questions to another one.
     for (const running of this.#running) {
       if (running.sent === 0 && running.server === server) running.server = this.#pick();
     }

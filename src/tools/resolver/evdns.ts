@@ -1,6 +1,6 @@
 /**
- * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently; once
- * one family is done the other has 3 s; truncation is an error; a final dot has no meaning.
+ * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently. Once one family
+ * is done the other has 3 s. Truncation is an error; a trailing dot has no meaning.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -24,7 +24,6 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 
-/** The model of evdns_getaddrinfo. */
 export const evdns: ClientLine = soleClient('evdns', {
   summary: 'evdns_getaddrinfo of libevent 2.1.12: Tor, memcached tools, many event-driven servers',
   anyOrder: false,
@@ -32,7 +31,7 @@ export const evdns: ClientLine = soleClient('evdns', {
   open: (context) => new EvdnsSession(context),
 });
 
-/** How long the second family may take after the first has ended. */
+/** Milliseconds that the second family may take after the first has ended. */
 const skewMs = 3000;
 
 interface EvdnsWalk {
@@ -41,7 +40,7 @@ interface EvdnsWalk {
   /** Index of the search domain; -1: the name as typed comes first. */
   index: number;
   readonly end: (result: EvdnsResult) => void;
-  /** Cancels the question under way. */
+  /** Cancels the pending question. */
   drop: () => void;
 }
 
@@ -127,7 +126,10 @@ class EvdnsSession implements Session {
     for (const walk of walks) this.#ask(walk);
   }
 
-  /** Asks for the current name of the walk; `error` is the outcome of the previous name. */
+  /**
+   * Asks for the current name of the walk.
+   * @param error the outcome of the previous name
+   */
   #ask(walk: EvdnsWalk, error: EvdnsError = 'TIMEOUT'): void {
     const { search, ndots } = this.#conf;
     const dots = countDots(walk.typed);
@@ -137,9 +139,9 @@ class EvdnsSession implements Session {
     const why = searching
       ? dots >= ndots
         ? `${afterAsIs(this.#conf, walk.index)} Each family walks by itself.`
-        : `${fewDots(walk.typed, this.#conf, walk.index)}. Each family walks by itself.`
+        : `${fewDots(walk.typed, this.#conf, walk.index)}. Each family walks separately.`
       : walk.index < 0
-        ? `${enoughDots(walk.typed, this.#conf)}: the name is asked as it is first.`
+        ? `${enoughDots(walk.typed, this.#conf)}: the name is tried first, as written.`
         : lastAsIs(this.#conf);
     if (!isSendable(name)) {
       this.#context.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);
@@ -152,7 +154,7 @@ class EvdnsSession implements Session {
     });
   }
 
-  /** Goes on to the next name of the walk, or ends it. */
+  /** Continues with the next name of the walk, or ends it. */
   #next(walk: EvdnsWalk, error: EvdnsError): void {
     const { search, ndots } = this.#conf;
     if (search.length === 0 || walk.index >= search.length) return walk.end(error);

@@ -1,7 +1,7 @@
 /**
- * resolv.conf as glibc reads it (resolv/res_init.c): keywords only at the start of a line, the last
- * `search` or `domain` line counts, options add up, at most three name servers, LOCALDOMAIN and
- * RES_OPTIONS on top.
+ * Reads resolv.conf as glibc does (resolv/res_init.c): keywords only at the start of a line, the last
+ * `search` or `domain` line counts, options add up, at most three name servers, overridden by LOCALDOMAIN and
+ * RES_OPTIONS.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -35,7 +35,6 @@ const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
   ['strict-error', 'strictError'],
 ];
 
-/** Reads resolv.conf and the environment as the release with these traits does. */
 export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvConf {
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];
@@ -93,7 +92,7 @@ function readLine(
     if (word.startsWith('#') || word.startsWith(';')) {
       conf.remarks.push({
         line: number,
-        text: `"${word}" is taken for a search domain, not a comment`,
+        text: `"${word}" is read as a search domain, not a comment`,
       });
     }
   }
@@ -105,15 +104,15 @@ function readServer(conf: MutableConf, word: string, number: number): void {
   if (short !== null) conf.servers.push(short);
   else if (parseAddress(address) !== null) {
     conf.servers.push(zone === undefined || !isLinkLocal(address) ? address : word);
-  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
 }
 
-/** Whether an address is link-local: only such addresses keep the interface behind `%`. */
+/** True for a link-local address: only such addresses keep the interface after `%`. */
 export function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address);
 }
 
-/** Parses the short notations that inet_aton accepts besides a.b.c.d: `127.1`, `0x7f000001`. */
+/** Parses the short notations of inet_aton: `127.1`, `0x7f000001`. */
 export function shortIPv4(text: string): string | null {
   const parts = text.split('.');
   if (parts.length > 4 || !parts.every((part) => /^(0x[0-9a-f]+|\d+)$/i.test(part))) return null;
@@ -143,7 +142,7 @@ export function dottedQuad(text: string): string | null {
 function readOptions(conf: MutableConf, text: string, number: number, traits: GlibcTraits): void {
   for (const match of text.matchAll(/[^ \t\r\f\v\n]+/g)) {
     const [word] = match;
-    // The number is parsed from the text behind the option, not from the word: `ndots: 3` works.
+    // The number is parsed from the text after the option, not from the word: `ndots: 3` works.
     const value = leadingInteger(text.slice(match.index + word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);

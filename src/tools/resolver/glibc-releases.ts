@@ -1,38 +1,34 @@
 /**
- * What glibc's releases do differently, as distributions ship them, with the fixes of each
- * release's branch: that is why the rewritten parser of answers counts from 2.34 on.
+ * The differences between glibc's releases, as distributions ship them with the fixes of each release's
+ * branch. That is why the rewritten parser of answers counts from 2.34 on.
  */
 import { Releases } from './releases.ts';
 
-/** What one release of glibc does differently from others. */
+/** The behaviour of one release of glibc. */
 export interface GlibcTraits {
-  /** The services used if nsswitch.conf has no `hosts:` line. */
+  /** The services if nsswitch.conf has no `hosts:` line. */
   readonly defaultServices: string;
   /**
-   * Whether nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its
-   * line instead of invalidating the file.
+   * True if nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its line
+   * instead of invalidating the file.
    */
   readonly oldNsswitch: boolean;
-  /** Whether `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
+  /** True if `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
   readonly addsServices: boolean;
   /**
-   * Whether replies are interpreted as since the rewrite of nss_dns: in a pair of replies an
-   * address counts only if the CNAMEs before it lead to its owner, and for IPv4 alone a CNAME
-   * without an address is "no data".
+   * True if replies are interpreted as since the rewrite of nss_dns: in a pair of replies an address counts
+   * only if the CNAMEs before it lead to its owner, and for IPv4 alone a CNAME without an address is "no
+   * data".
    */
   readonly newAnswers: boolean;
-  /**
-   * Whether, after an error in serial mode, glibc waits for the reply to a question that it never
-   * sent.
-   */
+  /** True if, after an error in serial mode, glibc waits for the reply to a question that it never sent. */
   readonly waitsForUnsent: boolean;
-  /** Whether it knows the option `no-aaaa`. */
+  /** True if it supports the option `no-aaaa`. */
   readonly noAaaa: boolean;
-  /** Whether it knows the option `strict-error`, and clears options with a `-` before them. */
+  /** True if it supports the option `strict-error`, and clears options with a `-` before them. */
   readonly strictError: boolean;
 }
 
-/** The releases of glibc, oldest first. */
 export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
   'glibc',
   {
@@ -70,7 +66,7 @@ export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
 );
 
 /**
- * The release assumed for programs that run on glibc and are modelled without a version of it: the
- * one that they were measured with.
+ * The release assumed for programs on glibc without a modelled version of it: the one that they were measured
+ * with.
  */
 export const usualGlibc: GlibcTraits = glibcReleases.traitsOf('2.36');

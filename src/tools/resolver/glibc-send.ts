@@ -1,8 +1,7 @@
 /**
- * How glibc queries the servers for one name (resolv/res_send.c): A and AAAA in one system call
- * from one connected socket; a second attempt at every server; if only one of the two replies
- * comes, slower serial modes, which the process then keeps; TCP for both as soon as one reply is
- * truncated.
+ * The sending half of glibc for one name (resolv/res_send.c): A and AAAA in one system call from one
+ * connected socket, and a second attempt at every server. If only one of the two replies comes, slower serial
+ * modes follow, which the process then retains. TCP is used for both as soon as one reply is truncated.
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
@@ -24,7 +23,7 @@ export type GlibcReplies =
       readonly ok: false;
       readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH';
       readonly firstRcode: string;
-      /** Whether any reply to the question arrived in time. */
+      /** True if any reply to the question arrived in time. */
       readonly heard: boolean;
     };
 
@@ -41,9 +40,7 @@ type GlibcAttempt =
 
 const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
-/**
- * The sending part of one glibc process: the modes it switches to persist from lookup to lookup.
- */
+/** The modes of the process persist from lookup to lookup. */
 export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -53,10 +50,7 @@ export class GlibcTransport {
   #reopen: boolean;
   #turn: number;
   #sockets = new Map<number, Socket>();
-  /**
-   * Whether any server was reached at all, even if it stayed silent; if none was, the failure is
-   * "refused".
-   */
+  /** True if any server was reached, even if it stayed silent; otherwise the failure is "refused". */
   #gotSomewhere = false;
   #firstRcode = 'NOERROR';
   #heard = false;
@@ -71,7 +65,10 @@ export class GlibcTransport {
       conf.rotate && conf.servers.length > 1 ? context.random.integer(conf.servers.length) : 0;
   }
 
-  /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
+  /**
+   * Queries the servers in order until one answers.
+   * @param queries A, AAAA or both
+   */
   async send(queries: readonly QueryToSend[]): Promise<GlibcReplies> {
     const { servers, attempts, useVc, rotate } = this.#conf;
     const offset = rotate && servers.length > 1 ? this.#turn++ % servers.length : 0;
@@ -103,8 +100,8 @@ export class GlibcTransport {
   }
 
   /**
-   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided
-   * by their number for later ones.
+   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided by their
+   * number for later ones.
    */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
@@ -154,10 +151,7 @@ export class GlibcTransport {
     }
   }
 
-  /**
-   * Takes replies until the round is over; 'half': one reply came and the other did not come in
-   * time.
-   */
+  /** Takes replies until the round is over; 'half': one reply came and the other did not come in time. */
   async #collect(
     round: Round,
     firstSocket: Socket,
@@ -230,7 +224,7 @@ export class GlibcTransport {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
         if (arrival.kind === 'fault') {
-          // A restarted server may have reset the connection: it is asked once more.
+          // A restarted server may have reset the connection: it is tried again.
           if (arrival.fault === 'reset' && !again) return await this.#tcp(queries, index, true);
           return { kind: 'next', fault: arrival.fault };
         }
@@ -265,19 +259,19 @@ export class GlibcTransport {
     this.#sockets.clear();
   }
 
-  /** Handles a socket error: all sockets are closed and the next server is tried. */
+  /** After a socket error all sockets are closed and the next server is tried. */
   #abandon(fault: Fault): GlibcAttempt {
     this.#closeAll();
     return { kind: 'next', fault };
   }
 }
 
-/** One round of questions: which have been sent and which are settled. */
+/** One round of questions: those sent and those settled. */
 class Round {
   readonly #queries: readonly QueryToSend[];
   readonly #settled = new Set<QueryToSend>();
   #sent = 0;
-  /** The reply that settled the first question; null if there is none yet or it was an error. */
+  /** The reply that settled the first question; null: none yet, or an error. */
   first: ClientReply | null = null;
   /** The same for the second question. */
   second: ClientReply | null = null;
@@ -291,12 +285,12 @@ class Round {
     return this.#queries.length;
   }
 
-  /** How many questions are settled, by a reply or an error. */
+  /** The number of settled questions, by a reply or an error. */
   get closed(): number {
     return this.#settled.size;
   }
 
-  /** Sends the next question that was not sent yet; false: the kernel reported an error instead. */
+  /** False: the kernel reported an error instead. */
   sendNext(socket: Socket, server: string): boolean {
     const query = this.#queries[this.#sent];
     if (query === undefined) return true;
@@ -310,7 +304,7 @@ class Round {
     return query !== undefined && !this.#settled.has(query);
   }
 
-  /** Settles a question; `usable` = null if the reply was an error. */
+  /** Settles a question; null `usable`: the reply was an error. */
   close(reply: ClientReply, usable: ClientReply | null, exchange: SentQuery | null): void {
     const query = this.#find(reply);
     if (query === undefined) return;
@@ -327,8 +321,8 @@ class Round {
 }
 
 /**
- * Whether a reply is treated as a lame referral: NOERROR without any record, neither authoritative
- * nor from a recursive server.
+ * True if a reply counts as a lame referral: NOERROR without any record, neither authoritative nor from a
+ * recursive server.
  */
 function isLame(reply: ClientReply): boolean {
   return (

@@ -1,6 +1,6 @@
 /**
- * How glibc judges replies, and how getaddrinfo judges what the services of nsswitch.conf return:
- * results, errors, and the buffer space that addresses take.
+ * Evaluates replies as glibc does, and the results of nsswitch.conf services as getaddrinfo does: results,
+ * errors, and the buffer space of addresses.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { failed, type LookupOutcome } from './client.ts';
@@ -13,19 +13,17 @@ import { isSendable } from './search-list.ts';
 /** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
 export type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
 
-/** The result of one service of nsswitch.conf. */
 export interface NssVerdict {
   readonly status: Status;
   readonly herrno: HErrno;
   readonly addresses: readonly string[];
 }
 
-/** The outcome of the queries for one name. */
 export type Walked =
   | { readonly ok: true; readonly replies: readonly ClientReply[]; readonly late: boolean }
   | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
 
-/** The errors as getaddrinfo returns them, with the texts of gai_strerror. */
+/** With the texts of gai_strerror. */
 export const errors: Readonly<
   Record<'NONAME' | 'AGAIN' | 'NODATA' | 'SYSTEM' | 'ADDRFAMILY', LookupOutcome>
 > = {
@@ -36,7 +34,7 @@ export const errors: Readonly<
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 };
 
-/** What the replies for one name mean for the search. */
+/** The meaning of the replies for one name for the search. */
 export function judge(sent: GlibcReplies & { ok: true }): Walked {
   const replies = [sent.first, sent.second].filter((reply) => reply !== null);
   if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
@@ -49,7 +47,7 @@ export function judge(sent: GlibcReplies & { ok: true }): Walked {
   return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
 }
 
-/** Explains what the outcome of one name means for the search, with the rule. */
+/** Explains the outcome of one name for the search, with the rule. */
 export function explain(result: Walked, rcode: string): string {
   if (result.ok) {
     return result.replies.some((reply) => usableAddresses(reply).length > 0)
@@ -68,9 +66,7 @@ export function explain(result: Walked, rcode: string): string {
   return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
 }
 
-/** The service could not be used at all. */
 export const unavailable: NssVerdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
-/** The name does not exist. */
 export const notFound: NssVerdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
 
 /** Combines the results for IPv6 and for IPv4 in mapped form: one success is enough. */
@@ -90,15 +86,11 @@ export function joined(six: NssVerdict, four: NssVerdict): NssVerdict {
   return { status, herrno, addresses: [] };
 }
 
-/** A success with these addresses. */
 export function success(addresses: readonly string[]): NssVerdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
 }
 
-/**
- * The addresses of one reply that count: each must belong to the name that the CNAMEs before it
- * lead to.
- */
+/** The valid addresses of one reply: each must belong to the name that the CNAMEs before it lead to. */
 function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
@@ -111,12 +103,15 @@ function usableAddresses(reply: ClientReply): string[] {
   return addresses;
 }
 
-/** The result for both families of a name. @param newAnswers see `GlibcTraits` */
+/**
+ * The result for both families of a name.
+ * @param newAnswers see `GlibcTraits`
+ */
 export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
-  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the
-  // name "not found".
+  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the name "not
+  // found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
@@ -129,18 +124,14 @@ export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean):
 }
 
 /**
- * Buffer bytes of the result that getaddrinfo builds for both families: 40 for each address, and
- * the canonical name once.
+ * Buffer bytes of getaddrinfo's result for both families: 40 for each address, and the canonical name once.
  */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
 }
 
-/**
- * Buffer bytes for one family: names, then addresses at multiples of four, then two lists of
- * pointers.
- */
+/** Buffer bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
 export function singleBytes(
   addresses: readonly string[],
   typed: string,
@@ -175,8 +166,8 @@ export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean)
 }
 
 /**
- * Whether every label has 1 to 63 letters, digits, `-` and `_`; if not, glibc refuses the name
- * without a query.
+ * True if every label has 1 to 63 letters, digits, `-` and `_`; otherwise glibc refuses the name without a
+ * query.
  */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;

@@ -1,6 +1,6 @@
 /**
- * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name.
- * Facts: docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
+ * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
+ * docs/resolvers.md. `glibc-send.ts` has the queries of each step.
  */
 import type { Random } from '../../server/base/random.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -47,7 +47,6 @@ import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
-/** The model of glibc's getaddrinfo. */
 export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
   summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
   anyOrder: false,
@@ -55,12 +54,12 @@ export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, tr
   open: (context) => new GlibcSession(context, traits),
 }));
 
-/** One process that uses glibc; also the base of models of programs that leave lookups to libc. */
+/** One process that uses glibc; also the base of models of programs on libc. */
 export class GlibcSession implements Session {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #services: readonly NsswitchService[];
-  /** Why nsswitch.conf cannot be used; null = it can. */
+  /** Null: nsswitch.conf is usable. */
   readonly #unreadable: string | null;
   readonly #hosts: readonly HostsEntry[];
   readonly #transport: GlibcTransport;
@@ -73,7 +72,7 @@ export class GlibcSession implements Session {
     const { services, problem } = readHostsLine(context.settings.nsswitch, traits);
     this.#services = services;
     this.#unreadable = problem;
-    // An address with an interface behind `%` is not understood.
+    // An address with an interface after `%` is ignored.
     this.#hosts = readHosts(context.settings.hosts).filter((entry) => !entry.address.includes('%'));
     this.#transport = new GlibcTransport(context, this.#conf, traits);
   }
@@ -83,8 +82,8 @@ export class GlibcSession implements Session {
   }
 
   /**
-   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left
-   * out of the result.
+   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are removed from
+   * the result.
    */
   lookupMapped(request: Request): Promise<LookupOutcome> {
     return this.#lookup(request, true);
@@ -113,7 +112,7 @@ export class GlibcSession implements Session {
     }
     if (simple && /^\d([\d.]*\d)?$/.test(name)) {
       this.#context.trace.step(
-        `"${name}" looks like an IPv4 address, and is none: glibc asks nobody`,
+        `"${name}" looks like an IPv4 address but is not one: glibc sends nothing`,
       );
       return errors.NONAME;
     }
@@ -145,7 +144,7 @@ export class GlibcSession implements Session {
     return this.lookup({ name, families: [family], addrConfig: false });
   }
 
-  /** AI_ADDRCONFIG: an address on an interface other than loopback counts, link-local ones too. */
+  /** AI_ADDRCONFIG: an address on an interface other than loopback counts, even a link-local one. */
   #configured(families: readonly AddressFamily[]): readonly AddressFamily[] | null {
     const { addresses } = this.#context.settings.host;
     const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
@@ -205,7 +204,7 @@ export class GlibcSession implements Session {
     // of the name.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
-      this.#context.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
+      this.#context.trace.step(`glibc sends no query for "${typed}": it is not a valid host name`);
       return notFound;
     }
     let types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
@@ -243,7 +242,7 @@ export class GlibcSession implements Session {
     }
   }
 
-  /** res_search: which names are tried, and what each outcome means for the rest of the search. */
+  /** res_search: the names that are tried, and the effect of each outcome on the search. */
   async #search(typed: string, types: readonly string[]): Promise<Walked> {
     const alias = hostAlias(this.#context.settings.hostAliases, typed);
     if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
@@ -254,7 +253,7 @@ export class GlibcSession implements Session {
     if (dots >= ndots || rooted) {
       const why = rooted
         ? rootedReason
-        : `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`;
+        : `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`;
       const result = await this.#query(typed, types, why);
       if (result.ok || rooted) return result;
       saved = result;
@@ -281,7 +280,7 @@ export class GlibcSession implements Session {
           sawServfail = true;
         else if (result.herrno !== 'HOST_NOT_FOUND') {
           this.#context.trace.step(
-            'glibc leaves the search list here and goes straight to the name as it is',
+            'glibc leaves the search list here and goes straight to the name as written',
           );
           break;
         }
@@ -301,7 +300,7 @@ export class GlibcSession implements Session {
 
   #lastRcode = 'NOERROR';
 
-  /** res_query: one name. NOERROR with any record is a success, even a CNAME that leads nowhere. */
+  /** res_query: one name. NOERROR with any record is a success, even a CNAME without a target. */
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
@@ -321,7 +320,7 @@ export class GlibcSession implements Session {
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      // With no-aaaa, no reply to the A that replaces AAAA is taken for an empty answer.
+      // With no-aaaa, no reply to the A that replaces AAAA counts as an empty answer.
       const silent = this.#conf.noAaaa && types[0] === 'AAAA' && !sent.heard;
       const herrno = silent ? 'NO_DATA' : 'TRY_AGAIN';
       const result: Walked = { ok: false, herrno, errno: sent.errno };
@@ -342,19 +341,18 @@ function withoutAnswer(reply: ClientReply | null): ClientReply | null {
   return reply === null ? null : { ...reply, answer: [] };
 }
 
-/** Parses an IP address in the notations that getaddrinfo accepts. */
 function literalAddress(name: string): string | null {
   const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
   return name.includes(':') && parseAddress(name.replace(/%.*/s, '')) !== null ? name : null;
 }
 
-/** Between two queries that are made one after the other, nanoseconds. */
+/** Nanoseconds between two consecutive queries. */
 const MADE_NS = { least: 150, more: 1300 };
 
 /**
- * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, and written
- * with the lower byte first. Those of one call have nearly the same time.
+ * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, with the lower byte
+ * first. Those of one call have nearly the same time.
  */
 function clockIds(random: Random, count: number): readonly number[] {
   const ids: number[] = [];
@@ -363,7 +361,7 @@ function clockIds(random: Random, count: number): readonly number[] {
     const drawn = random.integer(0x10000);
     ns = at === 0 ? drawn : ns + MADE_NS.least + (drawn % MADE_NS.more);
     let id = folded(ns);
-    // It makes sure of this.
+    // glibc ensures distinct ids.
     while (ids.includes(id)) id = folded(++ns);
     ids.push(id);
   }

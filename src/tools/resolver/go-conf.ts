@@ -1,7 +1,7 @@
 /**
- * resolv.conf as Go's own resolver reads it (net/dnsconfig_unix.go): three name servers, the last
- * `search` or `domain` line, no upper limit on attempts; an unknown keyword or option makes a
- * program built with cgo leave the lookup to libc.
+ * Reads resolv.conf as Go's resolver does (net/dnsconfig_unix.go): three name servers, the last `search` or
+ * `domain` line, no limit on attempts. An unknown keyword or option makes a program built with cgo leave the
+ * lookup to libc.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -19,7 +19,6 @@ import {
 
 const mostServers = 3;
 
-/** Reads resolv.conf as the release with these traits does. */
 export function readGoConf(settings: Settings, traits: GoTraits): ResolvConf {
   const conf = newConf();
   linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, traits));
@@ -64,7 +63,7 @@ function readServer(conf: MutableConf, word: string | undefined, number: number)
     conf.remarks.push({ line: number, text: `ignored: only ${mostServers} name servers` });
   } else if (parseAddress(withoutZone(word)) !== null) {
     conf.servers.push(isLinkLocal(word) ? word : withoutZone(word));
-  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
 }
 
 function readOption(conf: MutableConf, word: string, number: number, traits: GoTraits): void {

@@ -1,9 +1,9 @@
-/** What Go's net package says when a lookup fails. */
+/** The errors of package `net` of Go. */
 import { failed, type LookupOutcome } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
 import type { Fault } from './network.ts';
 
-/** An error as net.DNSError shows it. */
+/** As in net.DNSError. */
 export interface GoError {
   readonly text: string;
   readonly notFound: boolean;
@@ -11,7 +11,7 @@ export interface GoError {
   readonly temporary: boolean;
 }
 
-/** The name does not exist, or has no records of the asked types. */
+/** The name does not exist, or has no records of the requested types. */
 export const noSuchHost: GoError = {
   text: 'no such host',
   notFound: true,
@@ -44,7 +44,6 @@ export function socketError(what: string, where: string, fault: Fault, protocol:
   };
 }
 
-/** The error of a server that did not answer in time. */
 export function timeoutError(where: string, protocol: string): GoError {
   return {
     text: `read ${protocol} ${where}: i/o timeout`,
@@ -54,21 +53,18 @@ export function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
-/**
- * There are addresses, or only a hosts file was searched, but nothing of the asked family: another
- * kind of error.
- */
+/** The error if there are addresses, or only a hosts file was searched, but none of the requested family. */
 export function unsuitable(name: string): LookupOutcome {
   return failed('AddrError', null, `address ${name}: no suitable address found`);
 }
 
-/** The error as the program sees it. */
+/** The error as the program gets it. */
 export function failure(error: GoError): LookupOutcome {
   const flags = `notfound=${error.notFound} timeout=${error.timeout} temporary=${error.temporary}`;
   return failed('DNSError', null, `${error.text} (${flags})`);
 }
 
-/** An outcome of libc's getaddrinfo as Go reports it. */
+/** Go's error for an outcome of libc's getaddrinfo. */
 export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome {
   const code = result.failure?.code;
   if (code === undefined) return result;

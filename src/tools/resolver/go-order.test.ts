@@ -33,9 +33,9 @@ function choice({
   return chooseGoResolver(name, settings, readGoConf(settings, traits), traits);
 }
 
-describe('which resolver a Go program with cgo takes', () => {
+describe('a Go program with cgo chooses its resolver', () => {
   const rows: [string, Facts, string, string][] = [
-    // what, facts, Go 1.19, Go 1.24
+    // case, facts, Go 1.19, Go 1.24
     ['nothing unusual', {}, 'files,dns', 'files,dns'],
     ['dns before files', { nss: 'dns files' }, 'dns,files', 'dns,files'],
     ['files alone', { nss: 'files' }, 'files', 'files'],
@@ -76,13 +76,13 @@ describe('which resolver a Go program with cgo takes', () => {
     });
   }
 
-  test('without cgo there is nothing to choose, and netdns=cgo is refused aloud', () => {
+  test('without cgo there is no choice, and netdns=cgo is refused with a message', () => {
     const { order, debug } = choice({ env: { CGO_ENABLED: '0', GODEBUG: 'netdns=cgo+1' } });
     assert.equal(order, 'files,dns');
     assert.match(debug.join('\n'), /ignoring GODEBUG=netdns=cgo/);
   });
 
-  test('netdns=1 tells how it is chosen, netdns=2 also the order', () => {
+  test('netdns=1 prints the choice, netdns=2 also the order', () => {
     assert.equal(choice({ env: { GODEBUG: 'netdns=1' } }).debug.length, 1);
     assert.equal(choice({}).debug.length, 0);
     assert.match(
@@ -91,7 +91,7 @@ describe('which resolver a Go program with cgo takes', () => {
     );
   });
 
-  test('netdns=2 shows a final dot from 1.21 on, before that only when something else decided', () => {
+  test('netdns=2 shows a trailing dot from 1.21 on, before that only if something else decided', () => {
     const shown = (version: string, env: Record<string, string>): string =>
       /hostLookupOrder\(.*?\)/.exec(
         choice({ name: 'example.com.', version, env }).debug.join('\n'),

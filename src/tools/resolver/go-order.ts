@@ -1,18 +1,18 @@
 /**
- * Which resolver a Go program takes, and the lines that GODEBUG=netdns=1 and 2 print about it
- * (net/conf.go). A build without cgo (CGO_ENABLED=0, most images) has no choice; one with cgo looks
- * at the environment, resolv.conf, nsswitch.conf and the name, and takes libc's getaddrinfo when it
- * sees anything it cannot do itself.
+ * Chooses the resolver of a Go program, and the lines that GODEBUG=netdns=1 and 2 print about it
+ * (net/conf.go). A build without cgo (CGO_ENABLED=0, most images) has no choice. One with cgo examines the
+ * environment, resolv.conf, nsswitch.conf and the name, and uses libc's getaddrinfo if it finds anything it
+ * does not support.
  */
 import type { Settings } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
 import { isLocalhostName } from './myhostname.ts';
 import { linesOf, type ResolvConf } from './resolv-conf.ts';
 
-/** The sources that Go asks, in order; `cgo`: libc's getaddrinfo decides. */
+/** Go's sources in order; `cgo`: libc's getaddrinfo decides. */
 export type GoOrder = 'cgo' | 'files,dns' | 'dns,files' | 'files' | 'dns';
 
-/** Which resolver Go takes for a name, and why. */
+/** The resolver for a name, and the reason. */
 export interface GoChoice {
   readonly order: GoOrder;
   /** One sentence. */
@@ -38,14 +38,11 @@ function readGoDebug(value: string | undefined): GoDebug {
   return { mode, level };
 }
 
-/**
- * Whether the program was built with cgo: the trace's environment can say so; the default is no.
- */
+/** True if the program was built with cgo, according to the trace's environment; default: false. */
 export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
 
-/** Decides which resolver a Go program takes for a name. */
 export function chooseGoResolver(
   name: string,
   settings: Settings,
@@ -64,8 +61,7 @@ export function chooseGoResolver(
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) {
-    // Up to 1.20 the line shows the name as it was at the time of the decision, and removes a final
-    // dot before.
+    // Up to 1.20 the line shows the name at the time of the decision, and removes a trailing dot before.
     const early =
       preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
     const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
@@ -78,7 +74,7 @@ interface Facts {
   readonly cgo: boolean;
   readonly traits: GoTraits;
   readonly mode: string;
-  /** Why the environment makes Go use libc; null if it does not. */
+  /** The reason in the environment to use libc; null: none. */
   readonly preference: string | null;
 }
 
@@ -110,10 +106,7 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
   return lines;
 }
 
-/**
- * Environment variables that libc honours and Go does not. LOCALDOMAIN counts even when it is
- * empty.
- */
+/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even if it is empty. */
 function environmentPreference(settings: Settings): string | null {
   if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
   for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {
@@ -131,7 +124,7 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
-  // It then considers nothing else, even if the program was built without cgo.
+  // Other conditions are then ignored, even in a program without cgo.
   if (old && preference !== null) return ['files,dns', `${forced} (else libc: ${preference})`];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
   const give = (why: string): Decision => [
@@ -205,7 +198,7 @@ function decideNew(
         return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
     } else if (forcedGo) {
-      // An unknown service stands for DNS if `dns` itself is not listed.
+      // An unknown service counts as DNS if `dns` itself is not listed.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
@@ -224,7 +217,7 @@ function decideNew(
 
 interface GoSource {
   readonly name: string;
-  /** Whether the [actions] behind the service are only the defaults. */
+  /** True if the [actions] after the service are only the defaults. */
   readonly standard: boolean;
 }
 

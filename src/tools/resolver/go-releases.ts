@@ -1,46 +1,42 @@
-/** What the releases of Go's own resolver do differently (package net). */
+/** The differences between releases of Go's resolver (package `net`). */
 import { Releases } from './releases.ts';
 
-/** What one release of Go's resolver does differently from others. */
+/** The behaviour of one release of Go's resolver. */
 export interface GoTraits {
   /**
-   * Which names of 254 bytes are refused: if true those typed without a final dot, else those typed
+   * The names of 254 bytes that are refused. True: those typed without a trailing dot. False: those typed
    * with one.
    */
   readonly longNeedsDot: boolean;
-  /** Whether `search .` is ignored. */
+  /** True if `search .` is ignored. */
   readonly skipsRootDomain: boolean;
-  /** Whether it knows the options `trust-ad`, `edns0` and `no-reload`. */
+  /** True if it supports the options `trust-ad`, `edns0` and `no-reload`. */
   readonly newOptions: boolean;
-  /** Names besides localhost that it leaves to nss-myhostname. */
+  /** Names other than localhost that it leaves to nss-myhostname. */
   readonly ownNames: readonly string[];
   /**
-   * Whether, without cgo, everything that would ask for libc is ignored and unknown services of
-   * nsswitch.conf stand for DNS.
+   * True if, without cgo, all reasons to use libc are ignored and unknown services of nsswitch.conf count as
+   * DNS.
    */
   readonly ownOrder: boolean;
-  /**
-   * When names in `.local` are left to libc: always, in cgo builds, or only if nsswitch.conf lists
-   * mdns.
-   */
+  /** The condition for leaving names in `.local` to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
   readonly local: 'always' | 'cgo' | 'mdns';
-  /** Which wording GODEBUG=netdns=1 uses. */
+  /** The wording of GODEBUG=netdns=1. */
   readonly wording: 1 | 2 | 3;
-  /** Whether GODEBUG=netedns0=0 turns EDNS off. */
+  /** True if GODEBUG=netedns0=0 disables EDNS. */
   readonly ednsSetting: boolean;
-  /** Whether a name that is missing in the hosts file, the only source, gives "no such host". */
+  /** True if a name that is missing in the hosts file, the only source, gives "no such host". */
   readonly filesNotFound: boolean;
-  /** Whether libc's "no data" is reported as "no such host". */
+  /** True if libc's "no data" is reported as "no such host". */
   readonly nodataNotFound: boolean;
-  /** Whether `.onion` is checked in every candidate instead of in the typed name. */
+  /** True if `.onion` is checked in every candidate instead of in the typed name. */
   readonly onionByCandidate: boolean;
-  /** Whether an additional record shows that an empty reply is meant as an answer. */
+  /** True if an additional record marks an empty reply as an answer. */
   readonly additionalCounts: boolean;
-  /** Whether a reply that is truncated even over TCP is used. */
+  /** True if a reply that is truncated even over TCP is used. */
   readonly truncatedTcp: boolean;
 }
 
-/** The releases of Go, oldest first. */
 export const goReleases: Releases<GoTraits> = new Releases<GoTraits>(
   'go',
   {

@@ -1,7 +1,7 @@
 /**
- * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new
- * socket; each family walks the whole list of names whatever happens to the other, and addresses of
- * one family are enough.
+ * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new socket.
+ * Each family walks the whole list of names independently of the other, and addresses of one family are
+ * enough.
  */
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
 import {
@@ -41,14 +41,13 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';
 
-/** Go's receive buffer, also the UDP size that it offers by EDNS. */
+/** Go's receive buffer, also its UDP size in EDNS. */
 const maxPacket = 1232;
 
 type Tried =
   | { readonly reply: ClientReply; readonly exchange: SentQuery | null }
   | { readonly error: GoError };
 
-/** The model of net.Resolver. */
 export const go: ClientLine = clientLine('go', goReleases, (version, traits) => ({
   summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
   anyOrder: true,
@@ -105,7 +104,7 @@ class GoSession implements Session {
         return this.#traits.filesNotFound ? failure(noSuchHost) : unsuitable(name);
     }
     if (!isDomainName(name)) {
-      this.#context.trace.step(`"${name}" is no domain name: Go sends nothing`);
+      this.#context.trace.step(`"${name}" is not a domain name: Go sends nothing`);
       return failure(noSuchHost);
     }
     const result = await this.#walk(name, families);
@@ -172,7 +171,7 @@ class GoSession implements Session {
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
-      // Go 1.19 takes an absolute name of 254 letters for too long.
+      // Go 1.19 rejects an absolute name of 254 letters as too long.
       if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
       return [{ name: typed, why: rootedReason }];
     }
@@ -197,7 +196,7 @@ class GoSession implements Session {
       ? [
           {
             name: asIs,
-            why: `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`,
+            why: `${enoughDots(typed, this.#conf)}: the name is tried first, as written. ${cite('as-is')}`,
           },
           ...list,
         ]
@@ -210,7 +209,7 @@ class GoSession implements Session {
         ];
   }
 
-  /** tryOneName: attempts × servers; after an error reply the next server is asked at once. */
+  /** tryOneName: attempts × servers; after an error reply the next server is queried at once. */
   async #one(name: string, type: string, why: string): Promise<Tried> {
     const { servers, attempts, rotate } = this.#conf;
     const offset = rotate ? this.#turn++ : 0;
@@ -266,7 +265,7 @@ class GoSession implements Session {
     };
   }
 
-  /** Sends one question to one server: by UDP, then by TCP if the reply is truncated. */
+  /** Sends one question to one server: over UDP, then over TCP if the reply is truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#context;
     const where = printHostPort(server, network.serverPort);
@@ -325,7 +324,7 @@ class GoSession implements Session {
   }
 }
 
-/** The next arrival, skipping replies to other questions. */
+/** Skips replies to other questions. */
 async function waitFor(socket: Socket, query: QueryToSend, until: number): Promise<Arrival | null> {
   for (;;) {
     const arrival = await socket.wait(until);
@@ -333,7 +332,7 @@ async function waitFor(socket: Socket, query: QueryToSend, until: number): Promi
   }
 }
 
-/** The part of a longer datagram that fits into a buffer of 1232 bytes: its whole records. */
+/** The complete records of a datagram that fit into a buffer of 1232 bytes. */
 function received(reply: ClientReply): ClientReply {
   if (reply.size <= maxPacket) return reply;
   let at = questionBytes(reply.name);
@@ -351,8 +350,8 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
 }
 
 /**
- * Runs all items at the same time; results are in the order of completion. The goroutine started
- * last mostly runs first.
+ * Runs all items at the same time; results are in the order of completion. The goroutine started last mostly
+ * runs first.
  */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];

@@ -1,11 +1,11 @@
-/** /etc/hosts: an address, then its names; `#` begins a comment. */
+/** Reads /etc/hosts: an address, then its names; `#` begins a comment. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { AddressFamily } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
-/** One line of a hosts file. Lines count from 1. */
+/** Lines count from 1. */
 export interface HostsEntry {
   readonly line: number;
   readonly address: string;
@@ -13,7 +13,7 @@ export interface HostsEntry {
   readonly names: readonly string[];
 }
 
-/** The entries of a hosts file. @param comment matches the part of a line that is ignored */
+/** @param comment matches the part of a line that is ignored */
 export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
@@ -26,8 +26,8 @@ export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsE
 }
 
 /**
- * The entries as musl reads them: the address must begin the line and may be in a short form
- * (`127.1`); the last name of a file without a final line end is lost.
+ * The entries as musl reads them. The address must begin the line and may be in a short form (`127.1`). The
+ * last name of a file without a final newline is lost.
  */
 export function readMuslHosts(text: string | null): HostsEntry[] {
   const lines = linesOf(text);
@@ -44,16 +44,16 @@ export function readMuslHosts(text: string | null): HostsEntry[] {
   });
 }
 
-/** The entries that list exactly this name; case is ignored, a final dot is significant. */
+/** The entries that list exactly this name, ignoring case; a trailing dot is significant. */
 export function entriesFor(entries: readonly HostsEntry[], name: string): HostsEntry[] {
   const wanted = name.toLowerCase();
   return entries.filter((entry) => entry.names.some((other) => other.toLowerCase() === wanted));
 }
 
 /**
- * The addresses that c-ares 1.34 finds for a name. It has one entry per address: a line's names are
- * added to the entry that has its address, or the line's address to the entry that has one of its
- * names. A name leads to the entry it was first part of.
+ * The addresses that c-ares 1.34 finds for a name. It has one entry per address. A line's names are added to
+ * the entry that has its address, or the line's address to the entry that has one of its names. A name leads
+ * to its first entry.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();
@@ -69,10 +69,7 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
   return byName.get(name.toLowerCase()) ?? [];
 }
 
-/**
- * The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null if
- * there is none.
- */
+/** The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null: none. */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;
   for (const line of linesOf(text)) {

@@ -1,7 +1,7 @@
 /**
- * Names beyond ASCII before they become queries. DNS carries their `xn--` form (RFC 5890), and
- * programs differ in who converts them: some do it themselves, by one of two standards; some leave
- * it to libc if the locale is UTF-8; others send the raw bytes or refuse.
+ * Converts names beyond ASCII to queries. DNS carries their `xn--` form (RFC 5890). Some programs convert
+ * them themselves, by one of two standards. Some leave it to libc if the locale is UTF-8. Others send the raw
+ * bytes or refuse.
  */
 import { asciiHost } from '../../server/base/ascii-host.ts';
 
@@ -17,8 +17,7 @@ export function nodeName(name: string): string | null {
 
 /**
  * The name as libidn2 converts it: a label that becomes too long is refused.
- * @param lettersOnly by IDNA 2008 alone (AI_IDN), which has no symbols; curl falls back to an older
- * standard
+ * @param lettersOnly IDNA 2008 only (AI_IDN), without symbols; curl falls back to an older standard
  */
 export function libidnName(name: string, lettersOnly: boolean): string | null {
   if (isAscii(name)) return name;
@@ -28,7 +27,7 @@ export function libidnName(name: string, lettersOnly: boolean): string | null {
   return ascii?.split('.').every((label) => label.length <= longestLabel) ? ascii : null;
 }
 
-/** Why Python's codec refuses a label, and where the label stands in the name (in characters). */
+/** The reason why Python's codec refuses a label, and its position in the name (in characters). */
 export interface LabelProblem {
   readonly kind: 'empty' | 'long' | 'prefix';
   readonly from: number;
@@ -39,8 +38,8 @@ const aceLabel = /^xn--/i;
 const longestLabel = 63;
 
 /**
- * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label: ASCII labels
- * stay unchanged and only their length is checked.
+ * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label: ASCII labels are
+ * unchanged and only their length is checked.
  */
 export function pythonName(name: string): string | LabelProblem {
   const labels: string[] = [];
@@ -59,7 +58,7 @@ export function pythonName(name: string): string | LabelProblem {
   return labels.join('.');
 }
 
-/** A label with the characters that IDNA 2003 maps and later standards keep. */
+/** A label with the characters that IDNA 2003 maps and later standards preserve. */
 function transitional(label: string): string {
   return label
     .replace(/[ßẞ]/g, 'ss')
@@ -67,13 +66,12 @@ function transitional(label: string): string {
     .replace(/[\u200c\u200d]/g, '');
 }
 
-/** Whether libc reads names as UTF-8; it does not if the environment sets no locale. */
+/** True if libc reads names as UTF-8; false if the environment sets no locale. */
 export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
   return /utf-?8/i.test(locale);
 }
 
-/** Whether a name consists of ASCII only. */
 export function isAscii(name: string): boolean {
   // eslint-disable-next-line no-control-regex -- every ASCII character counts
   return /^[\u0000-\u007f]*$/.test(name);

@@ -1,7 +1,4 @@
-/**
- * Programs that leave lookups to glibc and only change its hints or its errors, or cache its
- * answers.
- */
+/** Programs that leave lookups to glibc and only change its hints or its errors, or cache its answers. */
 import {
   clientLine,
   failed,
@@ -37,7 +34,7 @@ type LibcLookup = (
   context: ModelContext,
 ) => Promise<LookupOutcome>;
 
-/** The model of a program on glibc. @param look performs one lookup with the glibc process */
+/** @param look performs one lookup with the glibc process */
 function onGlibc(summary: string, look: LibcLookup): Model {
   return {
     summary,
@@ -50,7 +47,6 @@ function onGlibc(summary: string, look: LibcLookup): Model {
   };
 }
 
-/** Changes the wording of an error. */
 function shown(
   result: LookupOutcome,
   show: (code: string, text: string, number: number | null) => LookupOutcome,
@@ -59,7 +55,6 @@ function shown(
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
 
-/** The model of a Go program that takes libc's getaddrinfo. */
 export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =>
   onGlibc(
     `a program of Go ${version} built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)`,
@@ -122,7 +117,6 @@ const pythonReleases = new Releases<PythonTraits>(
 );
 const javaReleases = alike('java', ['8', '11', '17', '21', '25']);
 
-/** The model of socket.getaddrinfo. */
 export const python: ClientLine = clientLine('python', pythonReleases, (version, { refusal }) =>
   onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, context) => {
     const name = request.name === '' ? '' : pythonName(request.name);
@@ -137,13 +131,12 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
   }),
 );
 
-/** A lookup that occupies one of Node's four threads for longer than this is remarked on. */
+/** Milliseconds; a lookup that occupies one of Node's four threads for longer causes a remark. */
 const slowMs = 1000;
 
-/** The model of dns.lookup. */
 export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
   onGlibc(
-    `dns.lookup of Node.js ${version}, and all of its http and net: getaddrinfo in a pool of four threads`,
+    `dns.lookup of Node.js ${version}, also used by http and net: getaddrinfo in a pool of four threads`,
     async (session, request, context) => {
       const { clock } = context.network;
       const start = clock.now();
@@ -165,9 +158,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
-/**
- * The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot.
- */
+/** The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot. */
 function localeName(
   name: string,
   { settings, trace }: ModelContext,
@@ -176,7 +167,7 @@ function localeName(
   if (isAscii(name)) return name;
   if (!isUtf8Locale(settings.env)) {
     trace.step(
-      `"${name}" cannot be read in a locale that is not UTF-8 (LANG, LC_ALL): nobody is asked`,
+      `"${name}" cannot be read in a locale that is not UTF-8 (LANG, LC_ALL): no query is sent`,
     );
     return null;
   }
@@ -187,7 +178,6 @@ function tellAscii(context: ModelContext, who: string, typed: string, name: stri
   if (typed !== name) context.trace.step(`${who} makes "${name}" of "${typed}"`);
 }
 
-/** The model of curl built on glibc. */
 export const curl: ClientLine = soleClient(
   'curl',
   onGlibc(
@@ -210,7 +200,6 @@ export const curl: ClientLine = soleClient(
 
 const getentFailed = failed('2', null, 'getent exit 2');
 
-/** The model of `getent ahosts`. */
 export const getentAhosts: ClientLine = soleClient(
   'getent-ahosts',
   onGlibc(
@@ -227,7 +216,6 @@ export const getentAhosts: ClientLine = soleClient(
   ),
 );
 
-/** The model of `getent hosts`. */
 export const getentHosts: ClientLine = soleClient(
   'getent-hosts',
   onGlibc(
@@ -242,11 +230,10 @@ export const getentHosts: ClientLine = soleClient(
   ),
 );
 
-/** How long the JVM caches lookups when there is no security manager. */
+/** Milliseconds; the JVM's cache time for lookups without a security manager. */
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
-/** The model of InetAddress.getAllByName. */
 export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
   summary: `InetAddress.getAllByName of Java ${version}: getaddrinfo, with a cache in the process`,
   anyOrder: false,
@@ -264,12 +251,12 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
           );
           return kept.result;
         }
-        // Only IPv4 is asked for if IPv6 is disabled in the whole kernel.
+        // IPv4 only, if IPv6 is disabled in the whole kernel.
         const families = context.settings.host.loopback.includes(6)
           ? request.families
           : request.families.filter((family) => family === 4);
         const asked = await session.lookup({ ...request, families });
-        // For one name Java has an address of its own, which it uses if the lookup fails.
+        // Java has its own address for one name, which it uses if the lookup fails.
         const own = asked.failure !== null && request.name.toLowerCase() === 'localhost';
         const result = shown(own ? found(['127.0.0.1']) : asked, (code, text) =>
           failed(code, null, `${request.name}: ${text}`),

@@ -1,4 +1,4 @@
-/** A run of a model as lookups and exchanges: the form that dnstap and captures use, too. */
+/** A run of a model as lookups and exchanges: the form of dnstap and captures. */
 import type { Exchange, Lookup } from '../../server/wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
@@ -6,22 +6,16 @@ import type { LookupRun } from './run-lookup.ts';
 import type { SentQuery } from './network.ts';
 import { leftTogether } from './trace.ts';
 
-/**
- * An exchange with what only the model knows about it. Its times count from the first query of the
- * run.
- */
+/** An exchange with the model's knowledge about it. Times count from the first query of the run. */
 export interface TracedExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   readonly sent: SentQuery;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
-  /**
-   * How long the client waited for a reply that never came, until it went on; null if it got one.
-   */
+  /** Milliseconds that the client waited for a reply that never came; null if it got one. */
   readonly waitedMs: number | null;
 }
 
-/** The lookups of a run, one after the other. */
 export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
   const origin = originOf(run);
   const batches = batchesOf(run.trace.exchanges);
@@ -41,9 +35,8 @@ export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
 }
 
 /**
- * Time zero of a run. For real runs it is the first query, because what this program does before is
- * not the client's doing; for planned runs it is the beginning of the lookup, which consists of the
- * client's steps only.
+ * Time zero of a run. For real runs it is the first query, because earlier steps are not the client's. For
+ * planned runs it is the beginning of the lookup, which consists of the client's steps only.
  */
 export function originOf({ live, trace }: LookupRun): number {
   return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
@@ -69,10 +62,7 @@ function traced(
   };
 }
 
-/**
- * The batches of queries: what was sent in one system call or event-loop turn, or, in a plan, at
- * the same time.
- */
+/** The batches of queries: sent in one system call or event-loop turn, or, in a plan, at the same time. */
 function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   const batches = new Map<SentQuery, number>();
   let first: SentQuery | null = null;
@@ -88,13 +78,13 @@ function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
 }
 
 /**
- * When the client gave up on a query: at its next try of the same question, else at its next query,
- * else at the end.
+ * The time when the client gave up on a query: its next try of the same question, else its next query, else
+ * the end.
  */
 function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
   const later = all.slice(all.indexOf(lost) + 1);
   const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
-  // Queries of the same batch are no consequence of the loss.
+  // Queries of the same batch are not a consequence of the loss.
   const next = again ?? later.find((other) => !leftTogether(other, lost));
   return next?.atMs ?? endMs;
 }

@@ -11,7 +11,7 @@ const known = new Map([
   ],
 ]);
 
-describe('the models send what the real resolvers sent', () => {
+describe('the models send the queries of the real resolvers', () => {
   for (const { scenario, runs } of readMeasured()) {
     for (const run of runs) {
       const by = labelled(run.client);

@@ -1,6 +1,6 @@
 /**
- * resolv.conf as musl reads it (src/network/resolvconf.c): lines of 255 bytes at most, longer ones
- * are dropped whole; options are searched anywhere in the line; three name servers; no environment.
+ * Reads resolv.conf as musl does (src/network/resolvconf.c): lines of at most 255 bytes, longer ones are
+ * dropped; options may be anywhere in the line; three name servers; no environment.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -9,7 +9,7 @@ import { linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './
 import { byteLength } from './search-list.ts';
 
 const mostServers = 3;
-/** The line buffer is 256 bytes, with the line end and a zero. */
+/** The line buffer is 256 bytes, with newline and NUL. */
 const longestLine = 254;
 
 export function readMuslConf(settings: Settings): ResolvConf {
@@ -60,7 +60,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
     const [bare = '', zone] = address.split('%');
     const zoned = zone !== undefined && !/^\d+$/.test(zone);
     if (parseAddress(bare) !== null && (!zoned || isLinkLocal(bare))) conf.servers.push(address);
-    else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+    else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
     return;
   }
   if (/^(search|domain)\s/.test(line)) {
@@ -75,9 +75,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
   }
 }
 
-/**
- * The value of the first occurrence of the option in the line that a digit follows, at most `most`.
- */
+/** The first value of the option in the line that begins with a digit, limited to `most`. */
 function option(line: string, key: string, most: number): number | null {
   const at = line.indexOf(key);
   if (at < 0) return null;

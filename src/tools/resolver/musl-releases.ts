@@ -1,34 +1,28 @@
-/** What musl's releases do differently. */
+/** The differences between musl's releases. */
 import { Releases } from './releases.ts';
 
-/** What one release of musl does differently from others. */
+/** The behaviour of one release of musl. */
 export interface MuslTraits {
   /**
-   * Whether one family with an address is enough, whatever the other came to; without an address
-   * the first reply's error is the result.
+   * True if one family with an address is enough, whatever the result of the other; without an address the
+   * first reply's error is the result.
    */
   readonly halfIsEnough: boolean;
-  /**
-   * Whether truncated replies are fetched again over TCP; otherwise the truncated reply is used.
-   */
+  /** True if truncated replies are fetched again over TCP; otherwise the truncated reply is used. */
   readonly tcp: boolean;
   /** Bytes of the receive buffer. */
   readonly buffer: number;
-  /** A reply with more records than this, the question included, is not parsed at all. */
+  /** A reply with more records than this, including the question, is not parsed. */
   readonly mostRecords: number;
   /**
-   * Whether addresses of both families are taken from any reply; later releases take only the asked
+   * True if addresses of both families are taken from any reply; later releases take only the requested
    * family from each, IPv6 first.
    */
   readonly anyType: boolean;
-  /**
-   * Whether a name without an address has an error code of its own, and names that cannot be sent
-   * are skipped.
-   */
+  /** True if a name without an address has its own error code, and names that cannot be sent are skipped. */
   readonly nodata: boolean;
 }
 
-/** The releases of musl, oldest first. */
 export const muslReleases: Releases<MuslTraits> = new Releases<MuslTraits>(
   'musl',
   {

@@ -1,7 +1,7 @@
 /**
- * How musl queries for one name (src/network/res_msend.c): all servers at once; unanswered
- * questions again after timeout / attempts; SERVFAIL again at once, a few times; other errors are
- * ignored as if nothing had come. Since 1.2.4 a truncated reply is fetched over TCP.
+ * The sending half of musl for one name (src/network/res_msend.c). It queries all servers at once, and
+ * repeats unanswered questions after timeout / attempts. SERVFAIL is retried at once, a few times; other
+ * errors are ignored. Since 1.2.4 a truncated reply is fetched over TCP.
  */
 import { parseAddress, printAddress } from '../../server/base/ip.ts';
 import { recordBytes, questionBytes, type ClientReply } from './reply.ts';
@@ -12,16 +12,12 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './resolver-rules.ts';
 import { note } from './trace.ts';
 
-/** The reply that counts for one question. */
 export interface MuslAnswer {
   readonly reply: ClientReply;
   readonly exchange: SentQuery | null;
 }
 
-/**
- * The questions of one name, sent to all servers at once until each has its answer or the time is
- * up.
- */
+/** The questions of one name, sent to all servers at once until each has its answer or the time is up. */
 export class MuslExchange {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -47,13 +43,13 @@ export class MuslExchange {
     this.#answers = queries.map(() => null);
   }
 
-  /** Runs the exchange. @returns the answer to each question, null where none came */
+  /** @returns the answer to each question; null: none */
   async run(): Promise<readonly (MuslAnswer | null)[]> {
     const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
-    // poll() may return up to a thousandth late, which decides whether a last send is still within
-    // the time limit.
+    // poll() may return up to a thousandth late, which decides whether a last send is still within the time
+    // limit.
     const wakeMs = intervalMs * 1.001 + 0.1;
     const socket = this.#context.network.udp();
     const start = clock.now();
@@ -173,7 +169,7 @@ export class MuslExchange {
     }
   }
 
-  /** What musl reads of a reply: the records that lie in the buffer, unless there are too many. */
+  /** The part of a reply that musl reads: the records in the buffer, unless there are too many. */
   #received(reply: ClientReply, index: number): ClientReply {
     const { buffer, mostRecords, tcp } = this.#traits;
     // musl's loop over the question stops at the first byte beyond ASCII, so it does not find the
@@ -185,8 +181,8 @@ export class MuslExchange {
   }
 
   /**
-   * The bytes in memory behind the receive buffer: behind the first buffer, the id and flags of the
-   * other reply.
+   * The bytes in memory after the receive buffer: after the first buffer, the id and flags of the other
+   * reply.
    */
   #neighbour(index: number): readonly number[] {
     const other = index === 0 ? this.#queries[1] : undefined;
@@ -194,7 +190,7 @@ export class MuslExchange {
   }
 }
 
-/** The reply with only the records that lie wholly in the buffer. */
+/** The reply with only the records that are completely in the buffer. */
 function whole(reply: ClientReply, buffer: number): ClientReply {
   let at = questionBytes(reply.name);
   const answer = reply.answer.filter((record) => {
@@ -205,9 +201,9 @@ function whole(reply: ClientReply, buffer: number): ClientReply {
 }
 
 /**
- * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin
- * inside the buffer. Its check of record lengths is too loose, so the last address may end with
- * bytes from behind the buffer.
+ * The part of a reply beyond its buffer that a musl without TCP reads: the records that begin inside the
+ * buffer. Its check of record lengths is too loose, so the last address may end with bytes from after the
+ * buffer.
  */
 function cut(reply: ClientReply, buffer: number, neighbour: readonly number[]): ClientReply {
   let at = questionBytes(reply.name);

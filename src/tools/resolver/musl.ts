@@ -1,8 +1,8 @@
 /**
- * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the
- * first good answer counts; NXDOMAIN for one family means that the name does not exist, NODATA for
- * both ends the search, SERVFAIL or silence fails the whole lookup. Facts: docs/resolvers.md;
- * source: src/network/{lookup_name,res_msend}.c.
+ * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the first good
+ * answer counts. NXDOMAIN for one family means that the name does not exist, NODATA for both ends the search.
+ * SERVFAIL or silence fails the whole lookup. Facts: docs/resolvers.md; source:
+ * src/network/{lookup_name,res_msend}.c.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -32,10 +32,9 @@ import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
-/** Most addresses that one lookup returns. */
+/** Addresses that one lookup returns. */
 const mostAddresses = 48;
 
-/** The model of musl's getaddrinfo. */
 export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
   summary: `getaddrinfo of musl ${version}: Alpine`,
   anyOrder: false,
@@ -43,12 +42,9 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
   open: (context) => new MuslSession(context, traits),
 }));
 
-/** A crash of the whole process. */
 const died = failed('SIGFPE', null, 'Floating point exception');
 
-/**
- * The outcome for one name: addresses, a failure, or `null`: it does not exist, try the next name.
- */
+/** Null: the name does not exist, try the next one. */
 type NameOutcome = LookupOutcome | null;
 
 class MuslSession implements Session {
@@ -132,7 +128,7 @@ class MuslSession implements Session {
       ? lastAsIs(conf)
       : rooted
         ? rootedReason
-        : `${enoughDots(typed, conf)}: musl asks the name as it is, and never the search list. ${cite('as-is')}`;
+        : `${enoughDots(typed, conf)}: musl asks for the name as written, and ignores the search list. ${cite('as-is')}`;
     return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
   }
 
@@ -211,8 +207,7 @@ class MuslSession implements Session {
   #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
-      // Ids come from the clock: the second is the first plus the nanoseconds that passed in
-      // between.
+      // Ids come from the clock: the second is the first plus the nanoseconds in between.
       id: (first + 160 * index) & 0xffff,
       name: absolute(name),
       type: family === 4 ? 'A' : 'AAAA',

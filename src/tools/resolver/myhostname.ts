@@ -1,12 +1,12 @@
 /**
- * nss-myhostname (systemd) resolves names without a server: `localhost`, everything below it, and
- * the machine's own name. `_gateway` and `_outbound`, which need the routing table, are not
- * modelled. Listed before `dns` it answers first; listed after it, only when DNS failed.
+ * nss-myhostname (systemd) resolves names without a server: `localhost`, names below it, and the machine's
+ * own name. `_gateway` and `_outbound`, which need the routing table, are not modelled. Before `dns` in
+ * nsswitch.conf it answers first; after it, only if DNS failed.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { AddressFamily, Host } from './client.ts';
 
-/** Names that always mean the machine itself (RFC 6761 section 6.3 and systemd's additions). */
+/** Names that always mean the machine itself (RFC 6761, section 6.3, and systemd's additions). */
 export function isLocalhostName(name: string): boolean {
   const bare = name.toLowerCase().replace(/\.$/, '');
   return (
@@ -17,7 +17,7 @@ export function isLocalhostName(name: string): boolean {
   );
 }
 
-/** The addresses that nss-myhostname has for the name; null if it does not handle the name. */
+/** Null: nss-myhostname does not handle the name. */
 export function myHostname(
   name: string,
   host: Host,
@@ -38,12 +38,12 @@ export function myHostname(
     .map((family) => (family === 4 ? '127.0.0.2' : '::1'));
 }
 
-/** The address as programs print it: without the interface behind `%`. */
+/** The address as programs print it: without the interface after `%`. */
 export function withoutZone(address: string): string {
   return address.replace(/%.*/s, '');
 }
 
-/** The family of an address, which may carry an interface. */
+/** The address may include an interface. */
 export function familyOf(address: string): AddressFamily {
   return parseAddress(withoutZone(address))?.length === 4 ? 4 : 6;
 }

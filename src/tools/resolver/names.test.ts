@@ -21,14 +21,14 @@ describe('the hosts file', () => {
     );
   });
 
-  test('case does not matter, a final dot does', () => {
+  test('case is ignored, a trailing dot is significant', () => {
     assert.equal(entriesFor(entries, 'api').length, 1);
     assert.equal(entriesFor(entries, 'LocalHost').length, 2);
     assert.equal(entriesFor(entries, 'api.').length, 0);
     assert.equal(entriesFor(entries, 'home').length, 0);
   });
 
-  test('an alias file serves names without a dot', () => {
+  test('an alias file covers names without a dot', () => {
     assert.equal(hostAlias('db db.prod.example.\n', 'DB'), 'db.prod.example.');
     assert.equal(hostAlias('db.x db.prod.example.\n', 'db.x'), null);
     assert.equal(hostAlias(null, 'db'), null);
@@ -51,16 +51,16 @@ describe('the hosts line of nsswitch.conf', () => {
     assert.equal(names('hosts: files\n# hosts: dns\nhosts: dns myhostname\n'), 'dns myhostname');
   });
 
-  test('a comment behind the services is taken for services', () => {
+  test('a comment after the services is read as services', () => {
     assert.equal(names('hosts: files dns # comment\n'), 'files dns # comment');
   });
 
-  test('the colon may stand apart, or be missing', () => {
+  test('the colon may be separate, or missing', () => {
     assert.equal(names(' hosts : dns files\n'), 'dns files');
     assert.equal(names('hosts dns files\n'), 'dns files');
   });
 
-  test('[criteria] change what follows an outcome', () => {
+  test('[criteria] change the effect of an outcome', () => {
     const { services } = readHostsLine(
       'hosts: files mdns4_minimal [NOTFOUND=return] dns\n',
       traits,
@@ -74,7 +74,7 @@ describe('the hosts line of nsswitch.conf', () => {
     assert.equal(negated?.actions.success, 'return');
   });
 
-  test('a line that cannot be read leaves no service', () => {
+  test('an unreadable line leaves no service', () => {
     for (const text of ['hosts: dns [NOTFOUND=return\n', 'hosts: files [FOO=bar] dns\n']) {
       assert.match(readHostsLine(text, traits).problem ?? '', /line 1/);
       assert.equal(names(text), '');
@@ -85,14 +85,14 @@ describe('the hosts line of nsswitch.conf', () => {
 describe('nss-myhostname', () => {
   const host = { hostname: 'mypod', addresses: ['10.244.0.10'], loopback: [4, 6] as const };
 
-  test('knows localhost, all below it, and the own name', () => {
+  test("covers localhost, names below it, and the machine's name", () => {
     assert.deepEqual(myHostname('kube-health.localhost', host, [4, 6]), ['127.0.0.1', '::1']);
     assert.deepEqual(myHostname('localhost', host, [6]), ['::1']);
     assert.deepEqual(myHostname('MyPod', host, [4, 6]), ['10.244.0.10']);
     assert.equal(myHostname('example.com', host, [4, 6]), null);
   });
 
-  test('a machine without addresses still has itself', () => {
+  test('a machine without addresses still resolves itself', () => {
     assert.deepEqual(myHostname('mypod', { ...host, addresses: [] }, [4]), ['127.0.0.2']);
   });
 });

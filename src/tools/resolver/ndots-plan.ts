@@ -1,6 +1,6 @@
 /**
- * Computes what a lower `ndots`, or a final dot, would save a client for the names it looks up, and
- * which names would break.
+ * Computes the savings of a lower `ndots`, or a trailing dot, for the names that a client looks up, and the
+ * names that would break.
  */
 import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';
@@ -12,16 +12,15 @@ import { planLookup, type StartServer } from './run-lookup.ts';
 /** A name as an application spells it, and a model of the network in which it was looked up. */
 export interface AskedName {
   readonly name: string;
-  /** How often it was looked up. */
+  /** The number of lookups. */
   readonly lookups: number;
   readonly families: readonly AddressFamily[];
   /** The answers to the candidates of its search path. */
   readonly script: Script;
-  /** Whether these are assumed: nothing says whether the name is that of a service. */
+  /** True if the answers are assumed: nothing shows whether the name is that of a service. */
   readonly assumed: boolean;
 }
 
-/** The cost and the result of one lookup of a name. */
 export interface NameCost {
   readonly queries: number;
   readonly ok: boolean;
@@ -29,7 +28,6 @@ export interface NameCost {
   readonly found: string;
 }
 
-/** A name whose lookups would have another result. */
 export interface BrokenName {
   readonly name: string;
   readonly lookups: number;
@@ -43,11 +41,11 @@ export interface NdotsChoice {
   /** The number of queries for all lookups. */
   readonly queries: number;
   readonly broken: readonly BrokenName[];
-  /** Names of which it is not known whether they would break. */
+  /** Names that may break. */
   readonly unknown: readonly string[];
 }
 
-/** A name that is cheaper with a final dot and resolves to the same. */
+/** A name that is cheaper with a trailing dot and resolves to the same. */
 export interface DottedName {
   readonly name: string;
   readonly lookups: number;
@@ -56,9 +54,7 @@ export interface DottedName {
   readonly dotted: number;
 }
 
-/** What one client could save. */
 export interface ClientPlan {
-  /** `glibc`, `musl` … */
   readonly client: string;
   /** The current value: that of the first choice. */
   readonly ndots: number;
@@ -67,13 +63,13 @@ export interface ClientPlan {
   readonly dotted: readonly DottedName[];
 }
 
-/** The most virtual time that a lookup may take, in milliseconds. */
+/** Milliseconds of virtual time; limit of a lookup. */
 const LIMIT_MS = 600_000;
 
 /**
- * Plans every name at most three times: with the current ndots, with one below its number of dots,
- * and with a final dot. Nothing is sent.
- * @param start starts a server that answers in place of the scripts
+ * Plans every name at most three times: with the current ndots, with one below its number of dots, and with a
+ * trailing dot. Nothing is sent.
+ * @param start starts a server that answers instead of the scripts
  */
 export async function planNdots(
   client: Client,
@@ -92,7 +88,7 @@ export async function planNdots(
     const now = await costOf(client, settings, asked, name, start);
     const dots = countDots(name);
     const searched = !name.endsWith('.');
-    // Only whether a name has at least `ndots` dots decides whether it is tried as it is first.
+    // A name is tried as written first if it has at least `ndots` dots; the exact number does not matter.
     const lower =
       searched && dots > 0 && dots < ndots
         ? await costOf(
@@ -129,7 +125,7 @@ export async function planNdots(
   };
 }
 
-/** What one lookup of this spelling costs, as `ndots trace` plans it. */
+/** The cost of one lookup of this spelling, as `ndots trace` plans it. */
 async function costOf(
   client: Client,
   settings: Settings,
@@ -157,8 +153,8 @@ async function costOf(
 }
 
 /**
- * The value of `ndots` that saves most and is known to break nothing for any client; null if none
- * saves anything. Of two equal ones the higher, because it changes less.
+ * The value of `ndots` that saves most and is known to break nothing for any client; null if none saves
+ * anything. Of two equal ones the higher, because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>

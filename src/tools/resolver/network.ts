@@ -1,39 +1,38 @@
 /**
- * What a resolver model may do to the outside world: open sockets, send, wait. There are two
- * implementations: `scripted.ts` (answers from a script, in virtual time) and the live one in cli/,
- * with real sockets. Nothing here depends on a particular resolver.
+ * The interface of resolver models to the outside world: open sockets, send, wait. There are two
+ * implementations: `scripted.ts` (answers from a script, in virtual time) and the live one in cli/, with real
+ * sockets. Nothing here depends on a particular resolver.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { SocketKind } from '../../server/wire/transports.ts';
 import { sameName, type ClientReply } from './reply.ts';
 
-/** RFC 6891: the size a client offers; `cookie` = with a COOKIE option (RFC 7873). */
+/** RFC 6891: the size that a client offers; `cookie`: with a COOKIE option (RFC 7873). */
 export interface ClientEdns {
   readonly size: number;
   readonly cookie: boolean;
 }
 
-/** A query as a model wants it sent. */
 export interface QueryToSend {
   readonly id: number;
   /** Absolute, in the client's own spelling. */
   readonly name: string;
   readonly type: string;
   readonly edns: ClientEdns | null;
-  /** Sets the AD bit, by which the client asks whether the answer was validated (`trust-ad`). */
+  /** Sets the AD bit, which requests validation (`trust-ad`). */
   readonly ad: boolean;
-  /** Why it is sent: one sentence for a person. */
+  /** The reason: one sentence for a person. */
   readonly why: string;
-  /** Set if something between the client and the server sends it on the client's behalf. */
+  /** True if a relay between client and server sends it for the client. */
   readonly relayed?: boolean;
 }
 
-/** Whether a reply belongs to this query: same id, type and name (ignoring case). */
+/** True if a reply matches this query: same id, type and name (ignoring case). */
 export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
-/** A query as a model sent it, and its outcome there; `lookups.ts` makes an exchange of it. */
+/** A query as sent, and its outcome; `lookups.ts` converts it to an exchange. */
 export interface SentQuery {
   /** Milliseconds since the trace began. */
   readonly atMs: number;
@@ -42,11 +41,11 @@ export interface SentQuery {
   readonly protocol: SocketKind;
   /** Number of the source port, in order of first use. */
   readonly port: number;
-  /** The source port; null if nothing was really sent. */
+  /** Null if nothing was really sent. */
   readonly sourcePort: number | null;
   /**
-   * The same number for all queries that were really sent in one turn of the event loop; null if
-   * nothing was really sent.
+   * The same number for all queries that were really sent in one turn of the event loop; null if nothing was
+   * really sent.
    */
   readonly turn: number | null;
   readonly wireId: number;
@@ -57,17 +56,17 @@ export interface SentQuery {
   readonly edns: ClientEdns | null;
   readonly ad: boolean;
   readonly why: string;
-  /** A label of the answer; `DROP`: none ever came, `CLOSED`: nobody listens on the port. */
+  /** A label of the answer; `DROP`: no reply, `CLOSED`: the port is closed. */
   answer: string;
   answeredAtMs: number | null;
   reply: ClientReply | null;
-  /** What the client did with the answer, in sentences. */
+  /** The client's reaction to the answer, in sentences. */
   outcome: string;
-  /** Index of the lookup it belongs to, from 0. */
+  /** Index of the lookup, from 0. */
   readonly lookup: number;
   /**
-   * Set if something between client and server sent it; then `outcome` does not describe the
-   * client's conclusions.
+   * True if a relay between client and server sent it; then `outcome` does not describe the client's
+   * conclusions.
    */
   readonly relayed: boolean;
 }
@@ -79,7 +78,7 @@ export interface SentQuery {
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
-/** What arrives at a socket: a reply, or a fault reported by the kernel. */
+/** An arrival at a socket: a reply, or a fault reported by the kernel. */
 export type Arrival =
   | {
       readonly kind: 'reply';
@@ -95,32 +94,26 @@ export interface Socket {
   /** Number of the source port, in order of first use from 1; 0: nothing was sent yet. */
   readonly port: number;
   /**
-   * Connects a UDP socket to one server: from now on the kernel reports errors of that path (at the
-   * next `send` or `wait`) and drops packets from elsewhere. Returns the fault if there is no
-   * route. `allErrors`: report an unreachable host too, not only a closed port (Linux: IP_RECVERR,
-   * which glibc sets and others do not).
+   * Connects a UDP socket to one server. From then on the kernel reports errors of that path at the next
+   * `send` or `wait`, and drops packets from other addresses.
+   * @param allErrors also reports an unreachable host, not only a closed port (Linux: IP_RECVERR, which glibc
+   * sets and others do not)
+   * @returns the fault if there is no route
    */
   connect(server: string, allErrors?: boolean): Fault | null;
-  /**
-   * Sends a query. A string is a fault that was pending in the kernel or found at once; then
-   * nothing was sent.
-   */
+  /** Returns a fault if one was pending in the kernel or found at once; then nothing was sent. */
   send(query: QueryToSend, server: string): SentQuery | Fault;
-  /** The oldest arrival that was not read yet; null if there is none. */
+  /** The oldest unread arrival; null: none. */
   take(): Arrival | null;
-  /**
-   * The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end).
-   */
+  /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity: no limit). */
   wait(until: number): Promise<Arrival | null>;
   /**
-   * Calls `run` at each arrival until the returned function is called; for clients that wait on
-   * many sockets.
+   * Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets.
    */
   watch(run: () => void): () => void;
   close(): void;
 }
 
-/** Where a model opens its sockets. */
 export interface ClientNetwork {
   readonly clock: Clock;
   readonly serverPort: number;
@@ -129,7 +122,7 @@ export interface ClientNetwork {
   tcp(server: string, until: number): Promise<Socket | Fault>;
 }
 
-/** Waits until one of the sockets has an arrival; false if the time `until` comes first. */
+/** False if the time `until` comes first. */
 export async function waitForAny(
   clock: Clock,
   sockets: readonly Socket[],

@@ -1,16 +1,15 @@
 /**
- * What the releases of Node.js do differently: which c-ares they contain (`process.versions.ares`),
- * and how they convert names beyond ASCII.
+ * The differences between releases of Node.js: their c-ares (`process.versions.ares`), and their conversion
+ * of names beyond ASCII.
  */
 import { Releases } from './releases.ts';
 
-/** What one release of Node.js does differently from others. */
 export interface NodeTraits {
-  /** The release of c-ares behind dns.resolve. */
+  /** The release of c-ares in dns.resolve. */
   readonly cares: string;
 }
 
-/** The releases of Node.js at which its c-ares changed, oldest first. */
+/** The releases of Node.js in which its c-ares changed, oldest first. */
 export const nodeReleases: Releases<NodeTraits> = new Releases<NodeTraits>(
   'node',
   { cares: '1.19.1' },

@@ -1,7 +1,7 @@
 /**
- * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with settings of Node's own. The
- * search list, the hosts file and nsswitch are never used; any error reply is final; lost packets
- * are sent up to four times, and a timer that ticks once a second notices them.
+ * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with Node's settings. The search list, the
+ * hosts file and nsswitch are never used. Any error reply is final. Lost packets are sent up to four times; a
+ * timer that ticks once a second notices them.
  */
 import {
   absolute,
@@ -24,17 +24,16 @@ import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
 import { isSendable } from './search-list.ts';
 
-/** Attempts that Node sets, whatever resolv.conf says. */
+/** Node sets this, and ignores resolv.conf. */
 const attempts = 4;
-/** How often Node checks for time-outs. */
+/** Milliseconds between two checks for time-outs. */
 const tickMs = 1000;
 
-/** The model of dns.resolve4 and dns.resolve6. */
 export const nodeResolve: ClientLine = clientLine(
   'node-resolve',
   nodeReleases,
   (version, { cares }) => ({
-    summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not what http and net use`,
+    summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not used by http and net`,
     anyOrder: true,
     conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
     open: (context) => new NodeResolveSession(context, caresReleases.traitsOf(cares)),
@@ -64,7 +63,7 @@ class NodeResolveSession implements Session {
     const name = nodeName(typed);
     if (name === null || !isSendable(name, this.#traits.longestName))
       return failed('EBADNAME', null, 'EBADNAME');
-    const why = 'dns.resolve asks the name as it is: no search list, no hosts file.';
+    const why = 'dns.resolve asks for the name as written: no search list, no hosts file.';
     const results = await Promise.all(
       families.map(async (family) => {
         const query = this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why);
@@ -84,10 +83,7 @@ class NodeResolveSession implements Session {
   }
 }
 
-/**
- * Whether a reply is a success without addresses: Node does not treat a CNAME that leads nowhere as
- * an error.
- */
+/** True if a reply is a success without addresses: for Node, a CNAME without a target is not an error. */
 function isEmptySuccess(ended: Ended): boolean {
   return ended.status === 'SUCCESS';
 }

@@ -1,20 +1,19 @@
 /**
- * The `hosts:` line of nsswitch.conf: which services resolve host names, in which order, and what
- * follows from each result.
+ * Reads the `hosts:` line of nsswitch.conf: the services that resolve host names, their order, and the effect
+ * of each result.
  */
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
 
-/** The results that a service of nsswitch.conf can have. */
+/** The results of a service of nsswitch.conf. */
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
-/** What follows from a result. */
+/** The effect of a result. */
 export type NsswitchAction = 'return' | 'continue' | 'merge';
 
-/** One service of the `hosts:` line. */
 export interface NsswitchService {
   readonly name: string;
   readonly actions: Readonly<Record<Status, NsswitchAction>>;
-  /** The text in brackets behind the service; empty if there is none. */
+  /** The text in brackets after the service; empty: none. */
   readonly criteria: string;
 }
 
@@ -25,20 +24,18 @@ const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
   tryagain: 'continue',
 };
 
-/** The parsed `hosts:` line. */
 export interface HostsLine {
   readonly services: readonly NsswitchService[];
-  /** Line number; 0: the file has no such line, these are the defaults. */
+  /** 0: the file has no such line, these are the defaults. */
   readonly line: number;
-  /** Why the file cannot be used; null if it can. */
+  /** Null: the file is usable. */
   readonly problem: string | null;
 }
 
 /**
- * Reads the services as glibc does: the last `hosts:` line wins, and text behind a `#` in it is
- * taken for services. A line with a syntax error invalidates the whole file: no service is left.
- * Before 2.33 comments were removed, an error ended only its line, and a line without services left
- * the default.
+ * Reads the services as glibc does: the last `hosts:` line wins, and text after a `#` in it counts as
+ * services. A line with a syntax error invalidates the whole file: no service is left. Before 2.33 comments
+ * were removed, an error ended only its line, and a line without services left the default.
  */
 export function readHostsLine(
   text: string | null,
@@ -64,7 +61,6 @@ export function readHostsLine(
   return result;
 }
 
-/** The services up to the first syntax error. */
 function readServices(text: string): {
   readonly services: NsswitchService[];
   readonly broken: boolean;

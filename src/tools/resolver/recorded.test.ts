@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { differencesFrom, readRecorded } from '../../../test/kit/recorded.ts';
 
-describe('the models do what programs of each version were seen to do', () => {
+describe('the models repeat the recorded programs of each version', () => {
   for (const recorded of readRecorded()) {
     for (const run of recorded.runs) {
       const { client, same = [] } = run;

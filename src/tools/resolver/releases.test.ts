@@ -16,26 +16,26 @@ describe('a table of releases', () => {
     return [version, traits.a, traits.b, note !== null];
   };
 
-  test('a release has what its row says and what those before it said', () => {
+  test('a release has the traits of its row and of earlier rows', () => {
     assert.deepEqual(releases.traitsOf('1.10'), { a: 2, b: 2 });
   });
 
-  test('without a wish the newest is meant', () => {
+  test('the default is the newest', () => {
     assert.deepEqual(pick(null), ['2', 3, 3, false]);
   });
 
-  test('a part of a version means the newest that begins so', () => {
+  test('a part of a version means the newest that begins with it', () => {
     assert.deepEqual(pick('1.9'), ['1.9.2', 2, 1, false]);
     assert.deepEqual(pick('1'), ['1.10', 2, 2, false]);
   });
 
-  test('a patch of a release is that release, and the exact row goes first', () => {
+  test('a patch of a release is that release, and an exact row takes precedence', () => {
     assert.deepEqual(pick('1.10.7'), ['1.10', 2, 2, false]);
     assert.deepEqual(pick('2.0'), ['2.0', 3, 2, false]);
     assert.deepEqual(pick('2.5'), ['2', 3, 3, false]);
   });
 
-  test('what is not known is stood in for by the last one before it, with a word about it', () => {
+  test('an unknown release is replaced by the last one before it, with a note', () => {
     assert.deepEqual(pick('1.9.1'), ['1.9.0', 1, 1, true]);
     assert.deepEqual(pick('3.1'), ['2', 3, 3, true]);
     assert.deepEqual(pick('0.4'), ['1.9.0', 1, 1, true]);
@@ -50,7 +50,7 @@ describe('a table of releases', () => {
 
 describe('the tables of the clients', () => {
   for (const { name, versions } of clientLines) {
-    test(`${name}: releases stand in their order`, () => {
+    test(`${name}: releases are in order`, () => {
       const sorted = versions.toSorted((one, other) => compareVersions(one, other));
       assert.deepEqual(versions, sorted);
     });

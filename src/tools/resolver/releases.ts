@@ -1,21 +1,19 @@
 /**
- * The releases of a client and what each does differently. A client's table begins with the traits
- * of its oldest release; every further row names a release and only what changed with it. A model
- * reads traits and never compares versions.
+ * The releases of a client and their differences. A client's table begins with the traits of its oldest
+ * release; every further row names a release and only its changes. A model reads traits and never compares
+ * versions.
  */
 
-/** One row: a release, and the traits that changed since the one before. */
 export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Traits>];
 
-/** The release that was picked for a requested version. */
 export interface Picked<Traits> {
   readonly version: string;
   readonly traits: Traits;
-  /** One sentence if another release stands in for the requested one; null if it is that one. */
+  /** One sentence if another release replaces the requested one; null: it is that one. */
   readonly note: string | null;
 }
 
-/** The releases of one client; picks the one that a version means. */
+/** The releases of one client; picks the one for a requested version. */
 export class Releases<Traits extends object> {
   readonly #name: string;
   readonly #traits = new Map<string, Traits>();
@@ -30,12 +28,12 @@ export class Releases<Traits extends object> {
     }
   }
 
-  /** All versions, oldest first. */
+  /** Oldest first. */
   get versions(): readonly string[] {
     return [...this.#traits.keys()];
   }
 
-  /** The traits of one release. Throws a RangeError if the table has no such row. */
+  /** Throws a RangeError if the table has no such row. */
   traitsOf(version: string): Traits {
     const traits = this.#traits.get(version);
     if (traits === undefined) throw new RangeError(`no release ${version} of ${this.#name}`);
@@ -43,9 +41,8 @@ export class Releases<Traits extends object> {
   }
 
   /**
-   * The release that a version means: the newest for null; for `1.34` the newest 1.34.x; for
-   * `1.24.4` the row 1.24. For a release that the table lacks, the last one before it, or else the
-   * oldest.
+   * The release of a version: the newest for null; for `1.34` the newest 1.34.x; for `1.24.4` the row 1.24.
+   * For a release that the table lacks, the last one before it, or else the oldest.
    */
   pick(asked: string | null): Picked<Traits> {
     const { versions } = this;
@@ -62,7 +59,7 @@ export class Releases<Traits extends object> {
   }
 }
 
-/** Whether the parts of `short` are the first parts of `long`: `1.34` and `1.34.8`. */
+/** True if the parts of `short` are the first parts of `long`: `1.34` and `1.34.8`. */
 function isPart(short: string, long: string): boolean {
   return long === short || long.startsWith(`${short}.`);
 }

@@ -4,7 +4,7 @@ import { TYPE } from '../../server/wire/iana.ts';
 import { readMessage } from '../../server/wire/message.ts';
 import { replyBytes } from './reply-bytes.ts';
 
-test('the SOA of an empty answer behind an alias is one of the target’s zone', () => {
+test('the SOA of an empty answer after an alias is of the target’s zone', () => {
   const reply = {
     id: 7,
     name: 'api.twilio.com.',

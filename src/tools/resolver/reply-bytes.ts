@@ -3,7 +3,7 @@ import type { ClientReply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
 import { writeMessage } from '../../server/wire/message.ts';
 
-/** The message of a scripted reply; fields that the script leaves open get arbitrary values. */
+/** Fields that the script leaves open get arbitrary values. */
 export function replyBytes(reply: ClientReply): Uint8Array {
   const flags =
     FLAG.QR |

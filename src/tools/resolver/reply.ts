@@ -1,7 +1,6 @@
 /**
- * A reply as a client sees it, without its bytes: the resolver models need the flags, the records
- * of the answer section and the size, nothing else. Names are in presentation form, absolute, in
- * the spelling of the wire.
+ * A reply as a client sees it, without its bytes: the resolver models need only the flags, the records of the
+ * answer section and the size. Names are in presentation form, absolute, in the spelling of the wire.
  */
 
 /** RFC 1035 section 4.1.1; other values print as their number. */
@@ -14,9 +13,7 @@ export type Rcode =
   | 'REFUSED'
   | `RCODE${number}`;
 
-/** One record of the answer section. */
 export interface ReplyRecord {
-  /** Owner name. */
   readonly name: string;
   /** Mnemonic: `A`, `AAAA`, `CNAME`, … */
   readonly type: string;
@@ -26,7 +23,7 @@ export interface ReplyRecord {
   readonly data: string;
 }
 
-/** A reply, reduced to what clients look at. */
+/** A reply, reduced to the parts that clients read. */
 export interface ClientReply {
   readonly id: number;
   readonly name: string;
@@ -36,31 +33,28 @@ export interface ClientReply {
   readonly recursionAvailable: boolean;
   readonly truncated: boolean;
   readonly answer: readonly ReplyRecord[];
-  /** Seconds a client may keep a negative reply (RFC 2308), null without an SOA. */
+  /** Seconds that a client may cache a negative reply (RFC 2308); null: no SOA. */
   readonly negativeTtl: number | null;
-  /** Whether an OPT record is in the additional section. */
+  /** True if the additional section has an OPT record. */
   readonly opt: boolean;
   /** Bytes of the whole message. */
   readonly size: number;
-  /** The message itself, if the reply was read from one. */
+  /** Absent if the reply did not come from a message. */
   readonly bytes?: Uint8Array;
-  /** The label shown in a trace, if it differs from what the fields say (`TC(size)`). */
+  /** The label in a trace, if it differs from that of the fields (`TC(size)`). */
   readonly label?: string;
 }
 
-/** The addresses of the asked family, in the order of the message. */
+/** In the order of the message. */
 export function addressesIn(reply: ClientReply): string[] {
   return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
 }
 
-/** Whether the answer section holds a CNAME. */
 export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
-/**
- * Whether the result code says that this server cannot answer; most clients then ask the next one.
- */
+/** True if the code means that this server cannot answer; most clients then try the next one. */
 export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }
@@ -76,7 +70,7 @@ export function labelOf(reply: ClientReply): string {
   return reply.truncated ? `TC ${alias}` : alias;
 }
 
-/** Whether two names are equal in DNS: ASCII case and a missing final dot are ignored. */
+/** True if two names are equal in DNS, ignoring ASCII case and a missing trailing dot. */
 export function sameName(one: string, other: string): boolean {
   return fold(one) === fold(other);
 }
@@ -86,7 +80,7 @@ function fold(name: string): string {
   return lower.endsWith('.') ? lower : `${lower}.`;
 }
 
-/** Bytes of a name on the wire, uncompressed (RFC 1035 section 3.1). */
+/** Bytes of a name on the wire, uncompressed (RFC 1035, section 3.1). */
 export function nameBytes(name: string): number {
   if (name === '.' || name === '') return 1;
   const { length } = name.replace(/\\(\d{3}|.)/g, 'x');
@@ -95,7 +89,7 @@ export function nameBytes(name: string): number {
 
 const dataBytes: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
 
-/** Bytes of one record; `pointer`: its owner is written as a two-byte pointer. */
+/** @param pointer the owner is written as a two-byte pointer */
 export function recordBytes(record: ReplyRecord, pointer: boolean): number {
   const owner = pointer ? 2 : nameBytes(record.name);
   return owner + 10 + (dataBytes[record.type] ?? nameBytes(record.data));

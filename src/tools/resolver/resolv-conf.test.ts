@@ -45,8 +45,8 @@ function each<Value>(readers: Readers, take: (conf: ResolvConf) => Value): Recor
   return Object.fromEntries(Object.entries(readers).map(([name, conf]) => [name, take(conf)]));
 }
 
-describe('the same resolv.conf, read by each library', () => {
-  test('a plain file means the same to all', () => {
+describe('the same resolv.conf in each library', () => {
+  test('a plain file is read equally by all', () => {
     const text = 'search a.example b.example\nnameserver 10.96.0.10\noptions ndots:5\n';
     assert.deepEqual(
       each(readAll(text), (conf) => conf.search.map((name) => name.replace(/\.$/, '')).join(' ')),
@@ -87,7 +87,7 @@ describe('the same resolv.conf, read by each library', () => {
     );
   });
 
-  test('timeout and attempts have caps and defaults of their own', () => {
+  test('timeout and attempts have different limits and defaults', () => {
     const text = 'options timeout:90 attempts:20\n';
     assert.deepEqual(
       each(readAll(text), (conf) => [conf.timeoutMs / 1000, conf.attempts]),
@@ -113,7 +113,7 @@ describe('the same resolv.conf, read by each library', () => {
     );
   });
 
-  test('a search line of 300 characters is nothing to musl', () => {
+  test('musl ignores a search line of 300 characters', () => {
     const names = Array.from({ length: 10 }, (_, i) => `a-rather-long-search-domain-${i}.example`);
     const conf = readAll(`search ${names.join(' ')}\nnameserver 10.96.0.10\n`);
     assert.deepEqual(
@@ -123,7 +123,7 @@ describe('the same resolv.conf, read by each library', () => {
     assert.match(conf.musl.remarks[0]?.text ?? '', /drops the whole line/);
   });
 
-  test('the last line of the file may be one character longer in musl when it has no line end', () => {
+  test('the last line of the file may be one character longer in musl if it has no newline', () => {
     const line = `search ${'a'.repeat(248)}`;
     assert.equal(readMuslConf(settings(line)).search.length, 1);
     assert.equal(readMuslConf(settings(`${line}\n`)).search.length, 0);
@@ -136,7 +136,7 @@ describe('the same resolv.conf, read by each library', () => {
     );
   });
 
-  test('of two search lines the last counts', () => {
+  test('the last of two search lines counts', () => {
     const text = 'search a.example\nsearch b.example\n';
     assert.deepEqual(
       each(readAll(text), (conf) => conf.search.join(' ').replace(/\.$/, '')),
@@ -144,7 +144,7 @@ describe('the same resolv.conf, read by each library', () => {
     );
   });
 
-  test('the domain of the host name is searched where the file names none, except in musl', () => {
+  test('the domain of the host name is searched if the file has none, except in musl', () => {
     assert.deepEqual(
       each(readAll('nameserver 10.96.0.10\n', {}, 'pod.context.example'), (conf) =>
         conf.search.join(' ').replace(/\.$/, ''),
@@ -186,7 +186,7 @@ describe('the same resolv.conf, read by each library', () => {
 });
 
 describe('single peculiarities', () => {
-  test('glibc takes a comment sign behind a search domain for a domain', () => {
+  test('glibc reads a comment sign after a search domain as a domain', () => {
     const conf = readGlibcConf(
       settings('search a.example # note\n'),
       glibcReleases.traitsOf('2.36'),
@@ -195,7 +195,7 @@ describe('single peculiarities', () => {
     assert.match(conf.remarks[0]?.text ?? '', /not a comment/);
   });
 
-  test('glibc keeps an option whose word only begins like it, and unsets with "-" from 2.41', () => {
+  test('glibc accepts an option if a word only begins with it, and unsets with "-" from 2.41', () => {
     assert.equal(
       readGlibcConf(settings('options rotatesomething\n'), glibcReleases.traitsOf('2.36')).rotate,
       true,
@@ -210,7 +210,7 @@ describe('single peculiarities', () => {
     );
   });
 
-  test('the libcs take short IPv4 notations for servers', () => {
+  test('the libcs accept short IPv4 notations for servers', () => {
     assert.deepEqual(
       readGlibcConf(settings('nameserver 127.1\n'), glibcReleases.traitsOf('2.36')).servers,
       ['127.0.0.1'],
@@ -218,7 +218,7 @@ describe('single peculiarities', () => {
     assert.deepEqual(readMuslConf(settings('nameserver 0x7f000001\n')).servers, ['127.0.0.1']);
   });
 
-  test('Go remembers the first thing it does not know', () => {
+  test('Go remembers the first unknown option', () => {
     assert.equal(
       readGoConf(settings('options foo bar\n'), goReleases.traitsOf('1.24')).unknown,
       'foo',
@@ -243,7 +243,7 @@ describe('single peculiarities', () => {
     assert.equal(readCaresConf(given, caresReleases.traitsOf('1.18.1')).lookups, 'bf');
   });
 
-  test('no reader fails on bytes that are no text', () => {
+  test('no reader fails on bytes that are not text', () => {
     for (const text of [
       '\0\0\0',
       'search\n',

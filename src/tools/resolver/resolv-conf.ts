@@ -1,17 +1,15 @@
 /**
- * What a resolver takes from resolv.conf. Each libc has rules of its own for reading the file
- * (`glibc-conf.ts`, `musl-conf.ts`, …); here is the form that all of them fill, and what they have
- * in common.
+ * The settings that a resolver takes from resolv.conf. Each libc reads the file by its own rules
+ * (`glibc-conf.ts`, `musl-conf.ts`, …); here are the form that all of them fill, and their common part.
  */
 
 /** A line, or part of one, that this resolver ignores or reads in an unexpected way. */
 export interface ConfRemark {
-  /** Line number from 1; 0: the whole file, or the environment. */
+  /** 0: the whole file, or the environment. */
   readonly line: number;
   readonly text: string;
 }
 
-/** The settings that a resolver has taken from the file. */
 export interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];
@@ -33,14 +31,12 @@ export interface ResolvConf {
   readonly remarks: readonly ConfRemark[];
 }
 
-/** The settings while they are being read. */
 export type MutableConf = {
   -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[]
     ? Item[]
     : ResolvConf[Key];
 };
 
-/** The settings before the first line is read. */
 export function newConf(): MutableConf {
   return {
     servers: [],
@@ -62,7 +58,7 @@ export function newConf(): MutableConf {
   };
 }
 
-/** The lines of the file, without line ends; bytes that are no UTF-8 have become U+FFFD. */
+/** Without newlines; bytes that are not UTF-8 have become U+FFFD. */
 export function linesOf(text: string | null): string[] {
   if (text === null) return [];
   const lines = text.split('\n');
@@ -70,7 +66,6 @@ export function linesOf(text: string | null): string[] {
   return lines;
 }
 
-/** The words of a line, split at white space. */
 export function wordsOf(line: string): string[] {
   return line.split(/[ \t\r\n\f\v]+/).filter((word) => word !== '');
 }
@@ -82,15 +77,14 @@ export function leadingInteger(text: string): number {
 }
 
 /**
- * The domain part of the host name, which libc searches if the file names no domain; null for a
- * name without a dot.
+ * The domain part of the host name, which libc searches if the file names no domain; null for a name without
+ * a dot.
  */
 export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');
   return dot < 0 || dot === hostname.length - 1 ? null : hostname.slice(dot + 1);
 }
 
-/** The text of a resolv.conf with another ndots. */
 export function withNdots(text: string | null, ndots: number): string {
   const conf = text ?? '';
   return /\bndots:\d+/.test(conf)

@@ -1,9 +1,8 @@
 /**
- * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program queries
- * the stub by glibc's rules; the stub asks one upstream server at a time, from a new socket for
- * each question, caches replies, and answers localhost, the machine's name and single labels
- * itself. From systemd's documentation and source (252), not measured; its fallback to plain DNS
- * after failures is not modelled.
+ * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers. The program queries the stub
+ * by glibc's rules. The stub queries one upstream at a time, from a new socket for each question, and caches
+ * replies. It answers localhost, the machine's name and single labels itself. From systemd's documentation
+ * and source (252), not measured; its fallback to plain DNS after failures is not modelled.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { ReceivingSocket } from './receiving-socket.ts';
@@ -26,10 +25,9 @@ const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
 const upstreamTimeoutMs = 5000;
 const upstreamAttempts = 4;
-/** The most seconds that positive and negative answers are cached. */
+/** Seconds; the longest time that positive and negative answers are cached. */
 const longestTtl = 7200;
 
-/** The model of a glibc program behind the stub of systemd-resolved. */
 export const resolved: ClientLine = soleClient('resolved', {
   summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
   anyOrder: false,
@@ -71,7 +69,7 @@ class StubNetwork implements ClientNetwork {
     return Promise.resolve(new StubSocket(this.#context, (query) => this.#answer(query), 'tcp'));
   }
 
-  /** The stub's reply; null: the client gets none, because the stub got none. */
+  /** Null: the stub got no reply, and so sends none. */
   async #answer(query: QueryToSend): Promise<ClientReply | null> {
     const local = this.#local(query);
     if (local !== null) return local;
@@ -170,7 +168,7 @@ function made(
   };
 }
 
-/** The socket through which the program talks to the stub. */
+/** The socket from the program to the stub. */
 class StubSocket extends ReceivingSocket {
   readonly protocol;
   port = 0;

@@ -15,7 +15,7 @@ const rows = new Map(
 
 describe('the rules by name', () => {
   for (const [name, text] of Object.entries(rules)) {
-    test(`${name} stands in docs/resolvers.md, in the same words`, () => {
+    test(`${name} is documented in docs/resolvers.md, in the same words`, () => {
       assert.equal(rows.get(name)?.text, text);
     });
   }
@@ -64,7 +64,7 @@ describe('the releases of the clients', () => {
 
   for (const { name, versions } of clientLines) {
     if (versions.length === 0) continue;
-    test(`docs/resolvers.md says of each release of ${name} whether it was measured`, () => {
+    test(`docs/resolvers.md shows for each release of ${name} whether it was measured`, () => {
       const measured = versions.filter((version) => run.has(`${name}@${version}`));
       assert.deepEqual(listed.get(name)?.measured, measured);
       const read = versions.filter((version) => !measured.includes(version));

@@ -1,7 +1,7 @@
 /**
- * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`);
- * docs/resolvers.md lists them with the scenarios in which each was measured; a test keeps these
- * three consistent.
+ * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`).
+ * docs/resolvers.md lists them with the scenarios in which each was measured; a test enforces that they
+ * agree.
  */
 export const rules = {
   'as-is': 'A name with a final dot, or with at least ndots dots, is tried as written first.',
@@ -14,7 +14,7 @@ export const rules = {
   'glibc-cname':
     'A CNAME without an address counts as an answer and ends the walk without a result.',
   'glibc-jump':
-    'REFUSED, NOTIMP, a lame answer or silence leaves the search list: the name as it is follows at once.',
+    'REFUSED, NOTIMP, a lame answer or silence leaves the search list: the name as written follows at once.',
   'glibc-refused': 'If no server can be reached at all, the lookup ends.',
   'glibc-formerr': 'FORMERR is final for a name.',
   'glibc-retry':
@@ -42,10 +42,9 @@ export const rules = {
     'Error replies and silence are tried again: 4 rounds (1.18), 3 with growing times (1.34).',
 } as const;
 
-/** The name of a rule. */
 export type ResolverRule = keyof typeof rules;
 
-/** The form in which a sentence of a trace cites a rule. */
+/** The form in which a trace cites a rule. */
 export function cite(rule: ResolverRule): string {
   return `[${rule}]`;
 }

@@ -1,7 +1,6 @@
 /**
- * One traced lookup from beginning to end: starts the model on the given network, lets it look up
- * the name, and stops it when the overall time limit is reached. `report.ts` turns the result into
- * a document.
+ * One traced lookup from beginning to end: starts the model on the given network, runs the lookup, and stops
+ * it at the overall time limit. `report.ts` converts the result to a document.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import type { Clock } from '../../server/base/clock.ts';
@@ -13,38 +12,38 @@ import type { ClientNetwork } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
-/** What is looked up, by which client and with which settings. */
+/** The name, the client and its settings. */
 export interface LookupPlan {
   readonly client: Client;
   readonly name: string;
   readonly families: readonly AddressFamily[];
   readonly addrConfig: boolean;
   readonly settings: Settings;
-  /** How often the name is looked up, one after the other, in one process. */
+  /** The number of sequential lookups in one process. */
   readonly repeat: number;
   /** Milliseconds after which the whole run is stopped and the current lookup counts as failed. */
   readonly limitMs: number;
 }
 
-/** The outcome of one lookup. Times are milliseconds since the run began. */
+/** Times are milliseconds since the run began. */
 export interface LookupResult {
   readonly found: LookupOutcome;
   readonly startMs: number;
   readonly elapsedMs: number;
 }
 
-/** A finished run with everything that `report.ts` and `lookups.ts` need. */
+/** A finished run, for `report.ts` and `lookups.ts`. */
 export interface LookupRun {
   readonly plan: LookupPlan;
   readonly trace: Trace;
   readonly results: readonly LookupResult[];
-  /** Whether the time limit stopped it. */
+  /** True if the time limit stopped it. */
   readonly cut: boolean;
-  /** Whether the answers came from real servers instead of a script. */
+  /** True if the answers came from real servers instead of a script. */
   readonly live: boolean;
 }
 
-/** Runs the lookup on any network; `clock` is that network's clock. */
+/** @param clock of the network */
 export async function runLookup(
   plan: LookupPlan,
   network: (trace: Trace) => ClientNetwork,
@@ -66,8 +65,7 @@ export async function runLookup(
     const { name, families, addrConfig } = plan;
     const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
     cut = found === null;
-    // A live run is timed from its first query: what this program does before that is not the
-    // client's doing.
+    // A live run is timed from its first query: earlier steps of this program are not the client's.
     const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
     const fromMs = first?.atMs ?? startMs;
     results.push({
@@ -90,12 +88,12 @@ function gaveUp(limitMs: number): LookupOutcome {
   };
 }
 
-/** A server that answers in place of a script, until it is stopped. */
+/** A server that answers instead of a script, until it is stopped. */
 export interface StartedServer extends Answering {
   stop(): Promise<void>;
 }
 
-/** Starts a server in place of the script, on the lookup's clock. */
+/** Starts a server instead of the script, on the lookup's clock. */
 export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
 
 /** Plans a lookup in virtual time, against a script or against a server started for it. */

@@ -1,6 +1,6 @@
 /**
- * A network that answers from a script. Everything happens on the given clock: with a virtual one,
- * a lookup that takes 75 seconds takes a millisecond.
+ * A network that answers from a script. Everything happens on the given clock: with a virtual one, a lookup
+ * of 75 seconds takes a millisecond.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
@@ -11,24 +11,20 @@ import type { SocketKind } from '../../server/wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
-/**
- * How long Linux tries to find a neighbour before it gives up (three ARP or ND probes, one second
- * apart).
- */
+/** Milliseconds after which Linux gives up finding a neighbour (three ARP or ND probes, one second apart). */
 const neighbourMs = 3000;
-/** Round-trip time to a server in the same cluster. */
+/** Milliseconds; round-trip time to a server in the same cluster. */
 const relayMs = 0.5;
-/** Time until a TCP connection is established or refused. */
+/** Milliseconds until a TCP connection is established or refused. */
 const handshakeMs = 0.1;
-/** RACE: a second question from the same port within this time is lost. */
+/** Milliseconds; RACE: a second question from the same port within this time is lost. */
 const raceMs = 10;
 
-/** Something that answers in place of the script; null: it stays silent. */
+/** Answers instead of the script; null: no reply. */
 export interface Answering {
   answer(query: QueryToSend, protocol: SocketKind): Promise<ClientReply | null>;
 }
 
-/** The network of a planned trace. */
 export class ScriptedNetwork implements ClientNetwork {
   readonly clock: Clock;
   readonly serverPort = 53;
@@ -38,7 +34,7 @@ export class ScriptedNetwork implements ClientNetwork {
   readonly #server: Answering | null;
   readonly #lookingUntil = new Map<string, number>();
 
-  /** @param server answers in place of the script, if given */
+  /** @param server answers instead of the script, if given */
   constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
     this.clock = clock;
     this.#script = script;
@@ -71,8 +67,8 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 
   /**
-   * How much longer the kernel tries to find a server's neighbour entry; everything sent meanwhile
-   * fails together with the first packet.
+   * Remaining milliseconds until the kernel gives up on a server's neighbour entry; all packets of that time
+   * fail together with the first.
    */
   #neighbourMs(server: string): number {
     const now = this.clock.now();
@@ -86,7 +82,7 @@ export class ScriptedNetwork implements ClientNetwork {
     return this.#trace.nextPort();
   }
 
-  /** Sends a query and schedules what comes back. */
+  /** Sends a query and schedules the reply. */
   deliver(socket: ScriptedSocket, query: QueryToSend, server: string): SentQuery {
     const exchange = this.#trace.begin(query, server, socket.protocol, socket.port);
     if (socket.protocol === 'udp' && this.#script.closed.has(server)) {
@@ -114,8 +110,7 @@ export class ScriptedNetwork implements ClientNetwork {
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
-      // Recorded at once: the reply was sent even if the client closes its socket before it
-      // arrives.
+      // Recorded at once: the reply was sent even if the client closes its socket before it arrives.
       exchange.answer = labelOf(reply);
       socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
@@ -175,7 +170,7 @@ class ScriptedSocket extends ReceivingSocket {
     return exchange;
   }
 
-  /** Whether this port has asked something else within the last `raceMs`. */
+  /** True if this port has sent another question within the last `raceMs`. */
   asked(query: QueryToSend, now: number): boolean {
     const key = `${query.name} ${query.type}`;
     return this.#asked.some((other) => other.key !== key && now - other.at <= raceMs);
@@ -200,8 +195,8 @@ class ScriptedSocket extends ReceivingSocket {
   }
 
   /**
-   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only
-   * if it asked for all errors (Linux: IP_RECVERR).
+   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only if it
+   * requested all errors (Linux: IP_RECVERR).
    */
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;

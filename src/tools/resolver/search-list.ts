@@ -2,8 +2,7 @@
 import { nameBytes } from './reply.ts';
 
 /**
- * Whether the name fits into a DNS message: labels of 1 to 63 bytes, 255 in all (RFC 1035 section
- * 2.3.4).
+ * True if the name fits into a DNS message: labels of 1 to 63 bytes, 255 in total (RFC 1035, section 2.3.4).
  */
 export function isSendable(name: string, longest = 255): boolean {
   if (name === '.') return true;
@@ -13,8 +12,8 @@ export function isSendable(name: string, longest = 255): boolean {
 }
 
 /**
- * The name as a message shows it (RFC 1035 section 5.1): bytes that are not printable ASCII as
- * `\\DDD`. A backslash is kept, so that escapes in the name are left alone.
+ * The name in presentation form (RFC 1035, section 5.1): bytes that are not printable ASCII as `\\DDD`.
+ * Backslashes are not escaped again, so existing escapes are unchanged.
  */
 export function presented(name: string): string {
   return name.replace(/[^!#-&*-:<-?A-~]/gu, (letter) =>
@@ -28,7 +27,7 @@ export function presented(name: string): string {
   );
 }
 
-/** Length of a text in UTF-8 bytes. */
+/** UTF-8 bytes. */
 export function byteLength(text: string): number {
   let bytes = 0;
   for (const letter of text) {

@@ -1,17 +1,15 @@
 /**
- * Why a model asks for a name of the search list: the phrases that all models share. Each model
- * appends its own details and the rule that it follows.
+ * Reasons why a model asks for a name of the search list: the phrases that all models share. Each model
+ * appends its own details and its rule.
  */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** A name with a final dot is asked for as it is, and nothing else is. */
+/** A name with a trailing dot is tried only as written. */
 export const rootedReason: string =
-  'The name ends in a dot: it is asked as it is, and nothing else.';
+  'The name ends in a dot: it is tried as written, and nothing else.';
 
-/**
- * A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`.
- */
+/** A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
 export function fewDots(
   typed: string,
   { ndots, search }: Pick<ResolvConf, 'ndots' | 'search'>,
@@ -25,16 +23,16 @@ export function enoughDots(typed: string, { ndots }: Pick<ResolvConf, 'ndots'>):
   return `${dotsOf(typed)}, ndots is ${ndots}`;
 }
 
-/** A search domain tried after the name as it is. */
+/** A search domain after the name as written. */
 export function afterAsIs({ search }: Pick<ResolvConf, 'search'>, index: number): string {
   return `As it is it was not found: ${domainOf(search, index)}.`;
 }
 
-/** The name as it is, tried after the search list. */
+/** The name as written, after the search list. */
 export function lastAsIs({ search }: Pick<ResolvConf, 'search'>): string {
   return search.length === 0
-    ? 'No search list: the name as it is.'
-    : 'The search list is used up: the name as it is.';
+    ? 'No search list: the name as written.'
+    : 'The search list is exhausted: the name as written.';
 }
 
 function dotsOf(typed: string): string {

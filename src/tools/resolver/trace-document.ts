@@ -1,15 +1,15 @@
 /**
- * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every
- * field, and docs/trace.schema.json is its schema). Fields are added, never changed or removed.
+ * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field, and
+ * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
  */
 import type { LookupRun } from './run-lookup.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
 import { messageDocument, type MessageDocument } from '../../server/wire/exchange.ts';
 
-/** What a lookup returned to the application. */
+/** The result that the application gets. */
 export interface ResultDocument {
   readonly ok: boolean;
-  /** The message that the application prints; null on success. */
+  /** The message that the application prints; null: success. */
   readonly error: string | null;
   /** The error's symbol in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
   readonly code: string | null;
@@ -18,7 +18,7 @@ export interface ResultDocument {
   readonly elapsedMs: number;
 }
 
-/** One query: when and where it was sent, why, and its outcome. Times are milliseconds. */
+/** One query: time, server, reason and outcome. Times are milliseconds. */
 export interface QueryDocument {
   /** Since the first query of a live trace, or since the lookup began in a plan. */
   readonly atMs: number;
@@ -29,7 +29,7 @@ export interface QueryDocument {
   readonly protocol: 'udp' | 'tcp';
   /** Number of the source port, in order of first use. */
   readonly port: number;
-  /** The source port; null if nothing was really sent. */
+  /** Null if nothing was really sent. */
   readonly sourcePort: number | null;
   /** Number of the query id, in order of first use. */
   readonly id: number;
@@ -44,28 +44,24 @@ export interface QueryDocument {
   readonly answer: string;
   /** Addresses and CNAME targets of the answer. */
   readonly data: readonly string[];
-  /** Milliseconds until the answer reached the client; null if it never did. */
+  /** Milliseconds until the reply reached the client; null if it never did. */
   readonly tookMs: number | null;
-  /**
-   * Milliseconds that the client waited in vain before it went on; null if an answer reached it.
-   */
+  /** Milliseconds that the client waited without a reply; null if one reached it. */
   readonly waitedMs: number | null;
   /** The reply as received or planned; null if none reached the client. */
   readonly reply: MessageDocument | null;
   /** Why the client sent it. */
   readonly why: string;
-  /** What the client did with the answer. */
+  /** The client's reaction to the answer. */
   readonly outcome: string;
-  /** Number of the lookup it belongs to, from 1. */
+  /** Number of the lookup, from 1. */
   readonly lookup: number;
 }
 
-/** The cost of all lookups of a trace. */
 export interface TotalsDocument {
   readonly queries: number;
   /** The number of different source ports. */
   readonly ports: number;
-  /** The number of different names asked for. */
   readonly names: number;
   readonly elapsedMs: number;
 }
@@ -77,9 +73,9 @@ export interface CheaperDocument {
   readonly queries: number;
   readonly elapsedMs: number;
   readonly ok: boolean;
-  /** Whether the same addresses are found. */
+  /** True if the same addresses are found. */
   readonly same: boolean;
-  /** What the change costs or breaks; empty if nothing. */
+  /** The cost or risk of the change; empty: none. */
   readonly caution: string;
 }
 
@@ -90,14 +86,11 @@ export interface TraceDocument {
   readonly name: string;
   readonly families: readonly number[];
   readonly live: boolean;
-  /** When a live trace began (ISO 8601); null for a plan. */
+  /** The beginning of a live trace (ISO 8601); null: a plan. */
   readonly startedAt: string | null;
-  /**
-   * Whose settings these are, if not this machine's: `pod shop/web-0 (context prod)`; null: this
-   * machine's.
-   */
+  /** The origin of the settings: `pod shop/web-0 (context prod)`; null: this machine. */
   readonly from: string | null;
-  /** What is assumed of the pod's node, as its search domains; null: nothing. */
+  /** Assumptions about the pod's node, such as its search domains; null: none. */
   readonly assumed: string | null;
   readonly conf: {
     readonly servers: readonly string[];
@@ -106,7 +99,7 @@ export interface TraceDocument {
     readonly timeoutMs: number;
     readonly attempts: number;
   };
-  /** Lines of resolv.conf that this client ignores or reads differently from what they say. */
+  /** Lines of resolv.conf that this client ignores or reads in an unexpected way. */
   readonly remarks: readonly { readonly line: number; readonly text: string }[];
   /** The first lookup's result. */
   readonly result: ResultDocument;
@@ -122,11 +115,10 @@ export interface TraceDocument {
   readonly cheaper: readonly CheaperDocument[];
   /** Lines that the program itself would print (GODEBUG=netdns=2). */
   readonly debug: readonly string[];
-  /** Whether the real client sends A and AAAA in an unpredictable order. */
+  /** True if the real client sends A and AAAA in an unpredictable order. */
   readonly anyOrder: boolean;
 }
 
-/** Makes the document of a run. */
 export function makeReport(
   run: LookupRun,
   cheaper: readonly CheaperDocument[] = [],
@@ -185,7 +177,6 @@ export function makeReport(
   };
 }
 
-/** Adds up what a run cost. */
 export function totalsOf(run: LookupRun): TotalsDocument {
   const { exchanges } = run.trace;
   return {

@@ -1,27 +1,26 @@
 /**
- * The record of one lookup: every query with its answer, why it was sent and what the client did
- * with the answer, and the steps that sent nothing (hosts file, nsswitch, caches).
+ * The record of one lookup: every query with its answer, reason and effect, and the steps that sent nothing
+ * (hosts file, nsswitch, caches).
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { QueryToSend, SentQuery } from './network.ts';
 import type { SocketKind } from '../../server/wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 
-/** A step of the client that sent nothing. */
 export interface SilentStep {
   readonly atMs: number;
   readonly text: string;
-  /** How many queries had been sent before it. */
+  /** The number of queries before it. */
   readonly after: number;
   readonly lookup: number;
 }
 
-/** Planned queries within this time count as sent together. */
+/** Milliseconds; planned queries within this time count as sent together. */
 const togetherMs = 1;
 
 /**
- * Whether two queries were sent together: at the same time of a plan, or really in one turn of the
- * event loop. A query sent after a reply had come waited for that reply.
+ * True if two queries were sent together: at the same time of a plan, or really in one turn of the event
+ * loop. A query after a reply was not sent together with earlier ones.
  */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
   const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
@@ -55,12 +54,11 @@ export class Trace {
     return this.#clock.now() - this.#start;
   }
 
-  /** The number of the next source port. */
   nextPort(): number {
     return ++this.#ports;
   }
 
-  /** Records a query. @param real port and turn, if it was really sent */
+  /** @param real port and turn, if it was really sent */
   begin(
     query: QueryToSend,
     server: string,
@@ -104,8 +102,8 @@ export class Trace {
   }
 
   /**
-   * Records what the client concludes about a name as a whole, at the last batch of queries for
-   * that name. `since` is the number of queries sent before the first one for the name.
+   * Records the client's conclusion about a name as a whole, at the last batch of queries for that name.
+   * @param since the number of queries sent before the first one for the name
    */
   conclude(since: number, text: string): void {
     const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);
@@ -114,12 +112,11 @@ export class Trace {
     for (const exchange of own) if (leftTogether(exchange, last)) note(exchange, text);
   }
 
-  /** Records a line that the program itself would print (GODEBUG). */
+  /** A line that the program itself would print (GODEBUG). */
   debug(line: string): void {
     this.debugLines.push(line);
   }
 
-  /** Records a step that sends nothing. */
   step(text: string): void {
     this.steps.push({
       atMs: this.nowMs,
@@ -130,7 +127,7 @@ export class Trace {
   }
 }
 
-/** Records what the client does with the answer; a second sentence is appended. */
+/** Records the client's reaction to the answer; a second sentence is appended. */
 export function note(exchange: SentQuery | null, text: string): void {
   if (exchange === null) return;
   exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;

@@ -55,7 +55,7 @@ export function parseExpression(source: string): Expression {
     if (/^\d+(?:\.\d+)?$/.test(token)) return () => Number(token);
     const [step = '', result = '', ...more] = token.split('.');
     if (!/^[A-Za-z_]/.test(step) || !/^[A-Za-z]/.test(result) || more.length > 0)
-      throw new BadExpression(`"${token}"\" is not a result of a step"`);
+      throw new BadExpression(`"${token}" is not a result of a step`);
     const mention = { step, result };
     mentions.push(mention);
     return (of) => of(mention);

@@ -166,7 +166,7 @@ const set = kind({
   act({ on, key, value }, { lab }) {
     const path = key.replaceAll('.', '/');
     if (!/^net\/[\w/-]+$/.test(path))
-      throw new RangeError(`"${key}"\" is not a setting of the network"`);
+      throw new RangeError(`"${key}" is not a setting of the network`);
     lab.network.set(machineName(lab, on), path, value);
   },
 });

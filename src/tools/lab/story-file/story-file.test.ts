@@ -205,7 +205,7 @@ describe('a value of an expectation', () => {
   });
 
   for (const wrong of ['', 's', 's.', '.a', 's.a s.b', '(s.a', 's.a)', '+', 's.a ** 2', 's.a.b'])
-    test(`"${wrong}"\" is not valid"`, () => {
+    test(`"${wrong}" is not valid`, () => {
       assert.throws(() => parseExpression(wrong));
     });
 });

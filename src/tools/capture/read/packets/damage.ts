@@ -90,9 +90,6 @@ export abstract class PacketFileReader implements CaptureReader {
   }
 
   #remark(consequence: string): void {
-    this.remarks.add(
-      `what should be a ${this.unit} is none: ${consequence}`,
-      `byte ${this.#damagedAt}`,
-    );
+    this.remarks.add(`a ${this.unit} is malformed: ${consequence}`, `byte ${this.#damagedAt}`);
   }
 }
