@@ -1,6 +1,6 @@
 /**
- * What a cache hit costs: `node bench/cache-hit.ts`. Reads the query from its bytes, goes through the link, stamps the reply;
- * the link alone is the difference to the same without it.
+ * The cost of a cache hit: `node bench/cache-hit.ts`. Reads the query from its bytes, passes it through the
+ * link, and stamps the reply. The link alone is the difference to the same without it.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { parseName } from '../src/server/wire/name.ts';

@@ -1,10 +1,9 @@
 /**
- * Live capture of 20 000 packets a second with one CPU: `node bench/capture-live.ts`, as root.
- * dnsperf asks an Unbound over a pair of veth interfaces. ndots and tcpdump watch one of these by
- * turns, all of them on the same CPU, while load and server have another. It counts the packets
- * that were sent, those that were seen and those that the kernel dropped. Then it measures the
- * price of `--process`, at twice as many queries: the CPU time beside that of the same capture
- * without it.
+ * Live capture of 20 000 packets a second with one CPU: `node bench/capture-live.ts`, as root. dnsperf
+ * queries an Unbound over a pair of veth interfaces. ndots and tcpdump watch one of these alternately, on the
+ * same CPU, while load and server have another. It counts the packets that were sent, seen, and dropped by
+ * the kernel. Then it measures the price of `--process` at twice the query rate: its CPU time beside that of
+ * the same capture without it.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,9 +14,9 @@ import { need, rounds, runSeconds, smoke, versionOf, workFolder } from './kit/pe
 
 need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
-/** Queries a second: with their replies twice as many packets. */
+/** Queries a second; with their replies twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
-/** The same where processes are looked up. */
+/** The same with process lookup. */
 const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
 const CPU = { watched: 0, load: 1 } as const;
@@ -29,7 +28,7 @@ const median = (list: readonly number[]): number =>
   list.toSorted((a, b) => a - b)[list.length >> 1]!;
 
 interface Seen {
-  /** Packets that the load and the server sent. */
+  /** Packets that load and server sent. */
   readonly sent: number;
   readonly seen: number;
   /** Dropped by the kernel, because the reader was late. */
@@ -38,7 +37,7 @@ interface Seen {
   readonly busy: number;
 }
 
-/** A program that watches, and the way it reports its counts at its end. */
+/** A capture program, and how it reports its counts at its end. */
 interface Watcher {
   readonly name: string;
   readonly words: readonly string[];
@@ -79,7 +78,10 @@ const processWatchers: readonly Watcher[] = [
   ndots('-o none --process --bpf', 'capture', '-o', 'none', '--process', '--bpf'),
 ];
 
-/** Two network namespaces with a cable. @returns why there are none */
+/**
+ * Two network namespaces with a cable.
+ * @returns why there are none
+ */
 function network(): string | null {
   const lines = [
     `netns add ${near}`,
@@ -126,7 +128,7 @@ remote-control:
   return within(far, 'unbound', ['unbound', '-d', '-c', file], CPU.load);
 }
 
-/** Asks for some seconds. @returns packets that went over the cable */
+/** @returns packets that crossed the cable */
 async function load(file: string, seconds: number, rate: number = RATE): Promise<number> {
   const run = within(
     near,
@@ -142,7 +144,9 @@ async function load(file: string, seconds: number, rate: number = RATE): Promise
   return number(/Queries sent:\s+(\d+)/) + number(/Queries completed:\s+(\d+)/);
 }
 
-/** Of all threads, to the nanosecond: tcpdump works for shorter than the ticks that the kernel's other counts are made of. */
+/**
+ * Of all threads, to the nanosecond: tcpdump works for shorter than the ticks of the kernel's other counts.
+ */
 function cpuSeconds({ pid }: Child): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const spent = threads.map((thread) =>
@@ -162,7 +166,7 @@ async function watch(
   const before = cpuSeconds(child);
   const began = performance.now();
   const sent = await load(file, runSeconds, rate);
-  // The rest of the kernel's buffer is read within this time.
+  // Time to read the rest of the kernel's buffer.
   await wait(500);
   const seconds = (performance.now() - began) / 1000;
   const busy = (cpuSeconds(child) - before) / seconds;
@@ -203,13 +207,10 @@ try {
         ...of(name).map(({ sent, seen, dropped }) => Math.max(sent - seen, dropped)),
       );
       figure(`${name}: packets lost, the most of a run`, lost, '', isOwn ? { atMost: 0 } : null);
-      figure(`${name}: of one processor`, 100 * busy(name), '%', isOwn ? { atMost: 80 } : null);
+      figure(`${name}: of one CPU`, 100 * busy(name), '%', isOwn ? { atMost: 80 } : null);
     }
-    figure(
-      'capture -o none : tcpdump -w, processor time',
-      busy('capture -o none') / busy('tcpdump -w'),
-    );
-    figure('capture : tcpdump, text, processor time', busy('capture') / busy('tcpdump'));
+    figure('capture -o none : tcpdump -w, CPU time', busy('capture -o none') / busy('tcpdump -w'));
+    figure('capture : tcpdump, text, CPU time', busy('capture') / busy('tcpdump'));
     const fewest = Math.min(...[...processRuns.values()].flat().map(({ sent }) => sent));
     figure('packets a second, where processes are looked up', fewest / runSeconds);
     const without = processRuns.get(plain)!;
@@ -217,7 +218,7 @@ try {
       const own = processRuns.get(watcher)!;
       const price = median(own.map((each, round) => each.busy / without[round]!.busy));
       const goal = smoke ? null : { atMost: 1.3 };
-      figure(`${watcher.name} : ${plain.name}, processor time`, price, '', goal);
+      figure(`${watcher.name} : ${plain.name}, CPU time`, price, '', goal);
       const lost = Math.max(...own.map(({ dropped }) => dropped));
       figure(`${watcher.name}: packets lost, the most of a run`, lost);
     }

@@ -1,8 +1,10 @@
 /**
- * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups them to lookups and looks for
- * findings; tcpdump and tshark print a line for each packet, by turns in one run. Captures with losses, with a loop of servers, with packets
- * that are seen several times, and of clients, servers and names that are all different take doctor longer; one that is three times as long
- * shows whether memory grows with the capture. What `capture` takes is with its list of clients and their resolvers.
+ * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups
+ * them to lookups and searches for findings; tcpdump and tshark print a line for each packet, alternating in
+ * one run. doctor takes longer for captures with losses, with a loop of servers, with packets seen several
+ * times, and with clients, servers and names that are all different. One that is three times as long shows
+ * whether memory grows with the capture. The time of `capture` includes its list of clients and their
+ * resolvers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -24,10 +26,10 @@ const captures = {
   loop: { trouble: 'loop', sightings: 3 },
   'all strangers': { trouble: 'crowd', sightings: 1 },
 } as const;
-/** What is written costs, too. */
+/** Output costs time, too. */
 const outputs = ['none', 'text', 'flow', 'json', 'pcapng'] as const;
 
-/** The same three times, each a while after the one before. */
+/** The same capture three times, one after the other. */
 function writeLonger(from: string, to: string): void {
   const bytes = readFileSync(from);
   const fd = openSync(to, 'w');
@@ -42,7 +44,7 @@ function writeLonger(from: string, to: string): void {
 
 interface Spent {
   readonly seconds: number;
-  /** Of the processor, in the program. */
+  /** CPU seconds of the program. */
   readonly cpuSeconds: number;
   readonly mebibytes: number;
 }
@@ -71,12 +73,12 @@ interface Goals {
   readonly mebibytes: number | null;
 }
 
-/** Tells what runs of one command took. */
+/** Reports the times of one command's runs. */
 function told(name: string, runs: readonly Spent[], { seconds, mebibytes }: Goals): void {
   const goal = (atMost: number | null): { readonly atMost: number } | null =>
     atMost === null ? null : { atMost };
   figure(`${name}: ${counted(1)}`, median(runs.map((run) => run.seconds)), 's', goal(seconds));
-  figure(`${name}: processor time`, cpuOf(runs), 's');
+  figure(`${name}: CPU time`, cpuOf(runs), 's');
   const most = Math.max(...runs.map((run) => run.mebibytes));
   figure(`${name}: memory`, most, 'MiB', goal(mebibytes));
 }
@@ -116,14 +118,14 @@ try {
   for (const verb of ['capture', 'doctor'] as const) {
     told(verb, spent[verb], wanted);
     for (const peer of peers)
-      figure(`${verb}: processor time, of ${peer}’s`, cpuOf(spent[verb]) / cpuOf(spent[peer]));
+      figure(`${verb}: CPU time, of ${peer}’s`, cpuOf(spent[verb]) / cpuOf(spent[peer]));
   }
   for (const [name, path] of paths)
     if (path !== healthy) told(`doctor, ${name}`, [run(bin, 'doctor', path, '-q')], wanted);
   for (const output of outputs.slice(1))
     told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output)], {
       ...wanted,
-      // A line of JSON holds both messages, record by record.
+      // A line of JSON has both messages, record by record.
       seconds: output === 'json' ? null : wanted.seconds,
     });
   const three = join(folder, 'three.pcap');

@@ -1,7 +1,7 @@
 /**
- * Answers over TLS and HTTPS: 1 000 names, all hits, each server with one thread on the same processor, beside CoreDNS (the same
- * Corefile) and Unbound. HTTPS twice: with dnsperf, which sends GETs and takes one reply from each TLS record, and with h2load,
- * which sends POSTs and takes what comes.
+ * Replies over TLS and HTTPS: 1 000 names, all hits, each server with one thread on the same CPU, beside
+ * CoreDNS (the same Corefile) and Unbound. HTTPS is measured with dnsperf, which sends GETs and takes one
+ * reply from each TLS record, and with h2load, which sends POSTs.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,7 +69,7 @@ for (const { dns, child } of Object.values(servers)) {
 }
 
 const seconds = runSeconds;
-/** By transport and program: how a server is loaded. 100 queries are on the way at any time. */
+/** The load of a server, by transport and program. 100 queries are in flight. */
 const loads: Record<string, (server: Server) => Load> = {
   'tls, 4 clients': ({ child, tls: port }) =>
     load(child, { port, file, seconds, clients: 4, mode: 'dot' }),
@@ -83,7 +83,7 @@ const loads: Record<string, (server: Server) => Load> = {
   }),
 };
 
-// Once for nothing: programs that compile while they run do so now.
+// A warm-up: programs with a just-in-time compiler compile now.
 for (const run of Object.values(loads)) for (const server of Object.values(servers)) run(server);
 const runs: Record<string, Load[]> = {};
 for (let round = 0; round < rounds; round++) {

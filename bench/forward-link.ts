@@ -1,7 +1,7 @@
 /**
- * What forward and cache add to a forwarded query: `node bench/forward-link.ts`. The upstream answers from memory within the
- * same turn, so what is measured is everything but sockets: key, flight, copy of the query, choice of the upstream, check of
- * the reply, store.
+ * The cost of forward and cache for a forwarded query: `node bench/forward-link.ts`. The upstream answers
+ * from memory within the same turn, so everything but sockets is measured: key, flight, copy of the query,
+ * choice of the upstream, check of the reply, store.
  */
 import { seededRandom } from '../src/server/base/random.ts';
 import { systemClock } from '../src/server/base/clock.ts';
@@ -63,7 +63,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     onStop: () => {},
     offer: () => {},
     find: () => [],
-    // Only forward is told anything by its control part.
+    // Only the control part of forward sends messages.
     onMessage: (handler) =>
       plugin.name === 'forward' && handler({ lists: [[upstream]], workers: 1 }),
     path: (file) => file,

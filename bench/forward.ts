@@ -1,7 +1,8 @@
 /**
- * Forwarded misses: every query has a name of its own, the upstream is a local Unbound that answers anything. ndots without and
- * with cache, beside dnsdist (as it comes, all queries from one port, and with as many ports as ndots has), BIND (forward only)
- * and CoreDNS, each with one thread on the same processor. Rounds are short and many, and each gives ratios of its own.
+ * Forwarded misses: every query has a different name, the upstream is a local Unbound that answers
+ * everything. ndots without and with cache, beside dnsdist (default: all queries from one port; and with as
+ * many ports as ndots), BIND (forward only) and CoreDNS, each with one thread on the same CPU. Rounds are
+ * short and many, and each gives its own ratios.
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';

@@ -1,6 +1,7 @@
 /**
- * From a change at the API server to the first changed answer, at 500 changes a second: one headless service is changed again
- * and again in between and asked all the time. Beside the server's own coredns_kubernetes_dns_programming_duration_seconds.
+ * Time from a change at the API server to the first changed reply, at 500 changes a second: one headless
+ * service is changed repeatedly in between and queried all the time. Beside the server's own
+ * coredns_kubernetes_dns_programming_duration_seconds.
  */
 import { createSocket } from 'node:dgram';
 import { ApiServer } from '../test/kit/apiserver/server.ts';

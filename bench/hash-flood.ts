@@ -1,6 +1,7 @@
 /**
- * What names that were made to collide cost: `node bench/hash-flood.ts`. Such names are easily made for FNV-1a, whatever its
- * start value, because its XOR touches the low byte alone. Each name is asked for once, is a miss, and is stored, as in a flood.
+ * The cost of names that were chosen to collide: `node bench/hash-flood.ts`. Such names are easy to find for
+ * FNV-1a with any start value, because its XOR changes only the low byte. Each name is queried once, is a
+ * miss, and is stored, as in a flood.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { makeQuery, Query } from '../src/server/transport/query.ts';
@@ -84,7 +85,7 @@ function denied(query: Query): Reply {
   return reply;
 }
 
-/** CPU time per query, ns, the least of some rounds. */
+/** CPU time per query, ns, the minimum of some rounds. */
 function cost(names: readonly Uint8Array[]): number {
   const messages = names.map((name) => {
     const { bytes, start, end } = makeQuery(name, 1);

@@ -1,7 +1,8 @@
 /**
- * What a server costs that does nothing: memory after its start, and processor time up to the first answer, with the Corefile of kubeadm.
- * `BEFORE=FOLDER` names an older tree of ndots with its packages (`git worktree add FOLDER COMMIT`): it is started by turns with this one, and
- * what is new must not cost anything as long as no Corefile names it.
+ * The cost of an idle server: memory after its start, and CPU time up to the first reply, with kubeadm's
+ * Corefile. `BEFORE=DIRECTORY` names an older tree of ndots with its packages (`git worktree add DIRECTORY
+ * COMMIT`). It is started alternately with this one: new features must cost nothing while no Corefile uses
+ * them.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,14 +56,14 @@ for (let round = 0; round <= (smoke ? 1 : 9); round++) {
   if (second !== null) then.push(second);
 }
 figure('memory of an idle server, median', middle(now, 'residentMiB'), 'MiB');
-figure('processor time to first answer, median', middle(now, 'cpuMs'), 'ms');
+figure('CPU time to first answer, median', middle(now, 'cpuMs'), 'ms');
 figure('exec to first answer, median', middle(now, 'startMs'), 'ms');
 if (then.length > 0) {
   const goal: Goal = { atMost: 1.02 };
   const compare = (label: string, key: keyof Run): void =>
     figure(`${label}, now : before`, middle(now, key) / middle(then, key), '', goal);
   compare('memory of an idle server', 'residentMiB');
-  compare('processor time to first answer', 'cpuMs');
+  compare('CPU time to first answer', 'cpuMs');
   compare('exec to first answer', 'startMs');
 }
 process.exit(0);

@@ -1,7 +1,7 @@
 /**
- * What an answer of the kubernetes plugin costs, and what its picture of a cluster weighs: `node bench/kubernetes.ts`.
- * 10 000 services with 10 endpoints each. Queries are read from bytes and answered by the link; sockets and stamping are
- * measured elsewhere. Garbage is the growth of the heap per query.
+ * The cost of an answer of the kubernetes plugin, and the memory of its view of a cluster: `node
+ * bench/kubernetes.ts`. 10 000 services with 10 endpoints each. Queries are read from bytes and answered by
+ * the link; sockets and stamping are measured elsewhere. Garbage is the growth of the heap per query.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { setFlagsFromString } from 'node:v8';
@@ -26,7 +26,7 @@ function mebibytes(): number {
 }
 
 function weigh(pods: boolean): void {
-  // The publisher's own tables (of pods) are the main thread's; two copies tell the worker's share.
+  // The publisher's own tables (of pods) belong to the main thread; two copies show the worker's share.
   const first = replicatedCluster(manyObjects(services, endpoints, pods));
   const before = mebibytes();
   const second = replicatedCluster(first.source.snapshot());
@@ -118,9 +118,9 @@ report(
   'NXDOMAIN, never the same name twice',
   measure(answererOf(cluster), strangers, 'A', strangerCount),
 );
-report('A, built anew', measure(forgetful(), hot, 'A', million / 5));
+report('A, built again', measure(forgetful(), hot, 'A', million / 5));
 report(
-  'SRV, built anew',
+  'SRV, built again',
   measure(
     forgetful(),
     hot.map((name) => `_http._tcp.${name}`),
@@ -133,10 +133,10 @@ report(
   measure(answererOf(cluster), hot.slice(0, 2000), 'SRV', million),
 );
 const pointers = Array.from({ length: 2000 }, (_, i) => `${i & 255}.${i >> 8}.0.10.in-addr.arpa.`);
-report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', million / 10));
+report('PTR of an endpoint, built again', measure(forgetful(), pointers, 'PTR', million / 10));
 report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));
 
-/** An answerer whose memory is always out of date: before each query, all that it asks about has changed. */
+/** An answerer whose memory is always out of date: all objects of each query change before it. */
 function forgetful(): KubernetesAnswerer {
   const answerer = answererOf(cluster);
   const records = hot.map((_, i) => cluster.serviceNamed(`team-${i % 50}`, `service-${i}`)!);

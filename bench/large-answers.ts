@@ -1,7 +1,8 @@
 /**
- * What a question costs whose answer is large: CPU per query of one worker for names with many addresses, divided by that for a name with
- * ten, over UDP without EDNS, with EDNS, and over TCP; beside CoreDNS, where it is installed, but for `kubernetes`. Then the CPU that a
- * message of 64 KiB from an upstream takes, of several made to be costly, beside one of the same size that is not.
+ * The cost of a question with a large reply: CPU per query of one worker for names with many addresses,
+ * divided by that for a name with ten. Over UDP without EDNS, with EDNS, and over TCP; beside CoreDNS if it
+ * is installed, except for `kubernetes`. Then the CPU of a 64 KiB message from an upstream: of several that
+ * were made to be expensive, compared with one of the same size that is not.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +93,7 @@ else {
         ),
       );
 }
-/** Each record is evaluated for every query, and nobody writes a thousand of them. */
+/** Each record is evaluated for every query, and a thousand of them are unrealistic. */
 const TEMPLATE_RECORDS = 100;
 const templates = [10, TEMPLATE_RECORDS].map((size) => {
   const answers = numbers(size).map((i) => `  answer "{{ .Name }} 60 IN A ${address(i)}"\n`);
@@ -182,7 +183,7 @@ await etcd?.stop();
 
 const arranger = new Arranger({ random: seededRandom(1), prefer: [], weights: null });
 const turns = smoke ? 20 : 300;
-/** CPU microseconds to read a message, judge it for the cache, and put its records into another order. */
+/** CPU microseconds to read a message, check it for the cache, and reorder its records. */
 function cpuOf(message: Uint8Array): number {
   const once = (): void => {
     const reply = fromUpstream(message);

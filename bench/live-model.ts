@@ -1,7 +1,8 @@
 /**
- * The live model at 20 000 packets a second: `node bench/live-model.ts`. A capture of a busy node is read from memory, once by capture alone
- * (read, pair, group to lookups) and once by the live model with all that it counts and doctor's rules every three seconds, by turns; the
- * CPU time of a packet, and of a second with 20 000 of them. Its times are those of 20 000 packets a second.
+ * The live model at 20 000 packets a second: `node bench/live-model.ts`. A capture of a busy node is read
+ * from memory, alternately by capture alone (read, pair, group to lookups) and by the live model with all its
+ * counts and doctor's rules every three seconds. Reports the CPU time of a packet, and of a second with 20
+ * 000 of them. Packet times are those of 20 000 packets a second.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,7 @@ import { rounds, smoke } from './kit/peers.ts';
 
 const RATE = 20_000;
 const PACKETS = smoke ? 20_000 : 1_200_000;
-/** The period in which the clock of the model advances, in packets: every 250 ms. */
+/** Packets between two updates of the model's clock: every 250 ms. */
 const STEP = RATE / 4;
 const START_MS = Date.UTC(2026, 10, 1);
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
@@ -32,7 +33,7 @@ function packetsOf(bytes: Buffer): Int32Array {
 /** The header of Linux's cooked captures, version 2. */
 const SLL2_BYTES = 20;
 
-/** Microseconds of CPU that a packet takes. */
+/** Microseconds of CPU per packet. */
 function spent(run: () => void): number {
   const before = process.cpuUsage();
   run();

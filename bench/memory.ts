@@ -1,7 +1,8 @@
 /**
- * Resident memory: idle on the example; and with a large cluster (10 000 Services, 100 000 endpoints, 100 000 pods) behind an
- * API server, steady and at the peak of a relist of everything. Peers are programs of the same runtime that do nothing, with one
- * worker thread: an empty one; and one that has loaded what a server needs of the runtime, and the addon for batched UDP.
+ * Resident memory: idle on the example; and with a large cluster (10 000 Services, 100 000 endpoints, 100 000
+ * pods) behind an API server, steady and at the peak of a relist of everything. Peers are idle programs of
+ * the same runtime with one worker thread: an empty one; and one that has loaded the runtime modules of a
+ * server, and the addon for batched UDP.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +15,15 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const folder = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What only this process has: without the pages of program files, which the system shares and can take back. */
+/**
+ * Private memory of the process: without the pages of program files, which the system shares and can reclaim.
+ */
 function ownMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
-/** The greatest of what is seen during so many milliseconds. */
+/** The maximum of `look` during this time. */
 async function highest(look: () => number, ms: number): Promise<number> {
   let found = 0;
   for (const until = performance.now() + ms; performance.now() < until; await pause(10))

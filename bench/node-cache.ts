@@ -1,6 +1,7 @@
 /**
- * The cache of a node: its CPU for a cached query beside that of `serve` with the same Corefile, in the same namespace, with what the
- * network's care costs; its memory with a full cache, helpers included; and how long pods wait when it is killed or stopped.
+ * The cache of a node. Its CPU for a cached query, including its network upkeep, beside that of `serve` with
+ * the same Corefile in the same namespace. Its memory with a full cache, including helpers. The time that pods
+ * wait when it is killed or stopped.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +31,7 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-/** User and system seconds of a process and of its children that have ended. */
+/** User and system seconds of a process and of its ended children. */
 function cpuSeconds({ pid }: Child): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -84,7 +85,7 @@ try {
   for (const { words } of servers) await load(words, 2);
   for (let round = 0; round < rounds; round++)
     for (const { child, words, costs } of servers) {
-      // Entries hold for 30 s: a run does not outlive them.
+      // Entries live for 30 s: a run must not outlive them.
       const before = cpuSeconds(child);
       const completed = await load(words, runSeconds);
       costs.push(((cpuSeconds(child) - before) * 1e6) / completed);
@@ -93,7 +94,7 @@ try {
   figure('CPU of a cached query', own, 'µs');
   figure('CPU of a cached query, serve', peer, 'µs');
   figure('CPU of a cached query, node-cache : serve', own / peer, '', { atMost: 1.1 });
-  // Each thread gives back what it does not need when it next looks at its heap.
+  // Each thread releases unused memory when it next checks its heap.
   await wait(smoke ? 0 : 25_000);
   figure('memory with a full cache, helpers included', residentMiB(world, cache), 'MiB', {
     atMost: 90,

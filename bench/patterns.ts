@@ -1,7 +1,8 @@
 /**
- * What a pattern adds to a query that it does not fit: `node bench/patterns.ts`. Names go through the link of `rewrite` and the
- * filter of `view`, and the same names and patterns through Go's regexp, which CoreDNS uses, by turns in one run. Reading the
- * query and spelling its name out, which Go is spared here, is measured by itself and taken off.
+ * The cost of a pattern for a query that does not match it: `node bench/patterns.ts`. Names pass through the
+ * link of `rewrite` and the filter of `view`, and the same names and patterns through Go's regexp, which
+ * CoreDNS uses, alternating in one run. Reading the query and spelling its name out, which Go does not do
+ * here, is measured separately and subtracted.
  */
 import { systemClock } from '../src/server/base/clock.ts';
 import { makeLog } from '../src/server/base/log.ts';
@@ -18,7 +19,7 @@ import { MessageWriter } from '../src/server/wire/writer.ts';
 import { hasProgram } from '../test/kit/real-resolver.ts';
 import { timeGo } from '../test/patterns/ask-go.ts';
 
-/** None of them fits one of the names below. */
+/** None of them matches one of the names below. */
 const patterns: readonly string[] = [
   '^www[0-9]*\\.',
   '(?i)^WWW[0-9]*\\.',
@@ -43,7 +44,7 @@ const messages = names.map((name) => {
   return bytes.slice(start, end);
 });
 
-/** What a query is put through: whether it was taken. */
+/** A step for a query; returns true if the query was taken. */
 type Step = (query: Query) => boolean;
 
 function stepOf(plugin: Plugin, lines: string): Step {

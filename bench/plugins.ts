@@ -1,6 +1,7 @@
 /**
- * What plugins on the way add to a query, at ten rules each, none of which fits: processor time of the whole server for each query, by
- * turns with the same server without the plugin. Names of services from memory; for what stands in front of upstreams, forwarded names.
+ * The cost of plugins for a query, with ten rules each, none of which matches: CPU time of the whole server
+ * per query, alternating with the same server without the plugin. Uses service names from memory; for plugins
+ * before upstreams, forwarded names.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +30,7 @@ const socket = join(folder, 'dnstap.sock');
 const ten = (line: (i: number) => string): string =>
   Array.from({ length: 10 }, (_, i) => line(i)).join('\n');
 
-/** Lines that are added to a server that answers for services from memory. */
+/** Lines that are added to a server that answers service names from memory. */
 const fromMemory: Readonly<Record<string, string>> = {
   'rewrite, exact': ten((i) => `rewrite name exact a${i}.example.org b${i}.example.org`),
   'rewrite, suffix': ten((i) => `rewrite name suffix .a${i}.example.org .b${i}.example.org`),

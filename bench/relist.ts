@@ -1,8 +1,8 @@
 /**
- * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed anew, counted from the moment each
- * query was due, beside the same undisturbed: on all processors, and with the limits of a container. The control thread takes
- * the list in; it must not take the workers' processor, nor use up the container's limit. As a control, the same while the same
- * lists are read by a program that is not ndots, which only shares the machine.
+ * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed again, counted
+ * from the due time of each query, compared with undisturbed load: on all CPUs, and with the limits of a
+ * container. The control thread reads the list; it must not use the workers' CPU, nor exhaust the container's
+ * limit. As a control, a program other than ndots reads the same lists on the same machine.
  */
 import { spawn } from 'node:child_process';
 import { answered } from '../test/kit/child.ts';
@@ -40,7 +40,7 @@ moveElsewhere(api.pid);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The lists that a server of this Corefile reads, read by another program and thrown away. */
+/** The lists that a server of this Corefile reads, read by another program and discarded. */
 const readElsewhere: Disturbance = () => {
   const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
   const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);
@@ -80,13 +80,13 @@ async function measure(title: string, port: number, rate: number, limit: number)
   await server.stop();
   group?.remove();
   console.log(`${title}, ${rate} queries/s`);
-  tellRatio(`p99.9, listed anew : undisturbed, ${title}`, taken, 0, { atMost: 2 });
+  tellRatio(`p99.9, listed again : undisturbed, ${title}`, taken, 0, { atMost: 2 });
   if (group !== null) console.log(`  stopped by the limit ${throttled} times`);
   else tellRatio('p99.9, lists read by another program : undisturbed', taken, 1, null);
 }
 
-await measure('all processors', 5830, smoke ? 1000 : 10_000, Infinity);
-await measure('limit of 1 processor', 5840, smoke ? 1000 : 5000, 1);
-await measure('limit of half a processor', 5850, smoke ? 500 : 3000, 0.5);
+await measure('all CPUs', 5830, smoke ? 1000 : 10_000, Infinity);
+await measure('limit of 1 CPU', 5840, smoke ? 1000 : 5000, 1);
+await measure('limit of half a CPU', 5850, smoke ? 500 : 3000, 0.5);
 await api.stop();
 process.exit(0);

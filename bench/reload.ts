@@ -1,4 +1,7 @@
-/** 20 reloads under a steady load: no query lost, none answered wrongly. Half of them by file change, half by SIGUSR1. */
+/**
+ * 20 reloads under a steady load: no query lost, none answered wrongly. Half of them by file change, half by
+ * SIGUSR1.
+ */
 import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
-/** A folder with `run.ts` and one benchmark, whose figure misses its goal if told to. */
+/** A directory with `run.ts` and one benchmark, whose figure misses its goal on request. */
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 for (const part of ['run.ts', 'kit/figures.ts', 'kit/history.ts'])
@@ -40,7 +40,7 @@ test('a missed goal is shown, and fails the run with --enforce', () => {
   assert.equal(bench(10, '--enforce').code, 0);
 });
 
-test('figures are kept with --record only, a line a run', () => {
+test('figures are stored with --record only, a line a run', () => {
   const history = join(folder, 'bench/history/quick.jsonl');
   assert.ok(!existsSync(history));
   bench(7, '--record');
@@ -53,7 +53,7 @@ test('figures are kept with --record only, a line a run', () => {
   );
 });
 
-test('a benchmark or an option that does not exist is told, and nothing runs', () => {
+test('an unknown benchmark or option is reported, and nothing runs', () => {
   for (const words of [['slow'], ['--help'], ['quick', '--recrod']]) {
     const { code, text } = bench(7, ...words);
     assert.equal(code, 3);

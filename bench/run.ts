@@ -1,7 +1,8 @@
 /**
- * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--smoke]`. Each file in this folder is one; it prints ratios
- * against a peer that runs beside it. `--enforce`: a missed goal is a failure. `--record`: figures are added to
- * `bench/history/NAME.jsonl`. `--smoke` only shows that they run: what it prints is measured too shortly to be either.
+ * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--smoke]`. Each file in this directory
+ * is one; it prints ratios against a peer that runs beside it. `--enforce`: a missed goal is a failure.
+ * `--record`: figures are added to `bench/history/NAME.jsonl`. `--smoke` only shows that they run: its
+ * measurements are too short to be either.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

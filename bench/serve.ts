@@ -1,7 +1,7 @@
 /**
- * Answers from Kubernetes objects at saturation: dnsperf, 5 000 service names, all hits, the kubeadm Corefile, one worker,
- * beside Unbound with the same names as local data and a C echo that batches its system calls; then a mix with a third AAAA
- * and a third search-path NXDOMAIN.
+ * Replies from Kubernetes objects at saturation: dnsperf, 5 000 service names, all hits, the kubeadm
+ * Corefile, one worker. Beside Unbound with the same names as local data and a C echo that batches its system
+ * calls. Then a mix with a third AAAA and a third search-path NXDOMAIN.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

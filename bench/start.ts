@@ -1,6 +1,6 @@
 /**
- * From exec to the first correct answer, on the example cluster, by turns with an empty program of the same runtime. Processor
- * time, user and system of all threads, is what a loaded machine changes least.
+ * From exec to the first correct reply, on the example cluster, alternating with an empty program of the same
+ * runtime. CPU time, user and system of all threads, is the figure that a loaded machine changes least.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const times: number[] = [];
 const cpu: number[] = [];
 const empty: number[] = [];
-// The first fills the compile cache, which is there at every later start.
+// The first fills the compile cache, which later starts use.
 for (let run = 0; run <= (smoke ? 1 : 11); run++) {
   const begin = performance.now();
   spawnSync(process.execPath, ['-e', '0']);
@@ -32,7 +32,7 @@ console.log(`exec to first answer: ${times.map((time) => time.toFixed(0)).join('
 beside('node', process.version);
 figure('exec to first answer, median', middle(times), 'ms', { atMost: 180 });
 figure('exec to first answer, least', Math.min(...times), 'ms');
-figure('processor time to first answer, median', middle(cpu), 'ms');
+figure('CPU time to first answer, median', middle(cpu), 'ms');
 figure('empty program of the runtime, median', middle(empty), 'ms');
 figure('exec to first answer : empty program', middle(times) / middle(empty));
 process.exit(0);

@@ -1,4 +1,7 @@
-/** Answers over TCP: dnsperf with long connections, 1 000 service names, beside BIND with the same names in a zone. */
+/**
+ * Replies over TCP: dnsperf with long connections, 1 000 service names, beside BIND with the same names in a
+ * zone.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, start } from '../test/kit/child.ts';

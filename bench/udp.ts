@@ -1,6 +1,7 @@
 /**
- * The UDP transport alone: the batched listener beside the one on node:dgram and a C echo that batches its system calls. All
- * three give every query the same address; dnsperf asks on loopback, each server in turn, several rounds in one run.
+ * The UDP transport alone: the batched listener beside the one on node:dgram and a C echo that batches its
+ * system calls. All three give every query the same address; dnsperf sends queries on loopback, to each
+ * server in turn, several rounds in one run.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,8 +65,8 @@ for (const outstanding of [1, 10, 100, 1000]) {
   const [batched, plain, echo] = ['batched', 'plain', 'C echo'].map((name) => middle.get(name)!);
   console.log(`  CPU per query, batched : C echo  ${ratio(batched!.cpuMicros, echo!.cpuMicros)}`);
   if (outstanding >= 100) {
-    // The load generator has one processor too and is often the slower side: what a server could do on a processor of its
-    // own follows from its time per query.
+    // The load generator has one CPU too and is often the slower side. The capacity of a server with its own
+    // CPU follows from its time per query.
     const [ours, least] = [
       plain!.cpuMicros / batched!.cpuMicros,
       plain!.cpuMicros / echo!.cpuMicros,

@@ -1,7 +1,7 @@
 /**
- * Latency of queries, counted from the moment each was due: undisturbed, while the zone is given to another server again and again, and
- * while another zone of the same size is fetched from BIND again and again. As a control, while the zone that BIND has is given by BIND to the
- * same client, which only shares the machine.
+ * Latency of queries, counted from the due time of each: undisturbed, while the zone is transferred to
+ * another server repeatedly, and while another zone of the same size is fetched from BIND repeatedly. As a
+ * control, BIND transfers its zone to the same client, which only shares the machine.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -62,7 +62,7 @@ const server = ndots(
 );
 await answered(5820, 'ns.out.test', 120_000);
 await answered(5820, 'ns.into.test', 120_000);
-/** What began before has come to its end, in both servers. */
+/** Time for earlier work to end, in both servers. */
 const settled = (): Promise<void> => pause(smoke ? 500 : 4000);
 await settled();
 
@@ -70,7 +70,7 @@ let given = 0;
 /** Programs that are running. */
 const clients = new Set<number>();
 
-/** Has a zone given to kdig, one time after the other. */
+/** Transfers a zone to kdig, one time after the other. */
 function giving(zone: string, port: number, count: () => void): Disturbance {
   return () => {
     let stopped = false;
@@ -98,7 +98,10 @@ function giving(zone: string, port: number, count: () => void): Disturbance {
 }
 
 let serial = 1;
-/** Has BIND read another version, which it tells of. Another program writes it: this one runs where the server does. */
+/**
+ * Makes BIND load another version, of which it sends a NOTIFY. Another program writes it: this one shares the
+ * server's CPU.
+ */
 const fetching: Disturbance = () => {
   const change = (): void => {
     const newer = `s/hostmaster [0-9]*/hostmaster ${++serial}/`;
@@ -124,7 +127,7 @@ const fetched = Number(
   /^ndots_zone_reloads_total\{zone="into\.test\."\} (\d+)/m.exec(metrics)?.[1] ?? 0,
 );
 console.log(`${names} names: given ${given} times, fetched ${fetched} times, at ${rate} queries/s`);
-// A short run has four queries beyond its p99.9: a pause of anybody on the machine is all of it.
+// A short run has four queries above its p99.9: a pause of any process on the machine determines it.
 const goal = smoke ? null : ({ atMost: 2 } as const);
 tellRatio('p99.9, AXFR out : undisturbed', taken, 0, goal);
 tellRatio('p99.9, AXFR in : undisturbed', taken, 1, goal);

@@ -1,6 +1,6 @@
 /**
- * Zones of files: of 100 000 names CPU per query beside NSD and Knot with one thread; of a million memory beside the text, and how long the
- * whole zone takes to another server, beside BIND.
+ * Zone files. For 100 000 names: CPU per query, beside NSD and Knot with one thread. For a million names: the
+ * memory compared with the size of the text, and the time of a whole transfer to another server, beside BIND.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
@@ -57,10 +57,10 @@ writeFileSync(
   }).join(''),
 );
 
-/** After a thread has ended the runtime holds its memory for so long. */
+/** Milliseconds for which the runtime holds the memory of an ended thread. */
 const settledMs = 14_000;
 
-/** MiB that the server has with a zone after some queries, when it has settled. */
+/** MiB of the server with a zone after some queries, when it has settled. */
 async function settledMiB(file: string): Promise<number> {
   const child = ndots(
     `bench.test:5500 {\n bind 127.0.0.1\n file ${file}\n transfer {\n to *\n }\n}`,
@@ -75,8 +75,8 @@ async function settledMiB(file: string): Promise<number> {
   return resident;
 }
 
-// The same server with a small zone, after the same queries: what the large one takes besides is its own. What the runtime has
-// compiled by then differs by more than a MiB from run to run.
+// The same server with a small zone, after the same queries: the difference belongs to the large zone. The
+// runtime's compiled code differs by more than a MiB from run to run.
 const small = join(folder, 'small.zone');
 writeZone(small, 10);
 const resident: { small: number[]; large: number[] } = { small: [], large: [] };
@@ -105,7 +105,7 @@ for (const name of ['nsd', 'knot'])
   spawnSync('taskset', ['-a', '-p', '-c', '0', String(servers[name]!.child.pid)]);
 for (const { port } of Object.values(servers)) await answered(port, 'ns.bench.test');
 await pause(3000);
-// NSD answers in a process of its own.
+// NSD answers in a separate process.
 servers['nsd'].child = withChildren(servers['nsd'].child);
 
 beside('nsd', versionOf('nsd', '-v'));
@@ -165,7 +165,7 @@ figureOf(
 await Promise.all([ours.stop(), bind.child.stop()]);
 process.exit(0);
 
-/** A short run says nothing of speed. */
+/** The speed of a short run is meaningless. */
 function goal(wanted: Goal): Goal | null {
   return smoke ? null : wanted;
 }

@@ -32,7 +32,7 @@ const rows: Readonly<
   'serve a zone file of 100 000 names': ['zone', 'CPU per query, ndots : knot', false],
   'read a capture of 1 000 000 packets and diagnose it': [
     'capture',
-    'doctor: processor time, of tcpdump’s',
+    'doctor: CPU time, of tcpdump’s',
     false,
   ],
 };

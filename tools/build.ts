@@ -1,7 +1,7 @@
 /**
- * Bundles `src/` into `dist/` (`bundle.ts`): what the package ships, and what `bin/ndots` runs as long as no source is newer.
- * `--server DIRECTORY` builds the server alone, for its image, and nothing else.
- * `npm ci` runs it with `--if-possible`: an install that leaves the bundler out succeeds, since sources run as they are, too.
+ * Bundles `src/` into `dist/` (`bundle.ts`): the content of the package, which `bin/ndots` runs while no
+ * source is newer. `--server DIRECTORY` builds only the server, for its image. `npm ci` runs it with
+ * `--if-possible`: an install without the bundler succeeds, because sources run unbundled, too.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

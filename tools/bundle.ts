@@ -1,8 +1,11 @@
-/** Bundles the program: one file for each place where it or a thread of it begins. */
+/** Bundles the program: one file for each entry point of it or of a thread. */
 import { relative, resolve } from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
-/** Files of `dist/` with the names of their sources: where the program and its threads begin, and what others load by name. */
+/**
+ * Files of `dist/` with the names of their sources: entry points of the program and its threads, and files
+ * that are loaded by name.
+ */
 const entries: readonly string[] = [
   'faces/cli/main',
   'server/engine/worker/worker-thread',
@@ -14,26 +17,27 @@ const entries: readonly string[] = [
 /** Packages that are loaded when they are first used: one file each (`yaml.cjs`) in place of up to seventy. */
 const packages: readonly string[] = ['re2js', 'yaml'];
 
-/** Rooms of what a server runs whatever its Corefile names. */
+/** Rooms that a server runs with any Corefile. */
 const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|faces\/cli)\//;
 
 /**
- * Makes `dist/`, or the same with the verbs of the server alone (`serverOnly`) in another directory. A thread is given little to load: each file takes it time, so what every server needs stands in one,
- * `core.js`; and each plugin, transport and verb in files of its own, so that what is not named is not loaded. Figures:
+ * Makes `dist/`, or the same with the verbs of the server alone (`serverOnly`) in another directory. Each
+ * file takes a thread time to load. So the parts that every server needs are in one file, `core.js`; each
+ * plugin, transport and verb has files of its own, and is loaded only if it is used. Figures:
  * docs/decisions/dist.md.
  */
 export async function bundle(folder = 'dist', serverOnly = false): Promise<void> {
   const program = await rolldown({
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
-      // Not because of its name: what it imports belongs to the core.
+      // Not because of its name: its imports belong to the core.
       serve: 'src/faces/cli/serve/serve.ts',
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
     plugins: [...(serverOnly ? [noTools] : []), ownPlaces, packagesAside, cheapBuiltins, asciiText],
     transform: { target: 'node24' },
-    // Lines stay where they are; columns of a line that was changed are not told.
+    // Lines are preserved; columns of changed lines are not.
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
   });
   const { output } = await program.write({
@@ -68,22 +72,27 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
   }
 }
 
-/** What stands in the place of files in the image of the server: it has fewer verbs, and knows no capture by its first bytes. */
+/** Replacements of files in the image of the server: it has fewer verbs, and does not recognise captures. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['faces/cli/tool-verbs', 'export const toolVerbs = {};'],
   ['tools/capture/read/foreign-file', 'export const noText = () => null;'],
 ]);
 
-/** Leaves out what `standIns` replaces, and with it all that only these files import. */
+/** Omits the files that `standIns` replaces, and all files that only these import. */
 const noTools: Plugin = { name: 'no-tools', load: (id) => standIns.get(nameOf(id)) ?? null };
 
-/** What the image of the server does not hold. */
+/** The parts that the image of the server does not have. */
 const outsideServer = /^(?:tools|addons)\//;
 
-/** `server/wire/name` of `/…/src/server/wire/name.ts`. */
 function nameOf(id: string): string {
   return relative(resolve('src'), id).replace(/\.ts$/, '');
 }
+
+/** The transports of every server, unless its Corefile uses others. */
+const usualListeners: ReadonlySet<string> = new Set([
+  'server/transport/stream/tcp',
+  'server/transport/udp/udp-batch',
+]);
 
 /**
  * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
@@ -105,17 +114,23 @@ const usualPlugins: ReadonlySet<string> = new Set(
   ].map(own),
 );
 
-/** What so many of the other files need, of what they stand on, is in one. */
+/** The control part of `kubernetes`, and the reader of manifests. */
+const clusterObjects: ReadonlySet<string> = new Set([
+  'server/plugins/kubernetes/control/control',
+  'server/kube/manifests/manifest-folder',
+]);
+
+/** A file that at least this many others import, of those below them, joins the shared chunk. */
 const SHARED = 5;
 const ground =
   /^server\/(?:base|wire|corefile|metrics|runtime|transport|engine)\/|^server\/zone\/transfer-source$/;
 
-/** Where a plugin begins. */
+/** The entry point of a plugin. */
 function own(plugin: string): string {
   return `server/plugins/${plugin}/${plugin}`;
 }
 
-/** Not what begins the program: it has to load on a runtime that is too old, and to say so. */
+/** Not the entry point of the program: it must load on a runtime that is too old, and report that. */
 function isCore(name: string): boolean {
   const apart = ['faces/cli/serve/serve', 'faces/cli/signals', earlyHttp, spareThread, ...entries];
   return rooms.test(name) && !apart.includes(name);
@@ -124,10 +139,13 @@ function isCore(name: string): boolean {
 /** Loaded before everything else. */
 const earlyHttp = 'server/engine/contract/early-http';
 
-/** Loaded before the rest, which the first worker need not wait for. */
+/** Loaded before the rest; the first worker does not wait for it. */
 const spareThread = 'server/engine/control/spare-thread';
 
-/** A file finds others by where its source stands: `dist/core.js` as `dist/server/wire/query.js`, which it holds. */
+/**
+ * Files find others relative to their sources: `dist/core.js` as `dist/server/wire/query.js`, which it
+ * contains.
+ */
 const ownPlaces: Plugin = {
   name: 'own-places',
   transform: (code, id) =>
@@ -145,8 +163,8 @@ const packagesAside: Plugin = {
 };
 
 /**
- * `import { a } from 'node:fs'` reads every export of the module, and with them whole parts of the runtime that nobody uses
- * (`src/server/base/builtins.ts`). This reads those that are named.
+ * `import { a } from 'node:fs'` reads every export of the module, and with them whole unused parts of the
+ * runtime (`src/server/base/builtins.ts`). This reads only the named ones.
  */
 const cheapBuiltins: Plugin = {
   name: 'cheap-builtins',
@@ -163,10 +181,39 @@ const cheapBuiltins: Plugin = {
     ),
 };
 
-/** The runtime keeps the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
+/**
+ * A lazily imported module that shares a file with others has a small file of its own that refers to it:
+ * importing it does not load the shared file.
+ */
+const straightImports: Plugin = {
+  name: 'straight-imports',
+  generateBundle(_options, files) {
+    const chunks = Object.values(files).filter((file) => file.type === 'chunk');
+    /** By the import as written: its file, and its name there. */
+    const places = new Map<string, readonly [string, string]>();
+    for (const { code, fileName } of chunks) {
+      const [, list = '', from = ''] =
+        /^export \{ (.*) \} from "(.*)";\s*(?:\/\/#.*\s*)?$/.exec(code) ?? [];
+      for (const each of list === '' ? [] : list.split(', ')) {
+        const [name = '', as = name] = each.split(' as ');
+        places.set(`./${fileName} ${as}`, [from, name]);
+      }
+    }
+    for (const chunk of chunks)
+      chunk.code = chunk.code.replace(
+        /\(await import\("(\.\/[^"]+)"\)\)\.(\w+)/g,
+        (whole, file: string, name: string) => {
+          const place = places.get(`${file} ${name}`);
+          return place === undefined ? whole : `(await import("${place[0]}")).${place[1]}`;
+        },
+      );
+  },
+};
+
+/** The runtime stores the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
 const asciiText: Plugin = {
   name: 'ascii-text',
-  // Last of all: what takes the comments out writes all letters as they are.
+  // Last of all: the removal of comments writes all letters unescaped.
   generateBundle(_options, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;
@@ -178,7 +225,7 @@ const asciiText: Plugin = {
   },
 };
 
-/** @throws Error if a file would not do what its sources do */
+/** @throws Error if a file would behave differently from its sources */
 function check(
   { fileName, code, isEntry, imports, moduleIds }: OutputChunk,
   serverOnly: boolean,

@@ -1,16 +1,17 @@
 /**
- * Writes which keys the values of the Helm chart may have, as a template reads them: `node tools/chart-keys.ts`. Helm's own check of the
- * schema names a key that is not among them, and not what was probably meant.
+ * Writes the keys that the values of the Helm chart may have, as a template reads them: `node
+ * tools/chart-keys.ts`. Helm's own check of the schema reports an unknown key, but not the one that was
+ * probably meant.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What matters here of a JSON schema. */
+/** The used part of a JSON schema. */
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   /** Of a list. */
   readonly items?: Schema;
-  /** `true`: what else there may be is somebody else's matter. */
+  /** `true`: other keys are allowed and not checked. */
   readonly additionalProperties?: boolean;
 }
 
@@ -21,10 +22,10 @@ interface Keys {
 
 const chart = join(import.meta.dirname, '../deploy/helm/ndots');
 
-/** The file that holds them. */
+/** The file that contains them. */
 export const chartKeysFile: string = join(chart, 'templates/_keys.tpl');
 
-/** What belongs into that file, by the schema of today. */
+/** The content of that file for the current schema. */
 export function chartKeys(): string {
   const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')) as Schema;
   const lines = Object.entries(keysOf(schema)).map(

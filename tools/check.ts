@@ -1,4 +1,4 @@
-/** Everything fast that must hold before a change goes in: format, lint, types, house rules. */
+/** Runs every fast check that a change must pass: format, lint, types, house rules. */
 import { spawnSync } from 'node:child_process';
 
 const steps: readonly (readonly [string, readonly string[]])[] = [

@@ -1,7 +1,8 @@
 /**
- * `node tools/coredns-table.ts` writes `docs/coredns-plugins.md`: every directive and property of CoreDNS, and what becomes of it here. It is made of
- * the declarations of the directives and of the pages of the plugins ("Differences from CoreDNS"), so nothing in it is said twice.
- * `--check` only says whether the page is what would be written.
+ * `node tools/coredns-table.ts` writes `docs/coredns-plugins.md`: every directive and property of CoreDNS,
+ * and its treatment in ndots. It combines the declarations of the directives and the pages of the plugins
+ * ("Differences from CoreDNS"), so each fact is written once. `--check` only reports whether the page is
+ * current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +16,6 @@ const page = `${home}docs/coredns-plugins.md`;
 /** The treatment of a directive or property by ndots. */
 export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not built';
 
-/** One line of the table. */
 export interface Row {
   readonly directive: string;
   /** Empty: the directive itself. */
@@ -48,7 +48,6 @@ ndots lint Corefile      # the same for your Corefile
 |---|---|---|---|
 `;
 
-/** All lines of the table. */
 export async function tableRows(): Promise<readonly Row[]> {
   const loaded = new Map((await loadPlugins()).map((plugin) => [plugin.name, plugin.syntax]));
   return directives.flatMap((directive) => {
@@ -146,7 +145,6 @@ function printRow({ directive, property, verdict, note }: Row): string {
   return `| ${property === '' ? link : directive} | ${word} | ${verdict} | ${note} |`;
 }
 
-/** The whole page. */
 export async function tablePage(): Promise<string> {
   return `${head}${(await tableRows()).map(printRow).join('\n')}\n${await additions()}`;
 }

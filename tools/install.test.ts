@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 
-/** A machine with no program but an `apt-get` that writes down what it was asked for. */
+/** A machine whose only program is an `apt-get` that records its arguments. */
 function bareMachine(t: TestContext): { readonly path: string; readonly asked: () => string } {
   const path = mkdtempSync(join(tmpdir(), 'ndots-install-'));
   t.after(() => rmSync(path, { recursive: true }));
@@ -21,7 +21,7 @@ const words = [
   `const { installMissing } = await import('${new URL('install.ts', import.meta.url).href}'); await installMissing();`,
 ];
 
-/** Returns its output: without a terminal, or on one where `typed` is typed. */
+/** The output: without a terminal, or on one where `typed` is typed. */
 function run(path: string, ci: string, typed: string | null): string {
   const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
   const env = { ...rest, PATH: path, CI: ci, SHELL: '/bin/sh' };
@@ -39,7 +39,7 @@ const skip = process.getuid?.() === 0 ? false : 'only root installs packages';
 const noTerminal = skip || (existsSync('/usr/bin/script') ? false : 'script is not installed');
 
 describe('programs that the tests run', () => {
-  test('without a terminal and outside CI what is missing is named and nothing is installed', (t) => {
+  test('without a terminal and outside CI, missing programs are named and nothing is installed', (t) => {
     const { path, asked } = bareMachine(t);
     assert.match(run(path, '', null), /Not installed, so tests .* are skipped: .*\bdnsperf\b/);
     assert.equal(asked(), '');

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { packages } from './packages.ts';
 
-/** True if a program is on this machine, or a file that is named by its path. */
+/** True if a program is on this machine, or a file with this path. */
 function found(program: string): boolean {
   if (program.startsWith('/')) return existsSync(program);
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
@@ -20,8 +20,8 @@ export function missingPackages(): readonly string[] {
 }
 
 /**
- * Installs what is missing, on Debian as root: in CI (`CI` is set) at once, on a terminal after a yes, else not at all.
- * What stays missing is named; the tests that need it are skipped.
+ * Installs missing packages, on Debian as root: in CI (`CI` is set) at once, on a terminal after a yes,
+ * otherwise never. Packages that stay missing are named; tests that need them are skipped.
  */
 export async function installMissing(): Promise<void> {
   const missing = missingPackages();
@@ -49,13 +49,13 @@ async function agrees(missing: readonly string[]): Promise<boolean> {
 
 function install(missing: readonly string[]): void {
   console.log(`Installing for the tests: ${missing.join(' ')}`);
-  // Services that packages bring must not start here: the tests start what they need, on ports of their own.
+  // Services of packages must not start here: the tests start what they need, on their own ports.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const apt = (...words: string[]): boolean =>
     spawnSync('apt-get', ['-q', '-y', ...words], { env, stdio: 'ignore' }).status === 0;
   apt('update');
   if (apt('install', '--no-install-recommends', ...missing)) return;
-  // One package that cannot be had must not keep the others away.
+  // One unavailable package must not block the others.
   for (const name of missing) {
     if (!apt('install', '--no-install-recommends', name))
       console.log(`  not available here: ${name}`);

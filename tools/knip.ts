@@ -1,6 +1,7 @@
 /**
- * Finds files and exports that are not used. With `--production` it reads `src/` alone, and code that only tests use
- * counts as unused, unless its own file uses it, too, or its docstring says `@public`: made for plugins and verbs to come.
+ * Finds unused files and exports. With `--production` it reads `src/` alone. Code that only tests use then
+ * counts as unused, unless its own file uses it, or its docstring has `@public`: made for plugins and verbs
+ * to come.
  */
 import type { KnipConfig } from 'knip';
 
@@ -9,7 +10,7 @@ const production = process.argv.includes('--production');
 const config: KnipConfig = {
   entry: [
     'src/faces/cli/main.ts!',
-    // Threads begin there.
+    // Entry points of threads.
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
@@ -18,7 +19,7 @@ const config: KnipConfig = {
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
     'src/faces/console/console.ts!',
-    // The canonical text of a Corefile: what tests hold the parser against.
+    // The canonical text of a Corefile, which tests compare with the parser's result.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
@@ -35,8 +36,8 @@ const config: KnipConfig = {
   // knip treats the first as the module of Node; the bundler replaces `node:path` with the second.
   ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
-  // A constant may have two names where the field has: `integer` and `seconds` read alike.
-  // The configuration of the site's generator, which has packages of its own.
+  // A constant may have two names if the field does: `integer` and `seconds` are parsed alike. The
+  // configuration of the site's generator has its own packages.
   ignore: ['tools/site/**'],
   exclude: ['binaries', 'unresolved', 'duplicates'],
 };

@@ -1,4 +1,4 @@
-/** The manifest by which krew installs `kubectl ndots`. */
+/** Writes the manifest with which krew installs `kubectl ndots`. */
 import { stringify } from 'yaml';
 
 export interface ReleaseArchive {
@@ -7,11 +7,9 @@ export interface ReleaseArchive {
   /** As Go spells it: `amd64`, `arm64`. */
   readonly arch: string;
   readonly uri: string;
-  /** Hexadecimal. */
   readonly sha256: string;
 }
 
-/** The content of the manifest. */
 export interface KrewRelease {
   /** Without the `v`. */
   readonly version: string;
@@ -32,7 +30,7 @@ const caveats = `Try:
 Completion of its words: kubectl ndots completion kubectl --help
 `;
 
-/** YAML in the form of krew-index (krew.googlecontainertools.github.com/v1alpha2). */
+/** YAML in the format of krew-index (krew.googlecontainertools.github.com/v1alpha2). */
 export function krewManifest({ version, home, archives }: KrewRelease): string {
   return stringify(
     {

@@ -1,13 +1,13 @@
 /**
- * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the bounds of `serve` that nothing sets, from the code, where
- * each has its reason beside it. `--check` only says whether the page is what would be written.
+ * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the fixed limits of `serve`, from
+ * the code, with the reason beside each. `--check` only reports whether the page is current.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/limits.md`;
-/** The part after this line is written here. */
+/** The part after this line is generated. */
 const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
 
 /** The rooms of `serve`. */
@@ -32,16 +32,14 @@ const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTE
 /** Rooms whose limits have a range for tests, and no setting. */
 const unset = /^src\/server\/(?:base|metrics)\//;
 
-/** A bound in the code. */
 export interface FixedLimit {
   readonly file: string;
   readonly name: string;
   readonly value: string;
-  /** The subject of the bound, and its reason; empty: the code has none. */
+  /** The subject of the limit, and its reason; empty: the code has none. */
   readonly text: string;
 }
 
-/** All of them, by file. */
 export function fixedLimits(): readonly FixedLimit[] {
   return globSync(`src/server/{${rooms.join(',')}}/**/*.ts`, { cwd: home })
     .filter((file) => !file.includes('.test.') && !elsewhere.test(file))
@@ -77,7 +75,6 @@ function limitsOf(file: string, source: string): FixedLimit[] {
   return found;
 }
 
-/** The whole page as it should be. */
 export function limitsPage(): string {
   const [written = ''] = readFileSync(page, 'utf8').split(MARK);
   const rows = fixedLimits()

@@ -1,6 +1,6 @@
 /**
- * Writes the manual, `man/ndots.1` and a page for each verb, from what the verbs say of themselves: `node tools/man.ts`.
- * With `--check` it only compares.
+ * Writes the manual, `man/ndots.1` and a page for each verb, from the verbs' own descriptions: `node
+ * tools/man.ts`. With `--check` it only compares.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { manualPage, roff } from '../src/faces/cli/option-help.ts';

@@ -37,18 +37,17 @@ function readMetrics(): readonly PlacedMetric[] {
 /** Programs that read the metrics of other servers. */
 const readers = /^src\/(?:tools\/doctor|faces\/cli\/bench)\//;
 
-/** The server counts what other wings only read. */
+/** The server's declaration comes first; other wings only read the metric. */
 const byWing = (a: string, b: string): number =>
   Number(b.startsWith('src/server/')) - Number(a.startsWith('src/server/')) || (a < b ? -1 : 1);
 
-/** `[cache](../src/server/plugins/cache/cache.md)`, or the room for what no plugin counts. */
+/** `[cache](../src/server/plugins/cache/cache.md)`, or the room if no plugin counts it. */
 function owner(file: string): string {
   const plugin = /^src\/server\/plugins\/([^/]+)\//.exec(file)?.[1];
   if (plugin !== undefined) return `[${plugin}](../src/server/plugins/${plugin}/${plugin}.md)`;
   return `\`${dirname(file).split('/').slice(1, 4).join('/')}\``;
 }
 
-/** The whole page as it should be. */
 export function metricsPage(): string {
   const [written = ''] = readFileSync(page, 'utf8').split(MARK);
   const rows = allMetrics().map(({ name, kind, help, labels, file }) => {

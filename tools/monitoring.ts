@@ -1,6 +1,7 @@
 /**
- * Writes deploy/monitoring/, and copies for the Helm chart: recording rules, alerts and a dashboard, all from the tables in `monitoring/`, so that each window and each panel
- * is said once. `node tools/monitoring.ts --check` only tells whether the files are as they would be written.
+ * Writes deploy/monitoring/, and copies for the Helm chart: recording rules, alerts and a dashboard, all from
+ * the tables in `monitoring/`, so that each window and each panel is defined once. `node tools/monitoring.ts
+ * --check` only reports whether the files are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { checkGroups } from './monitoring/check-rules.ts';
 import { dashboard } from './monitoring/dashboard.ts';
 import { serverGroups } from './monitoring/server-rules.ts';
 
-/** The Helm chart has copies: it can read only what is within it. */
+/** The Helm chart has copies because it can read only its own files. */
 const folders = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((folder) =>
   join(import.meta.dirname, folder),
 );
@@ -17,7 +18,6 @@ const folders = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((fold
 const head =
   "# Recording rules and alerts for cluster DNS, written by tools/monitoring.ts. They read metrics with CoreDNS's names: they watch it, too.\n";
 
-/** File → its text. */
 const files = {
   'rules.yaml': head + stringify({ groups: [...serverGroups, ...checkGroups] }, { lineWidth: 0 }),
   'dashboard.json': `${JSON.stringify(dashboard, null, 2)}\n`,

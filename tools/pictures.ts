@@ -1,6 +1,6 @@
 /**
- * Draws the pictures of the pages, light and dark, into `docs/pictures/`: `node tools/pictures.ts`. Diagrams come from the texts
- * there, and pictures of terminals from the present output of the commands.
+ * Draws the pictures of the pages, light and dark, into `docs/pictures/`: `node tools/pictures.ts`. Diagrams
+ * come from the texts there, and pictures of terminals from the current output of the commands.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,14 +10,13 @@ import { diagramSvg } from './pictures/diagram.ts';
 import { palettes, type Palette } from './pictures/palette.ts';
 import { terminalSvg } from './pictures/terminal.ts';
 
-/** Commands that have a picture, by its name. They are those of the README. */
+/** The commands with a picture, by its name. They are those of the README. */
 export const commands: Readonly<Record<string, string>> = {
   trace:
     'npx ndots trace api.twilio.com --client musl --resolv-conf examples/pod/resolv.conf --corefile examples/Corefile --answers examples/pod/internet.yaml',
   doctor: 'npx ndots doctor examples/captures/tcp-blocked.pcapng',
 };
 
-/** Returns all pictures as they should be, by file. */
 export function pictures(): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const add = (name: string, draw: (palette: Palette) => string): void => {

@@ -33,7 +33,7 @@ const pure: Readonly<Record<string, string>> = { 'node:path': 'pathe' };
 /** Which of Node's modules a bundle may name. */
 export type Allowed = 'pure' | 'machine';
 
-/** Names each import of a module of Node that has no place in a browser. */
+/** Records each import of a Node module that is not available in a browser. */
 export class NodeImports {
   readonly found: { readonly module: string; readonly by: string }[] = [];
 
@@ -74,7 +74,6 @@ const evaluated: Plugin = {
   },
 };
 
-/** A file of the page. */
 export interface BuiltFile {
   readonly name: string;
   readonly bytes: Uint8Array;

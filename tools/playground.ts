@@ -8,7 +8,7 @@ import { buildPlayground, loadedWith } from './playground-bundle.ts';
 const given = process.argv[2];
 const folder = given === undefined ? 'release/playground' : resolve(given);
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
-// A directory that a person named may hold something else.
+// A directory that the user named may contain other files.
 if (given === undefined) rmSync(folder, { recursive: true, force: true });
 const files = await buildPlayground(folder);
 const byName = new Map(files.map((file) => [file.name, file]));

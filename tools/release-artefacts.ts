@@ -48,7 +48,7 @@ function requestOf(args: readonly string[]): Request | string {
   }
 }
 
-/** Runs a program. A text is the reason why it failed; null: it did not. */
+/** Null: it succeeded; otherwise the reason why it failed. */
 function failure(program: string, words: readonly string[], stdoutTo?: string): string | null {
   const { status, error, stdout, stderr } = spawnSync(program, words, {
     encoding: 'utf8',

@@ -1,8 +1,9 @@
 /**
- * Makes what a release is downloaded as: `node tools/release.ts --url URL [--home URL] [--out FOLDER] [PLATFORM…]`. An archive each for
- * platform holds the program, its packages and the runtime; beside them `SHA256SUMS` and the manifest for krew, `ndots.yaml`.
- *
- * URL is where the archives will be, as `https://github.com/OWNER/NAME/releases/download/v1.2.3`.
+ * Builds the downloads of a release: `node tools/release.ts --url URL [--home URL] [--out DIRECTORY]
+ * [PLATFORM…]`. An archive for each platform has the program, its packages and the runtime; beside them are
+ * `SHA256SUMS` and the manifest for krew, `ndots.yaml`.
+ * URL is the future address of the archives, such as
+ * `https://github.com/OWNER/NAME/releases/download/v1.2.3`.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +22,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { krewManifest } from './krew.ts';
 
-/** Platform as Go spells it → as npm does, and the package of the runtime. */
+/** Platform in Go's notation → npm's, and the package of the runtime. */
 const platforms: Readonly<
   Record<string, { readonly os: string; readonly cpu: string; readonly runtime: string }>
 > = {
@@ -50,7 +51,7 @@ if (!/^https?:\/\/\S+$/.test(url) || unknown.length > 0) {
   console.error(
     unknown.length > 0
       ? `no platform ${unknown.join(', ')}; known: ${Object.keys(platforms).join(', ')}`
-      : 'usage: node tools/release.ts --url URL [--home URL] [--out FOLDER] [PLATFORM…]',
+      : 'usage: node tools/release.ts --url URL [--home URL] [--out DIRECTORY] [PLATFORM…]',
   );
   process.exit(3);
 }
@@ -80,20 +81,20 @@ function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]
   cpSync('package-lock.json', join(root, 'package-lock.json'));
   cpSync('.npmrc', join(root, '.npmrc'));
   const words = ['ci', '--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`];
-  // krew unpacks folders and files, and refuses an archive with links.
+  // krew unpacks directories and files, and rejects an archive with links.
   must('npm', [...words, '--no-bin-links'], root);
   for (const left of ['package-lock.json', '.npmrc', 'node_modules/.package-lock.json'])
     rmSync(join(root, left), { force: true });
   const node = join(root, 'node_modules/node');
   unpack(`${runtime}@${devDependencies.node}`, node);
-  // Of the runtime's package the program alone is needed, and what it is licensed by.
+  // Of the runtime's package only the program and its licence are needed.
   for (const name of readdirSync(node))
     if (!['bin', 'LICENSE', 'package.json'].includes(name))
       rmSync(join(node, name), { recursive: true });
   for (const name of readdirSync(join(node, 'bin')))
     if (name !== 'node') rmSync(join(node, 'bin', name), { recursive: true });
   chmodSync(join(node, 'bin/node'), 0o755);
-  // krew links to a file of this name, and kubectl calls the program by it.
+  // krew links to a file of this name, by which kubectl calls the program.
   for (const name of ['kubectl-ndots', 'kubectl_complete-ndots'])
     cpSync(join(root, 'bin/ndots'), join(root, 'bin', name));
 }

@@ -1,14 +1,15 @@
 /**
- * Writes deploy/seccomp/*.json from the system calls that are really made: `node tools/seccomp.ts [PROFILE…]`. The tests of whole
- * servers run with each `ndots` under strace; what was called, and what a container runtime calls before it, is allowed, and nothing else.
- * Minutes; it takes root, strace and what the tests take.
+ * Writes deploy/seccomp/*.json from observed system calls: `node tools/seccomp.ts [PROFILE…]`. The tests of
+ * whole servers run each `ndots` under strace. Their calls, and those of a container runtime before the
+ * program, are allowed, and no others. It takes minutes, and needs root, strace and the programs of the
+ * tests.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What is observed for a profile: the verb of `ndots`, and tests that make it do all that it does. */
+/** The source of a profile: the verb of `ndots`, and tests that exercise all of it. */
 const profiles: Readonly<Record<string, { readonly verb: string; readonly tests: string[] }>> = {
   serve: {
     verb: 'serve',
@@ -37,7 +38,10 @@ profiles['serve']!.tests.push(
   'test/real/restored-api-server.cluster.test.ts',
 );
 
-/** What a container runtime calls between the filter and the program, and what any thread may come to call at any time. */
+/**
+ * Calls of a container runtime between the filter and the program, and calls that any thread may make at any
+ * time.
+ */
 const always = [
   ...[
     'capget',
@@ -50,7 +54,7 @@ const always = [
     'faccessat',
     'faccessat2',
   ],
-  // Native code calls fsync when the runtime ends after an error, and waits forever if it is refused.
+  // Native code calls fsync when the runtime ends after an error, and waits forever if it is denied.
   ...['fchdir', 'fstatfs', 'fsync', 'getdents64', 'prctl', 'setgid', 'setgroups', 'setuid'],
   ...['clock_gettime', 'clock_getres', 'gettimeofday', 'getcpu', 'clone', 'clone3', 'exit'],
   ...['exit_group', 'futex_waitv', 'madvise', 'membarrier', 'mremap', 'munmap', 'nanosleep'],
@@ -59,8 +63,8 @@ const always = [
 ];
 
 /**
- * What the C library calls to look up a name, by UDP and by TCP, and to sort addresses: on some clouds the API server is known by a name,
- * and in the tests by its address.
+ * Calls of the C library to look up a name, over UDP and TCP, and to sort addresses: on some clouds the API
+ * server has a name, and in the tests an address.
  */
 const nameLookup = [
   ...['bind', 'connect', 'getpeername', 'getsockname', 'getsockopt', 'ioctl', 'lseek', 'poll'],
@@ -68,10 +72,12 @@ const nameLookup = [
   ...['uname', 'writev'],
 ];
 
-/** Called where it is there, and better not: the runtime does without, and container runtimes refuse it, too. */
+/**
+ * Called if available, and better denied: the runtime works without it, and container runtimes deny it, too.
+ */
 const never = /^io_uring_/;
 
-/** Calls that other architectures have under another name: what does the same there. */
+/** Calls with another name on other architectures: the equivalent there. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   access: ['faccessat', 'faccessat2'],
   arch_prctl: [],
@@ -102,10 +108,13 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   vfork: ['clone'],
 };
 
-/** The number of ENOSYS: a library that meets a call that is newer than the profile takes the older way. */
+/** ENOSYS: a library that gets it for a newer call falls back to an older one. */
 const ENOSYS = 38;
 
-/** Calls that `ndots VERB` made in these tests. @throws if it was never started */
+/**
+ * Calls of `ndots VERB` in these tests.
+ * @throws if it was never started
+ */
 function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-system-calls-'));
   try {
@@ -115,7 +124,7 @@ function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
     });
     const files = readdirSync(folder).filter((name) => name.startsWith(`${verb}-`));
     if (files.length === 0) throw new Error(`no test started ndots ${verb}`);
-    // Under strace all is slow, and a test may come too late: what it did counts all the same.
+    // strace slows everything down, so a test may time out; its calls still count.
     console.error(`${verb}: ${files.length} processes observed; the tests ended with ${status}`);
     return new Set(files.flatMap((name) => callsIn(readFileSync(join(folder, name), 'utf8'))));
   } finally {
@@ -123,7 +132,7 @@ function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
   }
 }
 
-/** The names in what `strace -c -U name` prints. */
+/** The names in the output of `strace -c -U name`. */
 function callsIn(text: string): readonly string[] {
   const heads = new Set(['syscall', 'total']);
   return text.split('\n').filter((line) => /^[a-z_0-9]+$/.test(line) && !heads.has(line));
@@ -147,7 +156,7 @@ function profileOf(calls: ReadonlySet<string>): object {
 }
 
 const asked = process.argv.slice(2);
-// What is observed is what the image holds.
+// The observed program is that of the image.
 if (spawnSync(process.execPath, ['tools/build.ts'], { stdio: 'inherit' }).status !== 0)
   process.exit(2);
 mkdirSync('deploy/seccomp', { recursive: true });

@@ -1,4 +1,4 @@
-/** One total for a run of tests. */
+/** Counts the tests of a run, with one total. */
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -16,16 +16,17 @@ interface Skipped {
   readonly file: string;
 }
 
-/** Files of one reason that are named; of more, how many they are. */
+/** Files that are named for one reason; beyond it, only their number. */
 const FILES_NAMED = 3;
 
 /**
- * Counts what a run of `node:test` reports, one for each test: suites and files are none, a test that failed only because
- * of a test within it is none, and a suite that is skipped as a whole is one, since its tests never came into being.
+ * Counts the reports of `node:test`, one for each test. Suites and files do not count, nor does a test that
+ * failed only because of a test within it. A suite that is skipped as a whole counts once, because its tests
+ * were never declared.
  */
 export class TestCount {
   readonly #all: Counts = { passed: 0, failed: 0, skipped: 0 };
-  /** Reason → what was skipped for it. */
+  /** Reason → the tests skipped for it. */
   readonly #reasons = new Map<string, Skipped[]>();
 
   get passed(): number {

@@ -1,6 +1,6 @@
 /**
- * How long each test file takes: the record that tells a run at its start how long it will be, and the ten slowest at its end.
- * Times are of the machine that recorded them; `npm test -- --record` writes them down.
+ * The duration of each test file: from the record a run estimates its length at its start, and it lists the
+ * ten slowest at its end. Times are of the machine that recorded them; `npm test -- --record` writes them.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -23,7 +23,9 @@ export function recordTimes(times: TestTimes, files: readonly string[]): void {
   writeFileSync(RECORD, `{\n${rows.join(',\n')}\n}\n`);
 }
 
-/** Longest first, so that no long file begins when the others have ended. Files without a record come first. */
+/**
+ * Longest first, so that no long file begins when the others have ended. Files without a record come first.
+ */
 export function longestFirst(files: readonly string[], times: TestTimes): readonly string[] {
   const seconds = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY;
   return files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));
@@ -45,7 +47,9 @@ function printSpan(seconds: number): string {
   return whole === 1 ? '1 second' : `${whole} seconds`;
 }
 
-/** One line for each of the slowest files, and how much of all test time they take; none for fewer than two files. */
+/**
+ * One line for each of the slowest files, and their share of the total time; none for fewer than two files.
+ */
 export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
   if (times.size < 2) return [];
   const rows = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);

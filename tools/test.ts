@@ -1,13 +1,18 @@
 /**
  * Runs the tests: `node tools/test.ts [--long | --cluster | --node] [--only PATTERN] [--record] [NAME…]`.
  *
- * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`),
- * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`), and `npm run test:node` what needs a whole
- * cluster with kubelet and containerd (`*.node.test.ts`, in `test/node/`). A NAME is a file, or the name of a room, a plugin
- * or a file's beginning: `npm test -- cache`. Files that are named run whatever they are, and each of their tests gets a line;
- * without names each file gets one. `--only` runs the tests whose names contain its pattern.
- * The run says at its start how long it will take and at its end which files were slowest (`test-times.ts`; `--record` keeps
- * the times). What was skipped follows, grouped by reason, and the last line is `N passed, N failed, N skipped`.
+ * `npm test` runs fast tests (`*.test.ts`), and `npm run test:long` those that wait in real time
+ * (`*.long.test.ts`). `npm run test:cluster` runs those that need a real API server (`*.cluster.test.ts`).
+ * `npm run test:node` runs those that need a whole cluster with kubelet and containerd (`*.node.test.ts`, in
+ * `test/node/`).
+ *
+ * A NAME is a file, or the name of a room, a plugin or the beginning of a file: `npm test -- cache`. Named
+ * files run even if they are of another kind, and each of their tests gets a line; without names each file
+ * gets one. `--only` runs the tests whose names contain its pattern.
+ *
+ * The run estimates its duration at its start and lists the slowest files at its end (`test-times.ts`;
+ * `--record` stores the times). Skipped tests follow, grouped by reason, and the last line is `N passed, N
+ * failed, N skipped`.
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -22,7 +27,7 @@ import { estimate, longestFirst, recordedTimes, recordTimes, slowestLines } from
 interface Kind {
   readonly script: string;
   readonly patterns: readonly string[];
-  /** Minutes that a test or suite may take. */
+  /** The time limit of a test or suite. */
   readonly minutes: number;
   /** Files at a time. */
   readonly concurrency: number;
@@ -32,7 +37,7 @@ const everywhere = (ending: string): readonly string[] => [`{src,test,tools,benc
 const processors = Math.max(2, availableParallelism());
 const kinds = {
   plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: processors },
-  // They measure in real time, and those beside CoreDNS have addresses and ports in common.
+  // They measure in real time, and those beside CoreDNS share addresses and ports.
   long: {
     script: 'test:long',
     patterns: everywhere('.long.test.ts'),
@@ -80,7 +85,10 @@ const elsewhere = new Set(others.flatMap(filesOf));
 const named = positionals.length > 0;
 const all = filesOf(kind).filter((file) => !elsewhere.has(file));
 
-/** Test files that a word on the command line means: a file, directory or pattern; else a directory's name, or how a file begins. */
+/**
+ * Test files for a word on the command line: a file, directory or pattern; else a directory's name, or the
+ * beginning of a file name.
+ */
 function meant(word: string): readonly string[] {
   const files = globSync(word).filter((file) => file.endsWith('.test.ts'));
   if (files.length > 0) return files;
@@ -105,7 +113,7 @@ console.log(estimate(files, times, Math.min(kind.concurrency, files.length)));
 const taken = new Map<string, number>();
 
 const count = new TestCount();
-/** Events that the reporter prints of a whole run: what fails, and what a test process complained of. */
+/** Events that the reporter prints for a whole run: failures, and the stderr of test processes. */
 const loud: ReadonlySet<string> = new Set(['test:fail', 'test:stderr']);
 
 async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
@@ -137,7 +145,7 @@ const lines = run({
 })
   .compose(report)
   .compose(spec);
-// Who reads through `head` has seen enough.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', () => process.exit(141));
 for await (const line of lines) process.stdout.write(line as string);
 

@@ -1,24 +1,28 @@
-/** Processes with a limit of processor time. */
+/** Processes with a CPU limit. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A control group with a limit of processor time, as `resources.limits.cpu` of a container makes one. */
+/** A control group with a CPU limit, like `resources.limits.cpu` of a container. */
 export interface LimitedGroup {
-  /** Puts a process with all its threads there. */
+  /** Moves a process with all its threads there. */
   take(pid: number): void;
-  /** How often the group has been stopped for having used up its limit. */
+  /** The number of times that the group was stopped at its limit. */
   throttled(): number;
-  /** To be called when its processes have ended. */
+  /** Call it when its processes have ended. */
   remove(): void;
 }
 
 const PERIOD_US = 100_000;
 
-/** Null where this process may make none: not root, or not on this system. @param processors the limit, e.g. 0.5 */
-export function limitedGroup(processors: number): LimitedGroup | null {
-  const quota = String(processors * PERIOD_US);
+/**
+ * Null if this process may not create one: not root, or not on this system.
+ * @param cpus the limit, e.g. 0.5
+ */
+export function limitedGroup(cpus: number): LimitedGroup | null {
+  const quota = String(cpus * PERIOD_US);
   const unified = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  // Version 2 allows no processes beside groups but at the top; with version 1 it is made within the one this process is in.
+  // Version 2 allows processes beside groups only at the root; with version 1 the group is made within that
+  // of this process.
   const own = /^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$/m.exec(
     readFileSync('/proc/self/cgroup', 'latin1'),
   );

@@ -1,6 +1,6 @@
 /**
- * Latency beside work in the background: rounds of undisturbed and disturbed load take turns, each has its ratio, and the middle of the ratios
- * counts. Rounds in which other programs of the machine took processor time are taken again.
+ * Latency during background work. Rounds of undisturbed and disturbed load alternate, each has its ratio, and
+ * the median ratio counts. Rounds in which other programs of the machine used CPU time are repeated.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -8,15 +8,13 @@ import { availableParallelism } from 'node:os';
 import type { Pace } from './peers.ts';
 import { figure, type Goal } from './figures.ts';
 
-/** A steady load, as `bench/peers/pace.c` makes it. */
 interface Load {
   /** The compiled program. */
   readonly program: string;
   readonly port: number;
-  /** Queries a second. */
   readonly rate: number;
   readonly seconds: number;
-  /** Questions. */
+  /** The questions. */
   readonly file: string;
 }
 
@@ -24,22 +22,25 @@ interface Load {
 export interface Round {
   readonly undisturbed: Pace;
   readonly disturbed: readonly Pace[];
-  /** The share of the machine's CPUs that other programs took; the worst of the loads. */
+  /** The share of the machine's CPUs that other programs used; the worst of the loads. */
   readonly foreign: number;
 }
 
-/** Begins a disturbance. @returns ends it */
+/**
+ * Begins a disturbance.
+ * @returns ends it
+ */
 export type Disturbance = () => () => void | Promise<void>;
 
-/** Rounds that others disturb more than this, part of the machine, are taken again. */
+/** Rounds are repeated if others use more than this share of the machine. */
 const FOREIGN_MAX = 0.03;
 const TICKS_PER_SECOND = 100;
-/** The CPU of the client that measures. */
+/** The CPU of the measuring client. */
 const CLIENT = '1';
 
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
 
-/** Runs a load. The client asks with real-time priority where that is allowed, so that only the server's delays are counted. */
+/** The client has real-time priority if allowed, so that only the server's delays are counted. */
 function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace> {
   const words = [
     'taskset',
@@ -61,20 +62,21 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
 }
 
 /**
- * Words before a command that would run on another machine: it takes what the client, which measures, leaves of its processor. What the kernel does for
- * such a program (a large write, what arrives over loopback) is not interrupted everywhere, and must not hold up the server on the other processor.
+ * Words before a command that would run on another machine: it uses the rest of the measuring client's CPU.
+ * The kernel's work for such a program (a large write, packets over loopback) cannot always be interrupted,
+ * and must not delay the server on the other CPU.
  */
 export const elsewhere: readonly string[] = ['taskset', '-c', CLIENT, 'chrt', '--idle', '0'];
 
-/** The same for a process that runs, with all its threads. */
+/** The same for a running process, with all its threads. */
 export function moveElsewhere(process: number): void {
   spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process)]);
   spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', CLIENT, String(process)]);
 }
 
 /**
- * Takes rounds until there are `count` that nobody else disturbed, at most half as many again; then those that were disturbed least.
- * @param own processes of the benchmark that run, besides this one and those of this one that have ended
+ * Takes rounds until `count` are undisturbed, at most half as many again; then the least disturbed ones.
+ * @param own running processes of the benchmark, apart from this one and its ended children
  */
 export async function takeRounds(
   count: number,
@@ -122,13 +124,13 @@ function used(processes: readonly number[]): { readonly all: number; readonly ow
   };
 }
 
-/** Of a process and of those that it has waited for. */
+/** Of a process and its reaped children. */
 function secondsOf(process: number): number {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${process}/stat`, 'latin1');
   } catch {
-    // It has ended: whoever waited for it has its time.
+    // It has ended: its parent has its time.
     return 0;
   }
   const times = stat
@@ -139,7 +141,7 @@ function secondsOf(process: number): number {
 }
 
 /**
- * Prints the rounds, and tells the middle of the ratios of p99.9.
+ * Prints the rounds, and reports the median ratio of p99.9.
  * @param which of the disturbances
  */
 export function tellRatio(

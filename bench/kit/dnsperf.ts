@@ -17,24 +17,23 @@ export interface Load {
   readonly rcodes: string;
 }
 
-/** The settings of dnsperf. `file` holds its questions; `outstanding` queries wait at a time. */
+/** `file` has the questions; `outstanding` is the number of queries in flight. */
 export interface LoadOptions {
   readonly port: number;
   readonly file: string;
   readonly seconds: number;
-  /** Queries per second at most; 0: as fast as replies come. */
+  /** Limit of queries per second; 0: none. */
   readonly rate?: number;
   readonly outstanding?: number;
   readonly clients?: number;
   readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
   readonly cpu?: number;
-  /** Queries have EDNS with DO set: they ask for signatures. */
+  /** Queries have EDNS with DO, which requests signatures. */
   readonly dnssecOk?: boolean;
-  /** Queries have EDNS. */
   readonly edns?: boolean;
 }
 
-/** Loads a server on 127.0.0.1 with dnsperf and reads off its CPU time. */
+/** Loads a server on 127.0.0.1 with dnsperf and reads its CPU time. */
 export function load(server: Child, options: LoadOptions): Load {
   const {
     port,
@@ -89,28 +88,27 @@ export function load(server: Child, options: LoadOptions): Load {
   };
 }
 
-/** The middle one of several runs, by `figure`. */
+/** The median of several runs, by `figure`. */
 export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
   return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
 }
 
-/** The results of loads in turn. */
 export interface Turns {
-  /** The middle of each server's rounds by CPU. */
+  /** The median of each server's rounds by CPU. */
   readonly middle: Readonly<Record<string, Load>>;
-  /** CPU per query of one server to that of another, in each round: what disturbs a round disturbs both. */
+  /** CPU per query of one server to that of another, in each round: a disturbance affects both. */
   ratio(of: string, to: string): Spread;
 }
 
-/** Of several rounds: the middle, and between what half of them lie. */
+/** The median of several rounds, and its quartiles. */
 export interface Spread {
   readonly median: number;
   readonly quartiles: readonly [number, number];
 }
 
 /**
- * Loads several servers in turn, `rounds` times after one that does not count, each time with names that nobody has asked for
- * before. Every other round goes backwards, so that no server always follows the same one.
+ * Loads several servers in turn, `rounds` times after a warm-up, each time with new names. Every other round
+ * runs backwards, so that no server always follows the same one.
  */
 export function loadInTurn(
   servers: Readonly<Record<string, { readonly port: number; readonly child: Child }>>,
@@ -118,7 +116,7 @@ export function loadInTurn(
     readonly rounds: number;
     readonly seconds: number;
     readonly outstanding: number;
-    /** A file of names that it has not given before. */
+    /** Returns a file of new names. */
     readonly names: () => string;
   },
 ): Turns {
@@ -161,7 +159,7 @@ export function spread(values: readonly number[]): Spread {
   return { median: at(0.5), quartiles: [at(0.25), at(0.75)] };
 }
 
-/** Makes files of names below `bench.`, each with names of its own. */
+/** Makes files of distinct names below `bench.`. */
 export function freshNames(folder: string, count: number): () => string {
   let nth = 0;
   return () => {

@@ -23,13 +23,13 @@ test('a figure that could not be measured misses any goal', () => {
   for (const goal of [{ atMost: 1 }, { atLeast: 1 }]) assert.ok(misses(figure(NaN, goal)));
 });
 
-test('a missed goal is told in the line of the figure', () => {
+test('a missed goal is reported in the line of the figure', () => {
   assert.match(printFigure(figure(200, { atMost: 180 })), / 200 ms {3}\(goal ≤ 180: MISSED\)$/);
   assert.match(printFigure(figure(170, { atMost: 180 })), / 170 ms {3}\(goal ≤ 180\)$/);
   assert.match(printFigure(figure(170, null)), / 170 ms$/);
 });
 
-test('the median of several rounds is told with what half of them lie between', () => {
+test('the median of several rounds is reported with its quartiles', () => {
   assert.deepEqual(spread([9, 1, 2, 3, 4]), { median: 3, quartiles: [2, 4] });
   assert.deepEqual(spread([4, 1]), { median: 2.5, quartiles: [1.75, 3.25] });
   const found: Figure = { ...figure(3, { atMost: 2 }), unit: '', quartiles: [2, 4] };
@@ -45,7 +45,7 @@ test('figures and peers come back as a benchmark told them', () => {
   assert.deepEqual(readFigures(''), { figures: [], peers: [] });
 });
 
-test('a run is one line that says where it ran, and names no folder and no host', () => {
+test("a run is one line that names the machine's properties, and no directory or host", () => {
   const peers = [{ peer: 'unbound', version: '1.17.1' }];
   const line = printRun(machine(), [figure(170, null), figure(NaN, null)], peers);
   assert.doesNotMatch(line, /\n/);

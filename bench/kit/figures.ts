@@ -1,26 +1,24 @@
 /**
- * What a benchmark measured, told to `bench/run.ts`: it compares figures with their goals and keeps them. A benchmark that runs
- * by itself only prints them.
+ * Reports the figures of a benchmark to `bench/run.ts`, which compares them with their goals and stores them.
+ * A benchmark that runs alone only prints them.
  */
 import { appendFileSync } from 'node:fs';
 import type { Spread } from './dnsperf.ts';
 
-/** What a figure should be. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };
 
-/** One figure of a benchmark. */
 export interface Figure {
-  /** The same in every run: later ones are found by it. */
+  /** The same in every run: it identifies later figures. */
   readonly name: string;
   readonly value: number;
   /** `ms`, `MiB`, `µs` …; empty: a ratio or a count. */
   readonly unit: string;
   readonly goal: Goal | null;
-  /** Between what half of the rounds lie, where it is the median of several. */
+  /** If it is the median of several rounds. */
   readonly quartiles?: readonly [number, number];
 }
 
-/** What was measured beside. */
+/** A program measured for comparison. */
 export interface Peer {
   readonly peer: string;
   readonly version: string;
@@ -29,12 +27,12 @@ export interface Peer {
 /** Names the file that `bench/run.ts` reads when the benchmark has ended. */
 export const FIGURES_FILE: string = 'BENCH_FIGURES';
 
-/** Prints one figure with its goal, and keeps it. */
+/** Prints one figure with its goal, and stores it. */
 export function figure(name: string, value: number, unit = '', goal: Goal | null = null): void {
   show({ name, value: rounded(value), unit, goal });
 }
 
-/** The same for the median of several rounds, with how far they lie apart. */
+/** The same for the median of several rounds, with its quartiles. */
 export function figureOf(
   name: string,
   { median, quartiles: [low, high] }: Spread,
@@ -49,7 +47,7 @@ function show(found: Figure): void {
   tell(found);
 }
 
-/** Names a program that was measured beside, with its version. */
+/** Reports a program measured for comparison, with its version. */
 export function beside(name: string, version: string): void {
   tell({ peer: name, version } satisfies Peer);
 }
@@ -67,13 +65,13 @@ export function readFigures(text: string): {
   };
 }
 
-/** A figure that is none (the peer gave no replies, say) misses its goal. */
+/** A figure without a value (no reply from the peer, for example) misses its goal. */
 export function misses({ value, goal }: Figure): boolean {
   if (goal === null) return false;
   return 'atMost' in goal ? !(value <= goal.atMost) : !(value >= goal.atLeast);
 }
 
-/** `start, median 171 ms   (goal ≤ 180)`, with a word if it is missed. */
+/** `start, median 171 ms   (goal ≤ 180)`, with a mark if it is missed. */
 export function printFigure(figure: Figure): string {
   const { name, value, unit, goal, quartiles } = figure;
   const apart = quartiles === undefined ? '' : ` [${quartiles.join('–')}]`;
@@ -83,7 +81,7 @@ export function printFigure(figure: Figure): string {
   return `${text}   (goal ${wanted}${misses(figure) ? ': MISSED' : ''})`;
 }
 
-/** Three digits that count: what a run on a shared machine can tell. */
+/** Three significant digits: the accuracy of a shared machine. */
 function rounded(value: number): number {
   return Number.isFinite(value) ? Number(value.toPrecision(value >= 1000 ? 4 : 3)) : value;
 }

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { question, type Child } from '../../test/kit/child.ts';
 import type { Load } from './dnsperf.ts';
 
-/** What h2load is told. `folder` is where it finds the body of its requests. */
+/** The settings of h2load. `folder` is for the body of its requests. */
 export interface HttpLoadOptions {
   readonly port: number;
   readonly folder: string;
-  /** What is asked for, again and again: an A record. */
+  /** The name of an A record, queried repeatedly. */
   readonly name: string;
   readonly seconds: number;
   readonly clients: number;
@@ -18,7 +18,7 @@ export interface HttpLoadOptions {
   readonly cpu?: number;
 }
 
-/** Loads DNS over HTTPS on 127.0.0.1 with h2load, POST over HTTP/2, and reads off the server's CPU time. */
+/** Loads DNS over HTTPS on 127.0.0.1 with h2load, POST over HTTP/2, and reads the server's CPU time. */
 export function loadHttps(server: Child, options: HttpLoadOptions): Load {
   const { port, folder, name, seconds, clients, streams, cpu = 1 } = options;
   const body = join(folder, 'question.bin');

@@ -1,10 +1,10 @@
-/** What benchmarks have measured before: a line a run, kept in the repository. */
+/** The results of earlier runs: one line a run, stored in the repository. */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import type { Figure, Peer } from './figures.ts';
 
-/** One run of a benchmark: a line of `bench/history/NAME.jsonl`. It names no host and no folder. */
+/** One run of a benchmark: a line of `bench/history/NAME.jsonl`. It contains no host and no directory. */
 export interface Run {
   /** Day, UTC. */
   readonly date: string;
@@ -14,17 +14,20 @@ export interface Run {
   readonly processors: number;
   readonly kernel: string;
   readonly node: string;
-  /** Processes that wanted a processor when it began, on average of a minute: figures of a loaded machine say little. */
+  /**
+   * Processes waiting for a CPU at the start, averaged over a minute: figures of a loaded machine are
+   * unreliable.
+   */
   readonly load: number;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;
-  /** Values by name, with their unit, and quartiles where the value is the median of several rounds. */
+  /** Values by name, with their unit, and quartiles if the value is the median of several rounds. */
   readonly figures: Readonly<
     Record<string, readonly [value: number | null, unit: string, low?: number, high?: number]>
   >;
 }
 
-/** Where it runs, as it is now. */
+/** The current machine and commit. */
 export function machine(): Omit<Run, 'peers' | 'figures'> {
   return {
     date: new Date().toISOString().slice(0, 10),
@@ -37,7 +40,7 @@ export function machine(): Omit<Run, 'peers' | 'figures'> {
   };
 }
 
-/** One line, without its end. */
+/** Without newline. */
 export function printRun(
   where: Omit<Run, 'peers' | 'figures'>,
   figures: readonly Figure[],
@@ -53,7 +56,6 @@ export function printRun(
   return JSON.stringify(run);
 }
 
-/** @param name of the benchmark */
 export function record(name: string, line: string): string {
   const file = `bench/history/${name}.jsonl`;
   mkdirSync('bench/history', { recursive: true });

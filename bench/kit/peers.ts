@@ -1,4 +1,4 @@
-/** Servers under load: ndots and those that it is compared with. */
+/** Servers under load: ndots and its peers. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,21 +8,20 @@ import type { Load } from './dnsperf.ts';
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
-/** Whether benchmarks only show that they run: what they print is no measurement then. */
+/** True if benchmarks only show that they run; their output is then not a measurement. */
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 /** Seconds of one run under load. */
 export const runSeconds: number = smoke ? 1 : 6;
-/** How often a run is repeated, of which the median counts. */
+/** The number of runs, whose median counts. */
 export const rounds: number = smoke ? 1 : 3;
 
-/** A folder that goes when the benchmark ends. */
+/** A directory that is removed when the benchmark ends. */
 export function workFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Whether a program is installed. */
 export function has(program: string): boolean {
   return (
     spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' })
@@ -30,7 +29,7 @@ export function has(program: string): boolean {
   );
 }
 
-/** Names the missing programs and ends the benchmark, visibly, without failing: figures need their peers. */
+/** Names the missing programs and ends the benchmark without failing: figures need their peers. */
 export function need(...programs: readonly string[]): void {
   const missing = programs.filter((program) => !has(program));
   if (missing.length === 0) return;
@@ -38,7 +37,7 @@ export function need(...programs: readonly string[]): void {
   process.exit(0);
 }
 
-/** The first line that a program says with a flag such as `-v`. */
+/** The first line of a program's output with a flag such as `-v`. */
 export function versionOf(program: string, flag: string): string {
   const { stdout, stderr } = spawnSync(program, [flag], { encoding: 'utf8' });
   return `${stdout}${stderr}`.split('\n')[0]!.trim();
@@ -46,7 +45,7 @@ export function versionOf(program: string, flag: string): string {
 
 const home = fileURLToPath(new URL('../../', import.meta.url));
 
-/** ndots with a Corefile, one worker. */
+/** One worker. */
 export function ndots(
   corefile: string,
   folder: string,
@@ -65,7 +64,10 @@ export function ndots(
   );
 }
 
-/** Unbound with one thread that serves `names` (A records) as local data, or forwards everything to `forwardTo`. */
+/**
+ * Unbound with one thread that serves `names` (A records) as local data, or forwards everything to
+ * `forwardTo`.
+ */
 export function unbound(
   folder: string,
   port: number,
@@ -104,15 +106,15 @@ export function unbound(
   return start('unbound', ['/usr/sbin/unbound', '-d', '-c', file], options);
 }
 
-/** Ports of an upstream, besides the plain one: over TLS, over HTTPS. */
+/** Further ports of an upstream: over TLS, over HTTPS. */
 export interface EncryptedPorts {
   readonly tls: number;
   readonly https: number;
 }
 
 /**
- * An Unbound that answers every name below `bench.` with one address: an upstream that costs little. Over TLS and HTTPS it has
- * the tests' certificate, for dns.example and 127.0.0.1.
+ * An Unbound that answers every name below `bench.` with one address: a cheap upstream. Over TLS and HTTPS it
+ * has the tests' certificate, for dns.example and 127.0.0.1.
  */
 export function wildcardUpstream(
   folder: string,
@@ -155,21 +157,24 @@ export function wildcardUpstream(
   return start('upstream', ['/usr/sbin/unbound', '-d', '-c', file], { cpu });
 }
 
-/** Writes the tests' certificate and key. @returns their path without `.crt` and `.key` */
+/**
+ * Writes the tests' certificate and key.
+ * @returns their path without `.crt` and `.key`
+ */
 export function certificateIn(folder: string): string {
   writeFileSync(join(folder, 'bench.crt'), testCertificate);
   writeFileSync(join(folder, 'bench.key'), testKey);
   return join(folder, 'bench');
 }
 
-/** Where CoreDNS is: COREDNS in the environment, or on the path; null: nowhere. */
+/** The path of CoreDNS: COREDNS in the environment, or on the path; null: not found. */
 export function corednsProgram(): string | null {
   const named = process.env['COREDNS'];
   if (named !== undefined && named !== '') return named;
   return has('coredns') ? 'coredns' : null;
 }
 
-/** CoreDNS with one processor. */
+/** CoreDNS with one CPU. */
 export function coredns(program: string, corefile: string, folder: string, cpu: number): Child {
   const file = join(folder, `Corefile-coredns-${Math.round(performance.now() * 1000)}`);
   writeFileSync(file, corefile);
@@ -189,7 +194,10 @@ export function bindForwarder(folder: string, port: number, upstream: number, cp
   return start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', file], { cpu });
 }
 
-/** dnsdist as it comes: one UDP thread, no cache. `server`: how the upstream is spoken to, in Lua. */
+/**
+ * dnsdist with defaults: one UDP thread, no cache.
+ * @param server the upstream and its transport, in Lua
+ */
 export function dnsdist(
   folder: string,
   port: number,
@@ -205,7 +213,7 @@ export function dnsdist(
   return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
 }
 
-/** Compiles a C program of this folder. */
+/** Compiles a C program of this directory. */
 export function compile(source: string, folder: string): string {
   const program = join(folder, source.replace('.c', ''));
   const { status, stderr } = spawnSync(
@@ -217,7 +225,7 @@ export function compile(source: string, folder: string): string {
   return program;
 }
 
-/** Manifests of `count` services `svc-N.bench`, and what they answer. */
+/** Manifests of `count` services `svc-N.bench`, and their answers. */
 export function services(
   folder: string,
   count: number,
@@ -237,7 +245,7 @@ export function services(
   return { manifests, names };
 }
 
-/** The kubeadm Corefile on loopback, objects from a folder. */
+/** The kubeadm Corefile on loopback, with objects from a directory. */
 export function kubeadmCorefile(port: number, manifests: string, extra = ''): string {
   return `.:${port} {
     bind 127.0.0.1
@@ -280,7 +288,7 @@ export async function apiServer(
   return child;
 }
 
-/** A Corefile that takes its objects from an API server on loopback. */
+/** A Corefile that reads objects from an API server on loopback. */
 export function apiCorefile(
   port: number,
   api: number,
@@ -310,7 +318,7 @@ export function apiCorefile(
 `;
 }
 
-/** What came of queries that were sent at a given rate, and how long their replies took. */
+/** The outcome of queries at a given rate, and the latency of their replies. */
 export interface Pace {
   readonly sent: number;
   readonly received: number;
@@ -322,7 +330,7 @@ export interface Pace {
   readonly max: number;
 }
 
-/** A steady load in the background; resolves with the times replies took. */
+/** A steady load in the background; resolves with the latencies. */
 export function pace(
   program: string,
   port: number,
@@ -343,7 +351,7 @@ export function pace(
   });
 }
 
-/** The rows of one benchmark: replies per second and CPU per reply of each server, the middle of its rounds. */
+/** Replies per second and CPU per reply of each server, the median of its rounds. */
 export function printLoads(middle: Readonly<Record<string, Load>>): void {
   for (const [name, { perSecond, cpuMicros, lost, latencyMs, rcodes }] of Object.entries(middle)) {
     console.log(
@@ -352,12 +360,15 @@ export function printLoads(middle: Readonly<Record<string, Load>>): void {
   }
 }
 
-/** A ratio with two decimals. */
+/** Two decimals. */
 export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }
 
-/** A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for AAAA. */
+/**
+ * A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for
+ * AAAA.
+ */
 export function serviceQuestions(folder: string, services: number): string {
   const file = join(folder, 'names.txt');
   const lines = Array.from(

@@ -1,4 +1,7 @@
-/** A collector of dnstap messages at the path it is given, as a process of its own: while dnsperf runs, the benchmark itself stands still. */
+/**
+ * A collector of dnstap messages at a given path, in its own process: while dnsperf runs, the benchmark
+ * itself is blocked.
+ */
 import { createServer } from 'node:net';
 import { DNSTAP_CONTENT_TYPE } from '../../src/server/wire/dnstap.ts';
 import { CONTROL, FrameReader, writeControl } from '../../src/server/wire/frame-stream.ts';

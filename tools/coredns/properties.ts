@@ -1,26 +1,30 @@
 /**
- * Every directive of CoreDNS 1.14.7 and every property of it, each with lines of a Corefile that use it: what stands in the Syntax sections of its
- * pages and in its parsers. `tools/coredns-table.ts` says of each what becomes of it here; a test has both servers start each example.
+ * Every directive of CoreDNS 1.14.7 and every property of it, each with an example in a Corefile, from the
+ * Syntax sections of its pages and from its parsers. `tools/coredns-table.ts` adds the treatment in ndots; a
+ * test starts both servers with each example.
  */
 
 export interface Property {
-  /** As the table names it: the word that begins the line, or the argument. */
+  /** As in the table: the first word of the line, or the argument. */
   readonly name: string;
-  /** Lines inside a server block. `@` stands for a folder with the files that the test makes. */
+  /** Lines inside a server block. `@` is replaced by a directory with the files of the test. */
   readonly example: string;
-  /** A block of its own around it, where one block of DNS over UDP does not do: `KEY` before the brace, `PORT` in it for the port. */
+  /**
+   * Its own server block, if a block of DNS over UDP is not enough: `KEY` before the brace, `PORT` in it for
+   * the port.
+   */
   readonly key?: string;
-  /** It does more than CoreDNS's, and never less: what. */
+  /** The way in which it does more than CoreDNS's. */
   readonly better?: string;
-  /** It does something else: what, unless the page of the plugin says it. */
+  /** The way in which it differs, unless the page of the plugin describes it. */
   readonly different?: string;
-  /** It is not there: a Corefile with it is refused. */
+  /** It is unknown: a Corefile with it is rejected. */
   readonly missing?: true;
-  /** CoreDNS does not start with it here (it would ask the outside world, or is built without). */
+  /** CoreDNS does not start with it here (it needs the internet, or is built without it). */
   readonly elsewhere?: true;
 }
 
-/** One directive: its own line first, without anything that is optional. */
+/** Its own line first, without optional parts. */
 export interface Directive {
   readonly name: string;
   readonly properties: readonly Property[];
@@ -28,7 +32,7 @@ export interface Directive {
 
 type Row = readonly [name: string, example: string, more?: Omit<Property, 'name' | 'example'>];
 
-/** `{}` in an example of a property stands for the directive's own line with the property in braces. */
+/** `{}` in an example of a property is replaced by the directive's own line with the property in braces. */
 function directive(name: string, line: string, ...rows: readonly Row[]): Directive {
   const all: readonly Row[] = rows[0]?.[0] === '' ? rows : [['', line], ...rows];
   return {
@@ -46,7 +50,6 @@ const https = { key: 'https://.:PORT' } as const;
 const certificate = 'tls @/cert.pem @/key.pem';
 const outside = { elsewhere: true } as const;
 
-/** All of them, by name. */
 export const directives: readonly Directive[] = [
   directive(
     'acl',
@@ -60,7 +63,7 @@ export const directives: readonly Directive[] = [
     [
       'net',
       'acl {\n block net 10.0.0.0/8 2001:db8::/32\n}',
-      { better: 'found in the same short time among ten nets and ten thousand' },
+      { better: 'found in the same short time among ten prefixes and ten thousand' },
     ],
   ),
   directive('any', 'any'),
@@ -79,8 +82,7 @@ export const directives: readonly Directive[] = [
       '@kubernetes',
       'autopath @kubernetes\nkubernetes cluster.local {\n endpoint http://127.0.0.1:1\n pods verified\n startup_timeout 1ms\n}',
       {
-        better:
-          'finished, leaving and host-network pods and addresses that are used again are told apart',
+        better: 'finished, leaving and host-network pods and reused addresses are distinguished',
       },
     ],
   ),

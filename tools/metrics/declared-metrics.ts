@@ -93,12 +93,12 @@ function metricOf(node: AnyNode, constants: Constants): DeclaredMetric | null {
   };
 }
 
-/** The function that declares it has the name of the kind; where it has not, the suffix decides, as in OpenMetrics. */
+/** The name of the declaring function has the kind; otherwise the suffix decides, as in OpenMetrics. */
 const kindOf = (name: string, callee: string): string =>
   kinds.find((kind) => callee.toLowerCase().endsWith(kind)) ??
   (name.endsWith('_total') ? 'counter' : 'gauge');
 
-/** A text that is written in the source, also in parts; a part that is computed is `*`. */
+/** A literal text, possibly in parts; computed parts are `*`. */
 function textOf(node: AnyNode | null | undefined, constants: Constants, depth = 0): string | null {
   if (node === null || node === undefined || depth > 4) return null;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : null;

@@ -4,7 +4,7 @@
  */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
-/** By kind of check, over all targets and all that look at them: a restart of the checker does not forget. */
+/** By kind of check, over all targets and all checkers: a restart of the checker does not reset it. */
 const promise: ServicePromise = {
   name: 'check',
   budget: 0.001,
@@ -17,15 +17,15 @@ const checkAlerts: readonly Rule[] = [
   alert(
     'DNSCheckBlind',
     'warning',
-    // Nobody is scraped that was; a check cannot find out anything; nobody runs the checks of Kuberhealthy's objects.
+    // A target disappeared; a check cannot complete; the checks of Kuberhealthy's objects do not run.
     [
       '(count by (cluster) (max_over_time(ndots_check_checks[1d])) unless count by (cluster) (ndots_check_checks))',
       '(max by (cluster) (min by (cluster, check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',
       '(sum by (cluster) (kuberhealthy_controller_leader) == 0)',
     ].join(' or '),
     '10m',
-    'Nobody knows whether DNS works',
-    'The checks do not run, or cannot find out what they look at. Silence of the other alerts on checks says nothing meanwhile.',
+    'The state of DNS is unknown',
+    'The checks do not run, or cannot complete. Until then, silence of the other check alerts does not mean that DNS works.',
   ),
   alert(
     'DNSCheckTargetDown',

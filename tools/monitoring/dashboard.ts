@@ -1,6 +1,6 @@
 /** The dashboard: rows of panels, each with its series. */
 
-/** One panel of the dashboard: what it shows, and the series, each with its legend. */
+/** One panel of the dashboard: its title, and the series, each with its legend. */
 interface Panel {
   readonly title: string;
   readonly help: string;
@@ -146,7 +146,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'Processor',
-        help: 'Processors in use, by replica.',
+        help: 'CPUs in use, by replica.',
         unit: 'short',
         series: [[rate('process_cpu_seconds_total'), '{{cluster}} {{instance}}']],
       },
@@ -225,7 +225,7 @@ function panels(): readonly object[] {
   return all;
 }
 
-/** @param allValue what "All" stands for, where it must match series without the label, too */
+/** @param allValue the meaning of "All", if it must also match series without the label */
 const variable = (name: string, query: string, allValue?: string): object => ({
   name,
   type: 'query',

@@ -1,12 +1,12 @@
-/** The parts of alerts: rules as Prometheus reads them, and promises whose budgets burn. */
+/** The parts of alerts: rules as Prometheus reads them, and promises with error budgets. */
 
 /** The page that explains each alert (docs/alerts.md), as a URL: notification programs make a link of it. */
 const runbookPage = 'https://ndots.dev/alerts';
 
-/** Ends a summary where Prometheus, Thanos or Mimir hold several clusters. */
+/** Ends a summary if Prometheus, Thanos or Mimir have several clusters. */
 const ofCluster = '{{ with $labels.cluster }} (cluster {{ . }}){{ end }}';
 
-/** One promise: a share of replies that may be bad, and what is bad. */
+/** One promise: the share of replies that may be bad, and the definition of bad. */
 export interface ServicePromise {
   readonly name: 'errors' | 'slow' | 'check';
   readonly budget: number;
@@ -15,7 +15,10 @@ export interface ServicePromise {
   readonly what: string;
 }
 
-/** How fast the month's budget may burn: the rate over a long window, that over a short one (it still goes on), and who is told. */
+/**
+ * The allowed burn rates of the month's budget: the rate over a long window, the rate over a short one (it still
+ * burns), and the severity.
+ */
 const burns = [
   {
     rate: 14.4,
@@ -41,7 +44,6 @@ const burns = [
   },
 ] as const;
 
-/** A rule as Prometheus reads it. */
 export interface Rule {
   readonly record?: string;
   readonly alert?: string;
@@ -72,7 +74,6 @@ export const alert = (
   },
 });
 
-/** The alert of each promise. */
 const titles = {
   errors: 'DNSErrorsBurnBudget',
   slow: 'DNSLatencyBurnsBudget',

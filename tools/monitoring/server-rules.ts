@@ -25,12 +25,12 @@ const promises: readonly ServicePromise[] = [
   },
 ];
 
-/** Faults that no promise shows, because no client gets a reply, or soon none will. */
+/** Faults that no promise shows, because clients get no replies, or soon will not. */
 const otherAlerts: readonly Rule[] = [
   alert(
     'DNSDown',
     'critical',
-    // None at all; those of one cluster are gone; they are there and cannot be scraped.
+    // No server at all; those of one cluster disappeared; they exist and cannot be scraped.
     [
       'absent(coredns_build_info)',
       '(count by (cluster) (max_over_time(coredns_build_info[1h])) unless count by (cluster) (coredns_build_info))',
@@ -54,7 +54,7 @@ const otherAlerts: readonly Rule[] = [
     'increase(coredns_reload_failed_total[10m]) > 0',
     '0m',
     'A changed Corefile was not taken at {{ $labels.instance }}',
-    'The one before still serves; a pod that starts anew will not. The log says where the mistake is.',
+    'The old configuration still serves; a restarted pod will not. The log has the place of the mistake.',
   ),
   alert(
     'DNSCertificateEnds',
@@ -102,7 +102,7 @@ const otherAlerts: readonly Rule[] = [
     'histogram_quantile(0.99, sum by (cluster, le) (rate(coredns_kubernetes_dns_programming_duration_seconds_bucket[15m]))) > 30',
     '15m',
     'Changes of Services take longer than 30 s to be seen in answers',
-    'The API server is slow or away; answers stay as they were.',
+    'The API server is slow or unreachable; answers stay unchanged.',
   ),
 ];
 

@@ -2,7 +2,6 @@
 import { globSync } from 'node:fs';
 import type { Opening } from './page-rules.ts';
 
-/** Files whose faults are counted together. */
 export interface Area {
   readonly name: string;
   readonly files: readonly string[];
@@ -50,7 +49,6 @@ export function areas(): readonly Area[] {
   ];
 }
 
-/** `src/server/wire`, `test`. */
 function roomOf(file: string): string {
   const parts = file.split('/');
   return parts[0] === 'src' ? parts.slice(0, 3).join('/') : parts[0]!;

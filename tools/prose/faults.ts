@@ -3,7 +3,7 @@ import { pageFaults, type Opening } from './page-rules.ts';
 import { markdownPassages, sourcePassages } from './passages.ts';
 import { longSentences, proseRules } from './rules.ts';
 
-/** A fault with its place, the words that have it, and the plain form. */
+/** A fault with its place, the words, and the plain form. */
 export interface ProseFault {
   readonly file: string;
   readonly line: number;
@@ -12,7 +12,6 @@ export interface ProseFault {
   readonly write: string;
 }
 
-/** Reports the faults of one file, exceptions included. */
 export function faultsOf(file: string, content: string, opening: Opening = 'free'): ProseFault[] {
   const isPage = file.endsWith('.md');
   const passages = isPage

@@ -2,7 +2,6 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { tokenizer, tokTypes, type Token } from 'acorn';
 
-/** The origin of a passage. */
 export type PassageKind = 'markdown' | 'heading' | 'docstring' | 'comment' | 'string' | 'title';
 
 /** A piece of text that is read in one go: a paragraph, a list item, a table cell, a comment, a string. */

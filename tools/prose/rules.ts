@@ -5,7 +5,6 @@ import type { PassageKind } from './passages.ts';
 export interface ProseRule {
   readonly name: string;
   readonly pattern: RegExp;
-  /** The plain form. */
   readonly write: string;
   /** Kinds of passages that the rule reads; all of them by default. */
   readonly only?: readonly PassageKind[];
@@ -13,7 +12,7 @@ export interface ProseRule {
   readonly unless?: RegExp;
 }
 
-/** A space of a pattern stands for any space. */
+/** A space of a pattern matches any space. */
 const words = (source: string, flags = 'gi'): RegExp =>
   new RegExp(source.replaceAll(' ', '\\s+'), flags);
 

@@ -19,7 +19,7 @@ test('code spans are not cut, and a dash does not come to the beginning of a lin
   assert.doesNotMatch(wrapPage(`${'abc '.repeat(29)}a - ${wide}`), /^- /m);
 });
 
-test('narrow paragraphs, tables, headings and blocks of code stay as they were', () => {
+test('narrow paragraphs, tables, headings and blocks of code are unchanged', () => {
   const page = `# ${wide}\n\na\nb\n\n| ${wide} |\n\n\`\`\`\n${wide}\n\`\`\`\n`;
   assert.equal(wrapPage(page), page);
 });

@@ -3,7 +3,7 @@ import { LINE_COLUMNS } from './page-rules.ts';
 
 const FILL_COLUMNS = LINE_COLUMNS - 2;
 
-/** Returns the page with its wide paragraphs and list items filled again. Tables, code and headings stay. */
+/** Tables, code and headings stay. */
 export function wrapPage(page: string): string {
   const out: string[] = [];
   let open: string[] = [];

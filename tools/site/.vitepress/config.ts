@@ -5,14 +5,17 @@ import { defineConfig, type DefaultTheme } from 'vitepress';
 
 /** The checkout: the generator runs in a directory of its own, where its packages are. */
 const home = process.env['SITE_HOME'] ?? process.cwd();
-/** Where links to sources lead, for example `https://github.com/OWNER/NAME/blob/main`; without it they are plain text. */
+/**
+ * The target of links to sources, for example `https://github.com/OWNER/NAME/blob/main`; without it they are
+ * plain text.
+ */
 const source = process.env['SOURCE_URL'] ?? '';
 
 const titleOf = (file: string): string =>
   /^# (.+)$/m.exec(readFileSync(join(home, file), 'utf8'))?.[1]?.replaceAll('`', '') ??
   basename(file, '.md');
 
-/** A part of the sidebar with the pages that a pattern finds. */
+/** A part of the sidebar with the pages that match a pattern. */
 function part(text: string, pattern: string): DefaultTheme.SidebarItem {
   const items = globSync(pattern, { cwd: home })
     .toSorted()
@@ -36,7 +39,7 @@ export default defineConfig({
   outDir: join(home, 'site'),
   base: process.env['SITE_BASE'] ?? '/',
   rewrites: { 'README.md': 'index.md' },
-  // A link between pages that leads nowhere fails the build.
+  // A dead link between pages fails the build.
   ignoreDeadLinks: 'localhostLinks',
   lastUpdated: false,
   // The pages are not below the directory that has the packages.
@@ -55,7 +58,7 @@ export default defineConfig({
     // Both have words and braces.
     languageAlias: { corefile: 'nginx' },
     config(md) {
-      // Two braces are text in our pages, and not an expression of Vue.
+      // Two braces are text in our pages, not a Vue expression.
       const text = (content: string): string =>
         md.utils.escapeHtml(content).replaceAll('{{', '&#123;&#123;');
       md.renderer.rules.text = (tokens, at) => text(tokens[at]!.content);
@@ -70,7 +73,7 @@ export default defineConfig({
             if (/^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
             const file = normalize(join(from, href.replace(/#.*/, ''))).replace(/\/$/, '');
             if (!existsSync(join(home, file))) continue;
-            // Sources are no pages: they are linked where they are published, or not at all.
+            // Sources are not pages: they are linked where they are published, or not at all.
             if (source === '') token.tag = 'span';
             token.attrs = source === '' ? [] : [['href', `${source}/${file}`]];
             if (source !== '') continue;
