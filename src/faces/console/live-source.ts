@@ -1,7 +1,13 @@
 /** Follows the view that the page shows, as the server sends it. */
 import { effect, signal, type Signal } from '@preact/signals-core';
-import type { ViewName, Views } from '../../tools/watch/view.ts';
-import { asked, page } from './page-state.ts';
+import type { MapView } from '../../tools/watch/map-view.ts';
+import type { Views } from '../../tools/watch/view.ts';
+import { asked, page, type LiveName } from './page-state.ts';
+
+/** The frames of each page. */
+export interface Frames extends Views {
+  readonly map: MapView;
+}
 
 export type StreamState =
   | 'connecting'
@@ -24,17 +30,18 @@ export const paused: Signal<boolean> = signal(false);
 /** True while the page is visible: a hidden page requests nothing. */
 const visible: Signal<boolean> = signal(!document.hidden);
 
-const views: { readonly [V in ViewName]: Signal<Views[V] | null> } = {
+const views: { readonly [V in LiveName]: Signal<Frames[V] | null> } = {
   now: signal(null),
   lookups: signal(null),
   clients: signal(null),
   names: signal(null),
   servers: signal(null),
   findings: signal(null),
+  map: signal(null),
 };
 
 /** The last frame of a view; null: none has come. */
-export function latest<V extends ViewName>(view: V): Views[V] | null {
+export function latest<V extends LiveName>(view: V): Frames[V] | null {
   return views[view].value;
 }
 
@@ -49,7 +56,8 @@ export function followViews(): void {
   document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
   effect(() => {
     const key = asked.value;
-    const name = page.value;
+    const name = page.value as LiveName;
+    if (key === null) return undefined;
     if (paused.value) {
       state.value = 'paused';
       return undefined;
@@ -60,7 +68,7 @@ export function followViews(): void {
   });
 }
 
-function open(name: ViewName, key: string): EventSource {
+function open(name: LiveName, key: string): EventSource {
   state.value = 'connecting';
   const source = new EventSource(`/api/live/${key}`);
   source.addEventListener('view', ({ data }: MessageEvent<string>) => {

@@ -1,9 +1,21 @@
-/** The state of the page: its view, filter and order. All of it is in the address. */
+/** The state of the page: its view, filter and order, or a tool and its input. All of it is in the address. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
-import { parseHash, printHash } from '../web/hash-state.ts';
-import { viewNames, type ViewName } from '../../tools/watch/view.ts';
+import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
+import { viewNames } from '../../tools/watch/view.ts';
 
-export const page: Signal<ViewName> = signal('now');
+/** Pages that the server sends frames for. */
+export const liveNames = [...viewNames, 'map'] as const;
+export type LiveName = (typeof liveNames)[number];
+
+/** Pages whose engines run in the browser. */
+export const toolNames = ['trace', 'configuration'] as const;
+export type ToolName = (typeof toolNames)[number];
+
+/** All pages, in the order of their keys. */
+export const pageNames = [...liveNames, ...toolNames] as const;
+export type PageName = (typeof pageNames)[number];
+
+export const page: Signal<PageName> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */
@@ -12,24 +24,44 @@ export const sort: Signal<string> = signal('');
 export const reversed: Signal<boolean> = signal(false);
 /** The row that is open; empty: none is. */
 export const opened: Signal<string> = signal('');
+/** The input of the tool that is shown, where it differs from the usual one. */
+export const toolInput: Signal<ReadonlyMap<string, string>> = signal(new Map());
 
-/** The path that the page requests: `lookups?filter=…`. */
-export const asked: ReadonlySignal<string> = computed(() => {
+/** The tool that is shown; null: a page with frames is. */
+export const tool: ReadonlySignal<ToolName | null> = computed(
+  () => toolNames.find((each) => each === page.value) ?? null,
+);
+
+/** The path of the frames that the page requests: `lookups?filter=…`; null: it shows a tool. */
+export const asked: ReadonlySignal<string | null> = computed(() => {
+  if (tool.value !== null) return null;
+  const query = viewParameters().toString();
+  return `${page.value}${query === '' ? '' : `?${query}`}`;
+});
+
+/** Filter and order as the server reads them. */
+function viewParameters(): URLSearchParams {
   const parameters = new URLSearchParams();
   if (filter.value.trim() !== '') parameters.set('filter', filter.value);
   if (sort.value !== '') parameters.set('sort', sort.value);
   if (reversed.value) parameters.set('reversed', '1');
-  const query = parameters.toString();
-  return `${page.value}${query === '' ? '' : `?${query}`}`;
-});
+  return parameters;
+}
 
-/** Goes to a view, and resets the order and the open row. */
-export function show(view: ViewName, line: string = filter.value): void {
-  page.value = view;
+/** Goes to a page, and resets the order and the open row. */
+export function show(name: PageName, line: string = filter.value): void {
+  page.value = name;
   filter.value = line;
   sort.value = '';
   reversed.value = false;
   opened.value = '';
+  toolInput.value = new Map();
+}
+
+/** Goes to a tool with its input. */
+export function showTool(name: ToolName, input: Readonly<Record<string, string>>): void {
+  show(name);
+  toolInput.value = new Map(Object.entries(input));
 }
 
 /** Sorts by a column, or turns the order of the one that it is sorted by. */
@@ -41,11 +73,25 @@ export function sortBy(column: string): void {
   }
 }
 
+/** The part of the address behind `#` for a page. */
+function hashNow(): string {
+  if (tool.value !== null) return printHash({ page: tool.value, parameters: toolInput.value });
+  const parameters = new Map(viewParameters());
+  if (opened.value !== '') parameters.set('open', opened.value);
+  return printHash({ page: page.value, parameters });
+}
+
 /** Keeps the state and the address the same, also when the person goes back. */
 export function followAddress(): void {
   const read = (): void => {
     const { page: name, parameters } = parseHash(location.hash);
-    page.value = viewNames.find((each) => each === name) ?? 'now';
+    const known = pageNames.find((each) => each === name);
+    // A link within the page, as that to the content: the address keeps the state.
+    if (known === undefined && name !== '') return history.replaceState(null, '', hashNow());
+    page.value = known ?? 'now';
+    const isTool = toolNames.some((each) => each === known);
+    toolInput.value = isTool ? parameters : new Map();
+    if (isTool) return;
     filter.value = parameters.get('filter') ?? '';
     sort.value = parameters.get('sort') ?? '';
     reversed.value = parameters.get('reversed') === '1';
@@ -53,16 +99,11 @@ export function followAddress(): void {
   };
   read();
   addEventListener('hashchange', read);
-  let before: ViewName = page.value;
+  let before: PageName = page.value;
   effect(() => {
-    const parameters = new Map<string, string>();
-    if (filter.value !== '') parameters.set('filter', filter.value);
-    if (sort.value !== '') parameters.set('sort', sort.value);
-    if (reversed.value) parameters.set('reversed', '1');
-    if (opened.value !== '') parameters.set('open', opened.value);
-    const hash = printHash({ page: page.value, parameters });
-    if (hash === location.hash) return;
-    // Another view is a step back in the history; a filter that is being typed is not.
+    const hash = hashNow();
+    if (hash === location.hash || hash.length > HASH_MAX) return;
+    // Another page is a step back in the history; a filter that is being typed is not.
     if (page.value === before) history.replaceState(null, '', hash);
     else history.pushState(null, '', hash);
     before = page.value;

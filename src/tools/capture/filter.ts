@@ -16,6 +16,7 @@ export const filterWords = [
   'ip',
   'from-ip',
   'to-ip',
+  'server-ip',
   'name',
   'type',
   'rcode',
@@ -140,6 +141,8 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
       return byNet(value, word, (exchange) => [exchange.client.address]);
     case 'to-ip':
       return byNet(value, word, serverAddresses);
+    case 'server-ip':
+      return byNet(value, word, ({ server }) => [server.address]);
     case 'ip':
       return byNet(value, word, (exchange) => [
         exchange.client.address,

@@ -15,9 +15,11 @@ import { LiveInput, type LiveInputParts } from './live-input.ts';
 import { liveLimits, type LiveLimits } from './live-limits.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
 import { LookupRing } from './lookup-ring.ts';
+import { mapView, type MapQuery, type MapView } from './map-view.ts';
 import { modelView } from './model-views.ts';
 import { Parties } from './parties.ts';
 import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
+import { traceInput, type TraceInputView } from './trace-input.ts';
 import type { MemoryUse, ViewName, ViewQuery, Views } from './view.ts';
 import { WaitingQueries } from './waiting-queries.ts';
 import { WastePlans } from './waste-plans.ts';
@@ -154,6 +156,16 @@ export class LiveModel {
   /** Computes a view. @throws Problem with the code `usage` for a filter that cannot be */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     return modelView(this, query);
+  }
+
+  /** Computes the map. @throws Problem with the code `usage` for a filter that cannot be */
+  map(query: MapQuery): MapView {
+    return mapView(this, query);
+  }
+
+  /** Returns what is known of a client for a trace as that client; null: it has no lookup here. */
+  traceInput(client: string, name: string): TraceInputView | null {
+    return traceInput(this, client, name);
   }
 
   /** Packets that the kernel has dropped since a time. */

@@ -4,7 +4,9 @@
  */
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
-import type { FilterWord } from '../capture/filter.ts';
+import type { FilterWord, GivenFilter } from '../capture/filter.ts';
+import type { MapQuery, MapView } from './map-view.ts';
+import type { TraceInputView } from './trace-input.ts';
 import type {
   ClientRow,
   ExampleRow,
@@ -33,6 +35,8 @@ const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/
 
 export interface ViewSource {
   view<V extends ViewName>(query: ViewQuery<V>): Views[V];
+  map(query: MapQuery): MapView;
+  traceInput(client: string, name: string): TraceInputView | null;
 }
 
 /** The views of a model at a privacy level. */
@@ -51,8 +55,7 @@ export class PrivateViews implements ViewSource {
   /** @throws Problem (`usage`) for what the level does not show */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     if (this.#level === 'full') return this.#source.view(query);
-    const asked = query.filters?.find(({ word }) => revealing.has(word));
-    if (asked !== undefined) throw hidden(`a filter by ${asked.word}`, this.#level);
+    this.#refuseGuesses(query.filters ?? []);
     if (query.view === 'clients' && query.id !== undefined)
       throw hidden('a client by its address', this.#level);
     if (this.#level === 'counts') {
@@ -60,6 +63,40 @@ export class PrivateViews implements ViewSource {
       return numbersOnly(this.#source.view(query) as NowView) as Views[V];
     }
     return this.#withoutClients(query.view, this.#source.view(query)) as Views[V];
+  }
+
+  /** @throws Problem (`usage`) for what the level does not show */
+  map(query: MapQuery): MapView {
+    if (this.#level === 'full') return this.#source.map(query);
+    this.#refuseGuesses(query.filters ?? []);
+    if (this.#level === 'counts') throw hidden('the map', this.#level);
+    const map = this.#source.map(query);
+    const ids = new Map<string, string>();
+    const nodes = map.nodes.map((node) => {
+      if (node.role !== 'clients' || node.address === '') return node;
+      const address = this.#redaction.address(node.address);
+      const id = `clients ${address}`;
+      ids.set(node.id, id);
+      return { ...node, id, address, name: '' };
+    });
+    const edges = map.edges.map((edge) => {
+      const [from, to] = [ids.get(edge.from) ?? edge.from, ids.get(edge.to) ?? edge.to];
+      // A filter by an address would be refused.
+      const isRevealing = /(?:^| )(?:from-ip|to-ip|ip)=/.test(edge.filter);
+      return { ...edge, id: `${from} ${to}`, from, to, filter: isRevealing ? '' : edge.filter };
+    });
+    return { ...map, nodes, edges };
+  }
+
+  /** @throws Problem (`usage`): it would show search path and resolver of one client */
+  traceInput(client: string, name: string): TraceInputView | null {
+    if (this.#level === 'full') return this.#source.traceInput(client, name);
+    throw hidden('a client by its address', this.#level);
+  }
+
+  #refuseGuesses(filters: readonly GivenFilter[]): void {
+    const asked = filters.find(({ word }) => revealing.has(word));
+    if (asked !== undefined) throw hidden(`a filter by ${asked.word}`, this.#level);
   }
 
   #withoutClients(name: ViewName, view: Views[ViewName]): Views[ViewName] {

@@ -23,7 +23,7 @@ const STALE_MS = 300_000;
  * The value that Kubernetes sets; captures do not show the value of a client that walks a search
  * path.
  */
-const NDOTS = 5;
+export const NDOTS = 5;
 /** A workload that wastes fewer queries needs no plan. */
 const WASTED_LEAST = 20;
 /** Names that a plan lists. */
@@ -143,9 +143,7 @@ async function planOf(
     lookups.push(lookup);
     if (lookups.length >= LOOKUPS_MAX) break;
   }
-  const search = lookups
-    .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))
-    .reduce((longest, each) => (each.length > longest.length ? each : longest), []);
+  const search = searchPathOf(lookups);
   const [newest] = lookups;
   if (search.length === 0 || newest === undefined) return null;
   const { kinds } = resolvers.of(parties.idAt(newest.client, newest.startMs), false);
@@ -159,6 +157,13 @@ async function planOf(
     host: { hostname: 'pod', addresses: ['192.0.2.1'], loopback: [4, 6] as const },
   };
   return printPlan(await planNdots(client, settings, asked), id);
+}
+
+/** The longest search path that these lookups of one client walked; empty: they walked none. */
+export function searchPathOf(lookups: readonly RingLookup[]): readonly string[] {
+  return lookups
+    .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))
+    .reduce((longest, each) => (each.length > longest.length ? each : longest), []);
 }
 
 function candidatesOf({ queries }: RingLookup): readonly string[] {

@@ -33,6 +33,7 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   ip: ['IP[/BITS]', 'to or from this address or prefix'],
   'from-ip': ['IP[/BITS]', 'from this address or prefix'],
   'to-ip': ['IP[/BITS]', 'to this address or prefix, before or after address translation'],
+  'server-ip': ['IP[/BITS]', 'to this address or prefix, before address translation'],
   name: ['NAME', 'query name; * is a wildcard, as in *.example.com'],
   type: ['TYPE', 'A, AAAA, SRV …'],
   rcode: ['RCODE', 'NXDOMAIN, SERVFAIL …'],

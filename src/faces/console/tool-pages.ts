@@ -1,0 +1,121 @@
+/** The tools of the console, loaded when one is opened: the playground's panels with input of this traffic. */
+import { batch, effect, signal, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { corefilePanel, followCorefile } from '../playground/corefile-panel.ts';
+import { followLookup, lookupPanel } from '../playground/lookup-panel.ts';
+import { inputs, page as panel } from '../playground/page-state.ts';
+import type { TraceInputView } from '../../tools/watch/trace-input.ts';
+import { tool, toolInput, type ToolName } from './page-state.ts';
+import { client, clientChoice, followClient } from './trace-client.ts';
+
+type Fields = Readonly<Record<string, Signal<string>>>;
+
+const fields: Readonly<Record<ToolName, Fields>> = {
+  trace: { ...inputs.lookup, client },
+  configuration: { ...inputs.corefile },
+};
+
+inputs.corefile.corefile.value = '';
+const all = Object.values(fields).flatMap((each) => Object.values(each));
+const examples = new Map(all.map((field) => [field, field.peek()] as const));
+/** Values that the address does not repeat. */
+const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
+/** Where the Corefile was read, for people; empty: it was pasted. */
+const corefileFrom = signal('');
+
+/** Draws a tool. */
+export function toolPage(name: ToolName): TemplateResult {
+  return html`<div class="tools">
+    ${
+      name === 'trace'
+        ? html`${clientChoice()} ${lookupPanel()}`
+        : html`${
+            corefileFrom.value === ''
+              ? nothing
+              : html`<p class="quiet">
+                  Read from <code>${corefileFrom.value}</code>. Edits stay in this page.
+                </p>`
+          }
+          ${corefilePanel()}`
+    }
+  </div>`;
+}
+
+/** Runs the engines for what is shown, and keeps inputs and address the same. */
+export function followTools(): void {
+  loadStyles();
+  effect(() => {
+    panel.value = tool.value === 'trace' ? 'lookup' : tool.value === null ? 'capture' : 'corefile';
+  });
+  effect(readInput);
+  effect(writeInput);
+  followClient(
+    () => inputs.lookup.name.value.trim(),
+    () => tool.value === 'trace',
+    takeClient,
+  );
+  void readCorefile();
+  followLookup();
+  followCorefile();
+}
+
+/** The input in the address goes to the fields. */
+function readInput(): void {
+  const name = tool.value;
+  const given = toolInput.value;
+  if (name === null) return;
+  batch(() => {
+    for (const [key, field] of Object.entries(fields[name]))
+      field.value = given.get(key) ?? usual.get(field)!.peek();
+  });
+}
+
+/** The fields go to the address. */
+function writeInput(): void {
+  const name = tool.value;
+  if (name === null) return;
+  const given = Object.entries(fields[name]).flatMap(([key, field]) =>
+    field.value === usual.get(field)!.value ? [] : [[key, field.value] as const],
+  );
+  const before = toolInput.peek();
+  if (given.length === before.size && given.every(([key, value]) => before.get(key) === value))
+    return;
+  toolInput.value = new Map(given);
+}
+
+/** What is known of a client is the usual input; an edit of it is in the address. */
+function takeClient(input: TraceInputView | null): void {
+  const { resolv, answers, cluster, clients } = inputs.lookup;
+  batch(() => {
+    setUsual(resolv, input?.resolvConf);
+    setUsual(answers, input?.answers);
+    setUsual(cluster, input === null ? undefined : 'no');
+    setUsual(clients, input?.isUsualResolver === false ? 'all' : undefined);
+  });
+}
+
+/** @param text undefined: that of the example */
+function setUsual(field: Signal<string>, text: string | undefined): void {
+  const value = text ?? examples.get(field)!;
+  const before = usual.get(field)!;
+  const isEdited = field.peek() !== before.peek();
+  before.value = value;
+  if (!isEdited) field.value = value;
+}
+
+async function readCorefile(): Promise<void> {
+  const response = await fetch('/api/corefile').catch(() => null);
+  if (response?.ok !== true) return;
+  const { name, text } = (await response.json()) as { name: string; text: string };
+  batch(() => {
+    corefileFrom.value = name;
+    setUsual(inputs.corefile.corefile, text);
+  });
+}
+
+function loadStyles(): void {
+  const link = document.createElement('link');
+  link.rel = 'stylesheet';
+  link.href = '/tools.css';
+  document.head.append(link);
+}

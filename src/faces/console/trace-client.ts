@@ -1,0 +1,110 @@
+/** The client that a lookup is traced as: what the live model knows of its resolver, as input of the trace. */
+import { effect, signal, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { TraceInputView } from '../../tools/watch/trace-input.ts';
+import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
+import { printShare } from '../cli/top/pages/figures.ts';
+import { partyName } from './party-text.ts';
+
+/** The address of the client; empty: none, the input is that of the form. */
+export const client: Signal<string> = signal('');
+/** What the server knows; null: nothing was asked, or it does not know the client. */
+export const known: Signal<TraceInputView | null> = signal(null);
+const refusal = signal('');
+/** Clients to choose from, those with most lookups first. */
+const seen: Signal<readonly ClientRow[]> = signal([]);
+
+/** Reads what the server knows of the client, for a name. @param give takes the input of the trace */
+export function followClient(
+  name: () => string,
+  isShown: () => boolean,
+  give: (input: TraceInputView | null) => void,
+): void {
+  effect(() => {
+    if (isShown()) void readClients();
+  });
+  effect(() => {
+    const address = client.value;
+    const wanted = name();
+    if (address !== '') return void read(address, wanted, give);
+    known.value = null;
+    refusal.value = '';
+    give(null);
+  });
+}
+
+let latest = 0;
+
+async function read(
+  address: string,
+  name: string,
+  give: (input: TraceInputView | null) => void,
+): Promise<void> {
+  const own = ++latest;
+  const query = new URLSearchParams({ client: address, name });
+  try {
+    const response = await fetch(`/api/trace?${query}`);
+    const found = (await response.json()) as TraceInputView | { text: string; hint: string | null };
+    if (own !== latest || client.peek() !== address) return;
+    if ('text' in found) {
+      refusal.value = [found.text, found.hint ?? ''].filter((part) => part !== '').join('. ');
+      known.value = null;
+      return;
+    }
+    refusal.value = '';
+    known.value = found;
+    give(found);
+  } catch {
+    refusal.value = 'The console does not answer.';
+  }
+}
+
+async function readClients(): Promise<void> {
+  const response = await fetch('/api/view/clients?sort=lookups&rows=200').catch(() => null);
+  if (response?.ok !== true) return;
+  seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
+}
+
+/** The choice of the client, and what is known of it. */
+export function clientChoice(): TemplateResult {
+  const chosen = client.value;
+  const isListed = seen.value.some(({ address }) => address === chosen);
+  return html`<div class="as-client">
+    <label class="label" for="as-client">Client</label>
+    <select
+      id="as-client"
+      aria-describedby="as-client-note"
+      @change=${({ target }: Event) => (client.value = (target as HTMLSelectElement).value)}
+    >
+      <option value="" ?selected=${chosen === ''}>None: the resolv.conf below</option>
+      ${chosen !== '' && !isListed ? html`<option value=${chosen} selected>${chosen}</option>` : nothing}
+      ${seen.value.map(
+        (row) =>
+          html`<option value=${row.address} ?selected=${row.address === chosen}>
+            ${clientLabel(row)}
+          </option>`,
+      )}
+    </select>
+    <p id="as-client-note" class=${refusal.value === '' ? 'quiet' : 'error'}>${note()}</p>
+  </div>`;
+}
+
+function clientLabel(row: ClientRow): string {
+  const { kinds } = row.resolver;
+  const name = partyName(row);
+  return [name, ...(name === row.address ? [] : [row.address]), kinds.join(' or ')]
+    .filter((part) => part !== '')
+    .join(' · ');
+}
+
+function note(): string {
+  if (refusal.value !== '') return refusal.value;
+  if (known.value === null)
+    return 'Choose a client to take its search path, its resolver and the answers that were seen.';
+  const { resolver, notes } = known.value;
+  const kind =
+    resolver.kinds.length === 0
+      ? 'Its resolver is not known.'
+      : `Its resolver is ${resolver.kinds.join(' or ')}${resolver.confidence === null ? '' : ` (${printShare(resolver.confidence)} sure)`}.`;
+  return [kind, ...notes].join(' ');
+}

@@ -1,0 +1,67 @@
+/** Runs engines in a worker, each for the messages that ask for it. */
+import './machine/globals.ts';
+import { Problem, problemsIn } from '../../server/base/problem.ts';
+import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './engine-messages.ts';
+import type { Progress } from './engines/progress.ts';
+
+export type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
+/** Loads an engine when it is first asked for. */
+export type EngineLoaders = Readonly<Partial<Record<EngineName, () => Promise<RunEngine>>>>;
+
+/** Answers the messages of the page, in a worker. */
+export function serveEngines(load: EngineLoaders): void {
+  onmessage = ({ data }: MessageEvent<EngineRequest>) => void run(load, data);
+  // A rejected promise without a handler must not leave the page waiting.
+  addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
+}
+
+async function run(
+  load: EngineLoaders,
+  { id, engine, input }: EngineRequest,
+): Promise<void> {
+  const send = (reply: EngineReply): void => postMessage(reply);
+  try {
+    const work = await loaded(load, engine);
+    const result = await work(input as never, (text) => send({ id, kind: 'progress', text }));
+    send({ id, kind: 'result', result: result as never });
+  } catch (error) {
+    send({ id, kind: 'problems', problems: problemsOf(error) });
+  }
+}
+
+/** @throws Problem if the files of the engine are not there */
+async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngine> {
+  try {
+    return await load[engine]!();
+  } catch (error) {
+    throw new Problem({
+      code: 'engine-missing',
+      text: `The engine of this page could not be loaded: ${(error as Error).message}`,
+      hint: 'The connection is gone, or the page was replaced by a newer one.',
+      remedy: 'Reload the page.',
+      cause: error,
+    });
+  }
+}
+
+/** The problems in anything that was thrown; a bug is one that asks for a report. */
+function problemsOf(error: unknown): readonly ShownProblem[] {
+  const problems = problemsIn(error);
+  if (problems === null)
+    return [
+      {
+        code: 'bug',
+        text: `The engine failed: ${String(error)}`,
+        place: null,
+        hint: null,
+        remedy: 'This is a bug in ndots. Please report it with this input.',
+      },
+    ];
+  return problems.map(({ code, message, place, hint, remedy }) => ({
+    code,
+    text: message,
+    place: place === null ? null : `${place.file}:${place.line}:${place.column}`,
+    hint,
+    remedy,
+  }));
+}

@@ -1,0 +1,274 @@
+/** Counts lookups by who asked whom, and groups them into the nodes and edges of the map. */
+import type { GivenFilter } from '../capture/filter.ts';
+import { printFilterLine } from '../capture/filter-line.ts';
+import { RCODE } from '../../server/wire/iana.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
+import type { MapEdge, MapNode, MapRole, MapView } from './map-view.ts';
+import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
+import type { Parties } from './parties.ts';
+
+/** Groups of clients that are shown one by one; all others are one group. */
+const GROUPS_MAX = 12;
+/** Servers that are shown; the table of servers has all. */
+const SERVERS_MAX = 24;
+/** The node of all other clients. */
+const MORE = 'more';
+
+class EdgeTally {
+  lookups = 0;
+  queries = 0;
+  lost = 0;
+  failed = 0;
+  readonly latency = new LatencyHistogram();
+  #lastId = -1;
+
+  add(id: number, query: StoredQuery): void {
+    if (id !== this.#lastId) this.lookups++;
+    this.#lastId = id;
+    this.queries++;
+    const { rcode, sentMs, repliedMs } = query;
+    if (isLostQuery(query)) this.lost++;
+    if (rcode > 0 && rcode !== RCODE.NXDOMAIN) this.failed++;
+    if (repliedMs !== null) this.latency.add(repliedMs - sentMs);
+  }
+
+  /** Adds those of another client: no lookup is in both. */
+  merge(other: EdgeTally): void {
+    this.lookups += other.lookups;
+    this.queries += other.queries;
+    this.lost += other.lost;
+    this.failed += other.failed;
+    this.latency.merge(other.latency);
+  }
+}
+
+interface ClientGroup {
+  readonly id: string;
+  readonly filter: GivenFilter;
+  readonly name: string;
+  /** Empty: it is that of a workload. */
+  readonly address: string;
+  readonly clients: Set<string>;
+  lookups: number;
+}
+
+interface DrawnEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly filter: readonly GivenFilter[];
+  readonly tally: EdgeTally;
+}
+
+/** Counts for one map. */
+export class MapCounts {
+  lookups = 0;
+  readonly #parties: Parties;
+  /** Lookups by client. */
+  readonly #clients = new Map<string, number>();
+  /** By client, and by the server that it sent to. */
+  readonly #asked = new Map<string, Map<string, EdgeTally>>();
+  /** By the server that was sent to, and by the one that a translation of addresses took it to. */
+  readonly #taken = new Map<string, Map<string, EdgeTally>>();
+  /** Lookups by server. */
+  readonly #servers = new Map<string, { lookups: number; lastId: number; replies: boolean }>();
+
+  constructor(parties: Parties) {
+    this.#parties = parties;
+  }
+
+  /** @param queries those of one lookup that are wanted, one at least */
+  add(id: number, queries: readonly StoredQuery[]): void {
+    const client = queries[0]!.client.address;
+    this.lookups++;
+    this.#clients.set(client, (this.#clients.get(client) ?? 0) + 1);
+    for (const query of queries) {
+      const server = query.server.address;
+      tallyAt(this.#asked, client, server).add(id, query);
+      const isAnswered = query.rcode >= 0;
+      this.#see(server, id, isAnswered);
+      for (const hop of new Set(query.hops.map((each) => each.server.address))) {
+        if (hop === server) continue;
+        tallyAt(this.#taken, server, hop).add(id, query);
+        this.#see(hop, id, isAnswered);
+      }
+    }
+  }
+
+  #see(server: string, id: number, isAnswered: boolean): void {
+    const seen = this.#servers.get(server) ?? { lookups: 0, lastId: -1, replies: false };
+    if (seen.lastId !== id) seen.lookups++;
+    this.#servers.set(server, {
+      lookups: seen.lookups,
+      lastId: id,
+      replies: seen.replies || isAnswered,
+    });
+  }
+
+  /** Nodes and edges. @param filters those of the page, which edges keep */
+  drawn(
+    filters: readonly GivenFilter[],
+    seconds: number,
+  ): Pick<MapView, 'nodes' | 'edges' | 'serversLeftOut'> {
+    const servers = [...this.#servers]
+      .toSorted(([one, a], [other, b]) => b.lookups - a.lookups || (one < other ? -1 : 1))
+      .slice(0, SERVERS_MAX);
+    const shown = new Set(servers.map(([address]) => address));
+    const groups = this.#groups((address) => shown.has(address) && this.#answers(address));
+    const edges = this.#edges(groups, shown);
+    const asking = new Set(edges.map(({ from }) => from));
+    const clients = groups.filter(({ id }) => !shown.has(id));
+    const others = clients.filter(({ id }) => !asking.has(id));
+    const nodes: MapNode[] = [
+      ...clients
+        .filter(({ id }) => asking.has(id))
+        .map(({ id, name, address, clients: { size }, lookups }): MapNode => ({
+          ...{ id, name, address, lookups },
+          ...{ role: 'clients', clients: size, more: 0 },
+        })),
+      ...(asking.has(MORE) ? [moreNode(others)] : []),
+      ...servers.map(([address, { lookups }]): MapNode => ({
+        ...{ id: address, role: this.#roleOf(address, groups), address, lookups },
+        ...{ name: this.#parties.at(address, Infinity).name, clients: 0, more: 0 },
+      })),
+    ];
+    return {
+      nodes,
+      edges: edges.map((edge) => printEdge(edge, filters, seconds)),
+      serversLeftOut: this.#servers.size - servers.length,
+    };
+  }
+
+  /** True if it replies to others than itself. */
+  #answers(address: string): boolean {
+    if (this.#servers.get(address)?.replies !== true) return false;
+    if ([...this.#taken.values()].some((taken) => taken.has(address))) return true;
+    return [...this.#asked].some(([client, asked]) => client !== address && asked.has(address));
+  }
+
+  /** Clients by workload, those with most lookups first; a server that asks others stands alone. */
+  #groups(isServer: (address: string) => boolean): readonly ClientGroup[] {
+    const groups = new Map<string, ClientGroup>();
+    const servers: ClientGroup[] = [];
+    for (const [address, lookups] of this.#clients) {
+      if (isServer(address)) {
+        servers.push(addressGroup(address, lookups));
+        continue;
+      }
+      // As the filter reads them: the present owner counts.
+      const owner = this.#parties.owners.get(address);
+      const hasWorkload = owner !== undefined && owner.workload !== '';
+      const label = hasWorkload ? `${owner.namespace}/${owner.workload}` : address;
+      const id = `clients ${label}`;
+      const group = groups.get(id);
+      if (group !== undefined) {
+        group.clients.add(address);
+        group.lookups += lookups;
+      } else if (hasWorkload) {
+        const filter = { word: 'workload', value: label, negated: false } as const;
+        const own = { id, filter, name: label, address: '' };
+        groups.set(id, { ...own, clients: new Set([address]), lookups });
+      } else {
+        const { name } = this.#parties.at(address, Infinity);
+        groups.set(id, { ...addressGroup(address, lookups), id, name });
+      }
+    }
+    const sorted = [...groups.values()].toSorted(
+      (one, other) => other.lookups - one.lookups || (one.id < other.id ? -1 : 1),
+    );
+    return [...sorted, ...servers];
+  }
+
+  #edges(groups: readonly ClientGroup[], shown: ReadonlySet<string>): readonly DrawnEdge[] {
+    const isServer = ({ id }: ClientGroup): boolean => shown.has(id);
+    const clients = groups.filter((group) => !isServer(group));
+    // One more fits in the place of "1 more".
+    const most = clients.length === GROUPS_MAX + 1 ? GROUPS_MAX + 1 : GROUPS_MAX;
+    const [own, others] = [clients.slice(0, most), clients.slice(most)];
+    const named = [...own, ...groups.filter(isServer)];
+    const edges: DrawnEdge[] = [];
+    const draw = (from: string, of: readonly ClientGroup[], filter: readonly GivenFilter[]): void => {
+      for (const server of shown) {
+        const tally = new EdgeTally();
+        for (const { clients: addresses } of of)
+          for (const address of addresses) {
+            const each = this.#asked.get(address)?.get(server);
+            if (each !== undefined) tally.merge(each);
+          }
+        const at = { word: 'server-ip', value: server, negated: false } as const;
+        if (tally.lookups > 0) edges.push({ from, to: server, filter: [...filter, at], tally });
+      }
+    };
+    for (const group of named) draw(group.id, [group], [group.filter]);
+    if (others.length > 0)
+      draw(
+        MORE,
+        others,
+        named.map(({ filter }) => ({ ...filter, negated: true })),
+      );
+    for (const [server, taken] of this.#taken)
+      for (const [hop, tally] of taken)
+        if (shown.has(server) && shown.has(hop))
+          edges.push({
+            from: server,
+            to: hop,
+            filter: [
+              { word: 'server-ip', value: server, negated: false },
+              { word: 'to-ip', value: hop, negated: false },
+            ],
+            tally,
+          });
+    return edges;
+  }
+
+  #roleOf(address: string, groups: readonly ClientGroup[]): MapRole {
+    const askers = groups.filter(({ clients }) =>
+      [...clients].some((client) => this.#asked.get(client)?.has(address) === true),
+    );
+    if (askers.length === 0) return 'behind';
+    return askers.every(({ id }) => this.#servers.has(id)) ? 'upstream' : 'server';
+  }
+}
+
+function tallyAt(
+  all: Map<string, Map<string, EdgeTally>>,
+  from: string,
+  to: string,
+): EdgeTally {
+  let own = all.get(from);
+  if (own === undefined) all.set(from, (own = new Map()));
+  let tally = own.get(to);
+  if (tally === undefined) own.set(to, (tally = new EdgeTally()));
+  return tally;
+}
+
+function addressGroup(address: string, lookups: number): ClientGroup {
+  const filter = { word: 'from-ip', value: address, negated: false } as const;
+  return { id: address, filter, name: '', address, clients: new Set([address]), lookups };
+}
+
+function moreNode(groups: readonly ClientGroup[]): MapNode {
+  const clients = groups.reduce((sum, group) => sum + group.clients.size, 0);
+  const lookups = groups.reduce((sum, group) => sum + group.lookups, 0);
+  return {
+    ...{ id: MORE, role: 'clients', name: '', address: '' },
+    ...{ clients, more: groups.length, lookups },
+  };
+}
+
+function printEdge(
+  { from, to, filter, tally }: DrawnEdge,
+  filters: readonly GivenFilter[],
+  seconds: number,
+): MapEdge {
+  const { lookups, queries, lost, failed, latency } = tally;
+  // Values of one word are alternatives, and all that this edge counts fits those of the page.
+  const own = new Set(filter.filter(({ negated }) => !negated).map(({ word }) => word));
+  const kept = filters.filter(({ word, negated }) => negated || !own.has(word));
+  return {
+    id: `${from} ${to}`,
+    ...{ from, to, lookups, queries, lost, failed },
+    rate: queries / seconds,
+    latency: { p50: latency.quantile(0.5), p99: latency.quantile(0.99) },
+    filter: printFilterLine([...kept, ...filter]),
+  };
+}

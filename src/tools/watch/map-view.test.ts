@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AddressOwner } from '../../server/kube/pods/address-owners.ts';
+import { healthy, play } from '../../../test/kit/story.ts';
+import { watched } from '../../../test/kit/watched.ts';
+import { parseFilterLine } from '../capture/filter-line.ts';
+import type { LiveModel } from './live-model.ts';
+import type { MapView } from './map-view.ts';
+import { PrivateViews } from './view-privacy.ts';
+
+const pod = (name: string, workload: string): AddressOwner => ({
+  ...{ kind: 'pod', namespace: 'shop', name, workload, node: 'node1' },
+});
+const owners = new Map<string, AddressOwner>([
+  ['10.244.1.1', pod('cart-1', 'deploy/cart')],
+  ['10.244.1.2', pod('cart-2', 'deploy/cart')],
+  [
+    '10.96.0.10',
+    { kind: 'service', namespace: 'kube-system', name: 'kube-dns', workload: '', node: '' },
+  ],
+]);
+const names = ['redis.cache', 'api.example.com', 'lost.example.com'];
+
+async function modelOf(others: number): Promise<LiveModel> {
+  const addresses = ['10.244.1.1', '10.244.1.2'];
+  for (let at = 0; at < others; at++) addresses.push(`10.244.2.${at + 1}`);
+  const clients = addresses.map((address, client) => ({
+    address,
+    resolver: 'glibc' as const,
+    lookups: Array.from({ length: 4 + (client % 3) }, (_, at) => ({
+      atMs: client * 7 + at * 900,
+      name: names[at % 3]!,
+    })),
+  }));
+  const packets = await play(clients, (passing) =>
+    passing.name.startsWith('lost.')
+      ? { lost: true }
+      : { behind: `10.244.0.${5 + (passing.name.length % 2)}`, ...healthy(passing) },
+  );
+  return watched(packets, { owners }, undefined, packets.at(-1)!.timeMs + 40_000);
+}
+
+/** Each edge counts as many lookups as the list has for its filter. */
+function assertExact(model: LiveModel, map: MapView): void {
+  assert.ok(map.edges.length > 0);
+  for (const { id, filter, lookups } of map.edges) {
+    const filters = parseFilterLine(filter);
+    assert.equal(model.view({ view: 'lookups', filters, most: 1 }).total, lookups, id);
+  }
+}
+
+describe('the map', async () => {
+  const model = await modelOf(3);
+  const map = model.map({ view: 'map' });
+
+  test('groups pods by workload, and leads through the service to the pods behind it', () => {
+    const cart = map.nodes.find(({ name }) => name === 'shop/deploy/cart')!;
+    assert.deepEqual([cart.role, cart.clients], ['clients', 2]);
+    const roles = new Map(map.nodes.map(({ address, role }) => [address, role]));
+    assert.equal(roles.get('10.96.0.10'), 'server');
+    assert.equal(roles.get('10.244.0.5'), 'behind');
+    assert.equal(map.nodes.find(({ role }) => role === 'server')!.name, 'kube-system/kube-dns');
+    const [edge] = map.edges.filter(({ from }) => from === cart.id);
+    assert.equal(edge!.to, '10.96.0.10');
+    assert.ok(edge!.lost > 0 && edge!.rate > 0 && edge!.latency.p50! > 0);
+  });
+
+  test('each edge counts the lookups that its filter lets through', () => assertExact(model, map));
+
+  test('so it does beside a filter of the page, also one of the same word', () => {
+    for (const line of [
+      'rcode=NXDOMAIN',
+      'not name=*lost*',
+      'from-ip=10.244.2.0/24',
+      'workload=shop/deploy/cart',
+      'to-ip=10.244.0.5',
+    ])
+      assertExact(model, model.map({ view: 'map', filters: parseFilterLine(line) }));
+  });
+
+  test('clients beyond a dozen groups are one node, whose edge counts exactly its lookups', async () => {
+    const many = await modelOf(20);
+    const wide = many.map({ view: 'map' });
+    const more = wide.nodes.find((node) => node.more > 0)!;
+    assert.deepEqual([more.more, more.clients], [9, 9]);
+    assert.equal(wide.nodes.filter(({ role }) => role === 'clients').length, 13);
+    assertExact(many, wide);
+  });
+
+  test('without addresses of clients, edges that would need one have no filter', () => {
+    const views = new PrivateViews(model, 'no-clients', 'key');
+    const hidden = views.map({ view: 'map' });
+    assert.ok(!JSON.stringify(hidden).includes('10.244.2.1'));
+    assert.ok(JSON.stringify(hidden).includes('shop/deploy/cart'));
+    for (const { from, to, filter } of hidden.edges) {
+      assert.ok(hidden.nodes.some(({ id }) => id === from) && hidden.nodes.some(({ id }) => id === to));
+      if (filter !== '') views.view({ view: 'lookups', filters: parseFilterLine(filter) });
+    }
+    assert.throws(() => new PrivateViews(model, 'counts', 'key').map({ view: 'map' }), /hidden/);
+  });
+});

@@ -1,0 +1,129 @@
+/**
+ * The input of a trace as one client of the traffic: its search path, its resolver, and what servers
+ * replied to the names that a lookup would try.
+ */
+import { rcodeName, TYPE } from '../../server/wire/iana.ts';
+import type { Kind } from '../capture/fingerprint/asking-classes.ts';
+import type { ClientResolvers } from './client-resolvers.ts';
+import type { RingLookup } from './lookup-ring.ts';
+import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
+import type { Parties } from './parties.ts';
+import { NDOTS, searchPathOf } from './waste-plans.ts';
+
+/** Lookups that are read, the newest ones. */
+const SCAN_MAX = 50_000;
+/** Lookups of the client that show its search path. */
+const OWN_MAX = 1000;
+/** Rules for one name. */
+const RULES_MAX = 100;
+/** The resolvers that a trace compares without being told. */
+const USUAL: readonly Kind[] = ['glibc', 'musl', 'go', 'c-ares'];
+
+/** Plain data, for the page. */
+export interface TraceInputView {
+  readonly client: string;
+  readonly resolvConf: string;
+  /** The text of an answers file. */
+  readonly answers: string;
+  readonly resolver: { readonly kinds: readonly Kind[]; readonly confidence: number | null };
+  /** False: the resolver is none of those that are compared without being told. */
+  readonly isUsualResolver: boolean;
+  /** What is assumed, for people. */
+  readonly notes: readonly string[];
+}
+
+/** The parts of a model that are read. */
+export interface TraceInputParts {
+  readonly ring: { newest(fromMs: number): Iterable<RingLookup> };
+  readonly parties: Parties;
+  readonly resolvers: ClientResolvers;
+}
+
+/** What the traffic shows of a client; null: it has no lookup there. */
+export function traceInput(
+  { ring, parties, resolvers }: TraceInputParts,
+  client: string,
+  name: string,
+): TraceInputView | null {
+  const own: RingLookup[] = [];
+  const all: RingLookup[] = [];
+  for (const lookup of ring.newest(-Infinity)) {
+    all.push(lookup);
+    if (lookup.client === client && own.length < OWN_MAX) own.push(lookup);
+    if (all.length >= SCAN_MAX) break;
+  }
+  const [newest] = own;
+  if (newest === undefined) return null;
+  const { namespace } = parties.at(client, newest.startMs);
+  const walked = searchPathOf(own);
+  const search = walked.length > 0 ? walked : usualSearch(namespace);
+  const servers = [...new Set(own.flatMap(({ queries }) => queries.map(serverOf)))].slice(0, 3);
+  const { kinds, confidence } = resolvers.of(parties.idAt(client, newest.startMs), false);
+  const answers = answersFor(name, all);
+  return {
+    client,
+    resolvConf: [
+      ...servers.map((server) => `nameserver ${server}`),
+      ...(search.length === 0 ? [] : [`search ${search.join(' ')}`, `options ndots:${NDOTS}`]),
+      '',
+    ].join('\n'),
+    answers,
+    resolver: { kinds, confidence },
+    isUsualResolver: kinds.length === 0 || kinds.some((kind) => USUAL.includes(kind)),
+    notes: [
+      walked.length > 0
+        ? `Its search path was seen; ndots:${NDOTS} is assumed.`
+        : search.length > 0
+          ? `It walked no search path: that of its namespace and ndots:${NDOTS} are assumed.`
+          : 'It walked no search path, and its namespace is not known.',
+      ...(answers === ''
+        ? ['No server was asked for this name, so it does not exist below.']
+        : ['Replies are as seen last; addresses stand for those that came.']),
+    ],
+  };
+}
+
+function serverOf({ server }: StoredQuery): string {
+  return server.address;
+}
+
+function usualSearch(namespace: string): readonly string[] {
+  return namespace === ''
+    ? []
+    : [`${namespace}.svc.cluster.local`, 'svc.cluster.local', 'cluster.local'];
+}
+
+/** The newest reply to the name and to the names that search paths made of it, for each type. */
+function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
+  const plain = `${name.replace(/\.$/, '').toLowerCase()}.`;
+  const rules = new Map<string, string>();
+  for (const { queries } of newestFirst)
+    for (const query of queries) {
+      const key = `${query.name} ${query.type}`;
+      if (!query.name.startsWith(plain) || rules.has(key) || !isKnownType(query.type)) continue;
+      const words = replyWords(query, rules.size + 1);
+      if (words !== null && rules.size < RULES_MAX) rules.set(key, words);
+    }
+  const lines = [...rules].map(([key, words]) => {
+    const [own, type] = key.split(' ') as [string, string];
+    return `  - name: ${own}\n    type: ${Number(type) === TYPE.A ? 'A' : 'AAAA'}\n    answer: ${words}\n`;
+  });
+  return lines.length === 0 ? '' : `rules:\n${lines.join('')}`;
+}
+
+function isKnownType(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}
+
+/** The words of an answers file for a reply; null: it waits, or is that of a name that no rule has. */
+function replyWords(query: StoredQuery, number: number): string | null {
+  const { rcode, answers, truncated, type } = query;
+  if (isLostQuery(query)) return 'DROP';
+  if (rcode < 0) return null;
+  const code = rcodeName(rcode);
+  if (code !== 'NOERROR') return code;
+  // A log says only that the name exists.
+  if (answers === 0 && !truncated) return 'NODATA';
+  const address = type === TYPE.A ? `198.18.0.${number}` : `2001:db8::${number.toString(16)}`;
+  return truncated ? `TC ${address}` : address;
+}
