@@ -18,7 +18,7 @@ const config: KnipConfig = {
     // Node's modules.
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
-    'src/faces/console/console.ts!',
+    'src/faces/console/{console,tool-worker}.ts!',
     // The canonical text of a Corefile, which tests compare with the parser's result.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',

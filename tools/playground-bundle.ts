@@ -107,19 +107,41 @@ export async function bundleForBrowser(
   return { chunks: output.filter((each) => each.type === 'chunk'), missing: imports.found };
 }
 
+/** The files of `ndots console` that a browser loads before a tool is opened. */
+export interface BuiltConsole {
+  readonly first: readonly string[];
+}
+
 /** Writes the page of `ndots console` into a directory: `ndots console` serves it. */
-export async function buildConsole(folder: string): Promise<void> {
-  const { chunks, missing } = await bundleForBrowser(
-    { console: 'src/faces/console/console.ts' },
-    'pure',
+export async function buildConsole(folder: string): Promise<BuiltConsole> {
+  const page = await bundleForBrowser({ console: 'src/faces/console/console.ts' }, 'pure');
+  const worker = await bundleForBrowser(
+    { 'engine-worker': 'src/faces/console/tool-worker.ts' },
+    'machine',
   );
-  const [first] = missing;
+  const [first] = [...page.missing, ...worker.missing];
   if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
   mkdirSync(folder, { recursive: true });
-  for (const { fileName, code } of chunks) writeFileSync(join(folder, fileName), code);
-  copyFileSync(`${room}/icon.svg`, join(folder, 'icon.svg'));
-  copyFileSync('src/faces/web/web.css', join(folder, 'web.css'));
-  copyFileSync('src/faces/console/console.css', join(folder, 'console.css'));
+  for (const { fileName, code } of [...page.chunks, ...worker.chunks])
+    writeFileSync(join(folder, fileName), code);
+  for (const [name, from] of [
+    ['icon.svg', `${room}/icon.svg`],
+    ['web.css', 'src/faces/web/web.css'],
+    ['console.css', 'src/faces/console/console.css'],
+  ] as const)
+    copyFileSync(from, join(folder, name));
+  // The styles of the playground's panels hold within the tools alone.
+  const panels = readFileSync(`${room}/playground.css`, 'utf8');
+  writeFileSync(join(folder, 'tools.css'), `.tools {\n${panels}\n}\n`);
+  const scripts = page.chunks.map((chunk) => builtFile(chunk));
+  return {
+    first: [...loadedWith(scripts, 'console.js'), 'icon.svg', 'web.css', 'console.css'],
+  };
+}
+
+function builtFile({ fileName, code, imports, dynamicImports }: OutputChunk): BuiltFile {
+  const bytes = new TextEncoder().encode(code);
+  return { name: fileName, bytes, imports, lazy: dynamicImports };
 }
 
 /** Writes the page into a directory: files that any static host can serve. */
@@ -132,10 +154,9 @@ export async function buildPlayground(folder: string): Promise<readonly BuiltFil
   if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
   mkdirSync(folder, { recursive: true });
   const files: BuiltFile[] = [];
-  for (const { fileName, code, imports, dynamicImports } of chunks) {
-    writeFileSync(join(folder, fileName), code);
-    const bytes = new TextEncoder().encode(code);
-    files.push({ name: fileName, bytes, imports, lazy: dynamicImports });
+  for (const chunk of chunks) {
+    writeFileSync(join(folder, chunk.fileName), chunk.code);
+    files.push(builtFile(chunk));
   }
   for (const [name, from] of copied) {
     copyFileSync(from, join(folder, name));

@@ -4,7 +4,8 @@ import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printShare, printTime } from '../cli/top/pages/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
-import { lookupsLink, party, partyName } from './party-text.ts';
+import { partyName } from './party-name.ts';
+import { lookupsLink, party } from './party-text.ts';
 
 /** Draws the page. */
 export function clientsPage(view: ClientsView): TemplateResult {
@@ -37,9 +38,9 @@ export function clientsPage(view: ClientsView): TemplateResult {
             resolver.confidence === null ? '' : `, ${printShare(resolver.confidence)} sure`
           }${resolver.why === '' ? nothing : html` <span class="quiet">${resolver.why}</span>`}
         </dd>
-        <dt>Lookups</dt>
+        <dt>Count</dt>
         <dd>
-          ${printNumber(lookups)}; ${printNumber(failedLookups)} failed, ${printNumber(slowLookups)}
+          ${printNumber(lookups)} lookups; ${printNumber(failedLookups)} failed, ${printNumber(slowLookups)}
           took 1 s or more
         </dd>
         <dt>Replies</dt>
@@ -50,6 +51,12 @@ export function clientsPage(view: ClientsView): TemplateResult {
         <dd>${printTime(client.firstMs)} to ${printTime(client.lastMs)} UTC</dd>
         <dt>Lookups</dt>
         <dd>${lookupsLink('show them', `from-ip=${client.address}`)}</dd>
+        <dt>Trace</dt>
+        <dd>
+          <a class="link" href=${`#trace?client=${encodeURIComponent(client.address)}`}>
+            look a name up as this client
+          </a>
+        </dd>
       </dl>`,
   });
 }

@@ -1,6 +1,6 @@
 /** The console: the bar with its views and filter, and the view that is shown. */
+import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 import { show as draw } from '../web/show.ts';
 import { panelId, tabId, tabList, type Tab } from '../web/tabs.ts';
 import { applyTheme, themeSwitch } from '../web/theme.ts';
@@ -16,21 +16,36 @@ import {
   state,
   type StreamState,
 } from './live-source.ts';
+import { followHandOver } from './hand-over.ts';
 import { lookupsPage } from './lookups-page.ts';
+import { mapPage } from './map-page.ts';
 import { namesPage } from './names-page.ts';
 import { nowPage } from './now-page.ts';
-import { filter, followAddress, page, show } from './page-state.ts';
+import {
+  filter,
+  followAddress,
+  liveNames,
+  page,
+  pageNames,
+  show,
+  tool,
+  type LiveName,
+  type PageName,
+} from './page-state.ts';
 import { serversPage } from './servers-page.ts';
 
-const labels: Readonly<Record<ViewName, string>> = {
+const labels: Readonly<Record<PageName, string>> = {
   now: 'Now',
   lookups: 'Lookups',
   clients: 'Clients',
   names: 'Names',
   servers: 'Servers',
   findings: 'Findings',
+  map: 'Map',
+  trace: 'Trace',
+  configuration: 'Configuration',
 };
-const tabs: readonly Tab<ViewName>[] = viewNames.map((name) => ({ name, label: labels[name] }));
+const tabs: readonly Tab<PageName>[] = pageNames.map((name) => ({ name, label: labels[name] }));
 
 const states: Readonly<Record<StreamState, string>> = {
   connecting: 'Connecting',
@@ -44,44 +59,62 @@ const states: Readonly<Record<StreamState, string>> = {
 const root = document.getElementById('page')!;
 const source = root.dataset['source'] ?? '';
 
+/** The tools, which are loaded when one is opened; a text: why they are not. */
+const tools: Signal<typeof import('./tool-pages.ts') | string> = signal('Loading the tools.');
+
 function bar(): TemplateResult {
-  return html`<a class="skip" href="#main">Skip to content</a>
+  const isLive = tool.value === null;
+  return html`<a class="skip" href="#main" @click=${skip}>Skip to content</a>
     <header class="bar">
       <h1 class="brand">ndots <span>console</span></h1>
       ${tabList('Views', tabs, page.value, (name) => show(name))}
       <span class="grow"></span>
-      <span class=${`state ${state.value}`} role="status">${states[state.value]}</span>
-      <button
-        type="button"
-        class="button"
-        aria-pressed=${paused.value ? 'true' : 'false'}
-        @click=${pause}
-      >
-        ${paused.value || state.value === 'replaced' ? 'Resume' : 'Pause'}
-      </button>
+      ${
+        isLive
+          ? html`<span class=${`state ${state.value}`} role="status">${states[state.value]}</span>
+              <button
+                type="button"
+                class="button"
+                aria-pressed=${paused.value ? 'true' : 'false'}
+                @click=${pause}
+              >
+                ${paused.value || state.value === 'replaced' ? 'Resume' : 'Pause'}
+              </button>`
+          : nothing
+      }
       ${themeSwitch()}
     </header>
-    <div class="filter" role="search">
-      <label class="label" for="filter">Filter</label>
-      <input
-        id="filter"
-        type="text"
-        autocomplete="off"
-        spellcheck="false"
-        placeholder="name=*.example.com not rcode=NXDOMAIN"
-        aria-describedby="filter-note"
-        aria-invalid=${refusal.value === '' ? 'false' : 'true'}
-        .value=${filter.value}
-        @input=${(event: InputEvent) => (filter.value = (event.target as HTMLInputElement).value)}
-      />
-      <p id="filter-note" class=${refusal.value === '' ? 'quiet' : 'error'}>
-        ${
-          refusal.value === ''
-            ? `${source}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped: this browser is slow`}`
-            : refusal.value
-        }
-      </p>
-    </div>`;
+    ${isLive ? filterBar() : nothing}`;
+}
+
+function filterBar(): TemplateResult {
+  return html`<div class="filter" role="search">
+    <label class="label" for="filter">Filter</label>
+    <input
+      id="filter"
+      type="text"
+      autocomplete="off"
+      spellcheck="false"
+      placeholder="name=*.example.com not rcode=NXDOMAIN"
+      aria-describedby="filter-note"
+      aria-invalid=${refusal.value === '' ? 'false' : 'true'}
+      .value=${filter.value}
+      @input=${(event: InputEvent) => (filter.value = (event.target as HTMLInputElement).value)}
+    />
+    <p id="filter-note" class=${refusal.value === '' ? 'quiet' : 'error'}>
+      ${
+        refusal.value === ''
+          ? `${source}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped: this browser is slow`}`
+          : refusal.value
+      }
+    </p>
+  </div>`;
+}
+
+/** The address is the state of the page: a jump within it must not change it. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
 }
 
 function pause(): void {
@@ -89,21 +122,32 @@ function pause(): void {
   else paused.value = !paused.value;
 }
 
-const pages: { readonly [V in ViewName]: () => TemplateResult | null } = {
+const pages: Readonly<Record<LiveName, () => TemplateResult | null>> = {
   now: () => drawn('now', nowPage),
   lookups: () => drawn('lookups', lookupsPage),
   clients: () => drawn('clients', clientsPage),
   names: () => drawn('names', namesPage),
   servers: () => drawn('servers', serversPage),
   findings: () => drawn('findings', findingsPage),
+  map: () => drawn('map', mapPage),
 };
 
-function drawn<V extends ViewName>(
+function drawn<V extends LiveName>(
   name: V,
   of: (view: NonNullable<ReturnType<typeof latest<V>>>) => TemplateResult,
 ): TemplateResult | null {
   const view = latest(name);
   return view === null ? null : of(view as NonNullable<ReturnType<typeof latest<V>>>);
+}
+
+function shown(): TemplateResult {
+  const name = liveNames.find((each) => each === page.value);
+  if (name !== undefined)
+    return pages[name]() ?? html`<p class="empty">Waiting for the first numbers.</p>`;
+  const loaded = tools.value;
+  return typeof loaded === 'string'
+    ? html`<p class="empty">${loaded}</p>`
+    : loaded.toolPage(tool.value!);
 }
 
 function main(): TemplateResult {
@@ -116,28 +160,42 @@ function main(): TemplateResult {
         aria-labelledby=${tabId(name)}
         ?hidden=${name !== page.value}
       >
-        ${name === page.value ? (pages[name]() ?? html`<p class="empty">Waiting for the first numbers.</p>`) : nothing}
+        ${name === page.value ? shown() : nothing}
       </section>`,
   )}`;
 }
 
+/** Loads the tools when one is opened for the first time. */
+function followTool(): void {
+  const end = effect(() => {
+    if (tool.value === null) return;
+    queueMicrotask(() => end());
+    import('./tool-pages.ts').then(
+      (loaded) => {
+        loaded.followTools();
+        tools.value = loaded;
+      },
+      () => (tools.value = 'The tools could not be loaded. Reload the page.'),
+    );
+  });
+}
+
 /**
- * `1` to `6` choose a view, `/` goes to the filter, `p` pauses. Text fields receive these keys as
- * text.
+ * `1` to `9` choose a page, `/` goes to the filter, `p` pauses. Fields receive these keys as text.
  */
 function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey) return;
-  if (target instanceof HTMLInputElement && target.type === 'text') {
+  if (target instanceof HTMLElement && target.matches('input[type="text"], textarea, select')) {
     if (key === 'Escape') target.blur();
     return;
   }
-  const name = viewNames[Number(key) - 1];
+  const name = pageNames[Number(key) - 1];
   if (/^[1-9]$/.test(key) && name !== undefined) show(name);
   else if (key === '/') {
     event.preventDefault();
     document.getElementById('filter')?.focus();
-  } else if (key === 'p') pause();
+  } else if (key === 'p' && tool.value === null) pause();
 }
 
 applyTheme();
@@ -152,3 +210,5 @@ draw(head, bar);
 draw(body, main);
 addEventListener('keydown', onKey);
 followViews();
+followHandOver();
+followTool();

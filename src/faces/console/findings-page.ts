@@ -6,7 +6,7 @@ import { copyButton } from '../web/copy-button.ts';
 import { table } from '../web/table.ts';
 import { liveTable } from './live-table.ts';
 import { counted } from './now-figures.ts';
-import { partyName } from './party-text.ts';
+import { partyName } from './party-name.ts';
 
 /** Draws the page. */
 export function findingsPage(view: FindingsView): TemplateResult {

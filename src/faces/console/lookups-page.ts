@@ -4,8 +4,10 @@ import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts
 import { printLatency, printMoment, printNumber } from '../cli/top/pages/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { table } from '../web/table.ts';
+import { handOver } from './hand-over.ts';
 import { liveTable } from './live-table.ts';
-import { lookupsLink, party, partyName } from './party-text.ts';
+import { partyName } from './party-name.ts';
+import { lookupsLink, party, traceLink } from './party-text.ts';
 
 const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
   answered: 'answered',
@@ -18,7 +20,7 @@ const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
 
 /** Draws the page. */
 export function lookupsPage(view: LookupsView): TemplateResult {
-  return liveTable<LookupRow>({
+  return html`${handOver()}${liveTable<LookupRow>({
     caption: 'Lookups, the newest first',
     list: view,
     usual: 'time',
@@ -50,14 +52,15 @@ export function lookupsPage(view: LookupsView): TemplateResult {
       },
     ],
     details: lookupDetails,
-  });
+  })}`;
 }
 
 function lookupDetails({ queries, more, client, name }: LookupRow): TemplateResult {
   return html`<p>
       ${party(client)} ·
       ${lookupsLink('all lookups of this name', `name=${name.replace(/\.$/, '')}`)} ·
-      ${lookupsLink('all lookups of this client', `from-ip=${client.address}`)}
+      ${lookupsLink('all lookups of this client', `from-ip=${client.address}`)} ·
+      ${traceLink('trace this lookup', name, client.address)}
     </p>
     ${table<QueryRow>(
       'Queries of this lookup',

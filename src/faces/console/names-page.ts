@@ -5,7 +5,7 @@ import { printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts
 import { breakable } from '../web/breakable.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
-import { lookupsLink } from './party-text.ts';
+import { lookupsLink, traceLink } from './party-text.ts';
 
 /** Draws the page. */
 export function namesPage(view: NamesView): TemplateResult {
@@ -44,6 +44,8 @@ export function namesPage(view: NamesView): TemplateResult {
         <dd>${error === 0 ? 'exact' : `at most ${printNumber(error)} too low`}</dd>
         <dt>Lookups</dt>
         <dd>${lookupsLink('show them', `name=${name.replace(/\.$/, '')}`)}</dd>
+        <dt>Trace</dt>
+        <dd>${traceLink('compare the clients', name)}</dd>
       </dl>`,
   });
 }

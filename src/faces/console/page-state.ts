@@ -1,19 +1,19 @@
 /** The state of the page: its view, filter and order, or a tool and its input. All of it is in the address. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
-import { viewNames } from '../../tools/watch/view.ts';
+import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 
 /** Pages that the server sends frames for. */
-export const liveNames = [...viewNames, 'map'] as const;
-export type LiveName = (typeof liveNames)[number];
+export type LiveName = ViewName | 'map';
+export const liveNames: readonly LiveName[] = [...viewNames, 'map'];
 
 /** Pages whose engines run in the browser. */
-export const toolNames = ['trace', 'configuration'] as const;
-export type ToolName = (typeof toolNames)[number];
+export type ToolName = 'trace' | 'configuration';
+const toolNames: readonly ToolName[] = ['trace', 'configuration'];
 
+export type PageName = LiveName | ToolName;
 /** All pages, in the order of their keys. */
-export const pageNames = [...liveNames, ...toolNames] as const;
-export type PageName = (typeof pageNames)[number];
+export const pageNames: readonly PageName[] = [...liveNames, ...toolNames];
 
 export const page: Signal<PageName> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */

@@ -1,13 +1,8 @@
 /** Clients and servers in words: a pod by its name, all else by its address. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Party } from '../../tools/watch/view.ts';
-import { show } from './page-state.ts';
-
-/** `shop/cart-7d4b9c`, or the address where nothing else is known. */
-export function partyName({ name, workload, namespace, address }: Party): string {
-  if (name !== '') return name;
-  return workload === '' ? address : `${namespace}/${workload}`;
-}
+import { show, showTool } from './page-state.ts';
+import { partyName } from './party-name.ts';
 
 /** The name, and the address beside it. */
 export function party(of: Party): TemplateResult {
@@ -20,6 +15,14 @@ export function party(of: Party): TemplateResult {
 /** A button that shows lookups of a filter. */
 export function lookupsLink(text: string, filter: string): TemplateResult {
   return html`<button type="button" class="link" @click=${() => show('lookups', filter)}>
+    ${text}
+  </button>`;
+}
+
+/** A button that traces a name, as a client where one is given. */
+export function traceLink(text: string, name: string, client = ''): TemplateResult {
+  const input = { name: name.replace(/\.$/, ''), ...(client !== '' && { client }) };
+  return html`<button type="button" class="link" @click=${() => showTool('trace', input)}>
     ${text}
   </button>`;
 }

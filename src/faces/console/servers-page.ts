@@ -4,7 +4,8 @@ import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { printLatencies, printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
-import { lookupsLink, party, partyName } from './party-text.ts';
+import { partyName } from './party-name.ts';
+import { lookupsLink, party } from './party-text.ts';
 
 const roles: Readonly<Record<ServerRow['role'], string>> = {
   server: 'server',

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printShare } from '../cli/top/pages/figures.ts';
-import { partyName } from './party-text.ts';
+import { partyName } from './party-name.ts';
 
 /** The address of the client; empty: none, the input is that of the form. */
 export const client: Signal<string> = signal('');

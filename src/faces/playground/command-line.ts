@@ -2,10 +2,6 @@
 import { html, type TemplateResult } from 'lit-html';
 import { copyButton } from '../web/copy-button.ts';
 
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 /** @param note what the command expects, as files with the pasted texts */
 export function commandLine(command: string, note: string): TemplateResult {
   return html`<div class="command">

@@ -2,12 +2,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AddressFamily } from '../../tools/resolver/client.ts';
 import type { QueryDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';
+import { shellWord } from '../cli/shell-word.ts';
 import { label, outcome } from '../cli/trace/trace-outcome.ts';
 import { outcomeOf, rowsOf, type TraceRow } from '../cli/trace/trace-rows.ts';
 import { breakable } from '../web/breakable.ts';
 import { table, type Column } from '../web/table.ts';
 import { cheaperList, ndotsTable } from './cheaper-list.ts';
-import { commandLine, shellWord } from './command-line.ts';
+import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
 import type { TraceInput, TraceResult } from './engines/trace-engine.ts';
 import { inputs } from './page-state.ts';

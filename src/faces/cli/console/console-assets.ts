@@ -1,12 +1,12 @@
 /** The files of the page: bundled by the build, or from the sources where there is no build. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Problem } from '../../../server/base/problem.ts';
 
 /** A file with its media type. */
 export interface ConsoleAsset {
   readonly type: string;
-  readonly bytes: Uint8Array;
+  readonly path: string;
 }
 
 /** By name: `console.js`. */
@@ -18,8 +18,8 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Reads all files of the page into memory. @throws Problem if the page was not built */
-export function readConsoleAssets(directory: string): ConsoleAssets {
+/** Lists the files of the page. @throws Problem if the page was not built */
+export function findConsoleAssets(directory: string): ConsoleAssets {
   if (!existsSync(join(directory, 'console.js')))
     throw new Problem({
       code: 'no-page',
@@ -30,7 +30,7 @@ export function readConsoleAssets(directory: string): ConsoleAssets {
   const assets = new Map<string, ConsoleAsset>();
   for (const name of readdirSync(directory)) {
     const type = types[extname(name)];
-    if (type !== undefined) assets.set(name, { type, bytes: readFileSync(join(directory, name)) });
+    if (type !== undefined) assets.set(name, { type, path: join(directory, name) });
   }
   return assets;
 }

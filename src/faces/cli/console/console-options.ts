@@ -27,6 +27,8 @@ export interface ConsoleOptions extends TrafficSources, ClusterOptions {
   /** A file with the token; null: a new token at each start. */
   readonly tokenFile: string | null;
   readonly privacy: PrivacyLevel;
+  /** The Corefile of the page Configuration; null: one is pasted there. */
+  readonly corefile: string | null;
   readonly opens: boolean;
 }
 
@@ -64,6 +66,7 @@ const table = {
       choice('LEVEL', privacyLevels),
       'full, no-clients (hide client addresses and pod names), or counts',
     ),
+    corefile: one('--corefile', file(), 'the Corefile that the page Configuration shows'),
     noOpen: flag('--no-open', 'print the address only, open no browser'),
   }),
 };
@@ -110,6 +113,7 @@ export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
     hosts: values.hosts,
     tokenFile: values.tokenFile,
     privacy: values.privacy ?? 'full',
+    corefile: values.corefile,
     opens: !values.noOpen,
   };
 }

@@ -12,8 +12,9 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { PrivateViews, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { ViewQuery } from '../../../tools/watch/view.ts';
-import { buildConsole } from '../../../../tools/playground-bundle.ts';
-import { readConsoleAssets } from './console-assets.ts';
+import { buildConsole, type BuiltConsole } from '../../../../tools/playground-bundle.ts';
+import { findConsoleAssets } from './console-assets.ts';
+import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
 import { startFeed } from '../top/top-feed.ts';
 
@@ -27,12 +28,16 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const PAGE_MOST = 60 * 1024;
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-console-'));
-before(() => buildConsole(folder));
+const corefile = '.:53 {\n    errors\n    forward . 10.0.0.2\n    cache 30\n    loop\n}\n';
+let built: BuiltConsole;
+before(async () => (built = await buildConsole(folder)));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
   const model = new LiveModel({});
   const sources = { files: [capture], device: null, netns: null, dnstap: null, ports: null };
+  const cluster = { kubeconfig: null, context: null, as: null, asGroup: [] };
+  const options = { ...sources, ...cluster, manifests: null, cluster: false };
   const feed = await startFeed({ ...sources, speed: Infinity }, model, systemClock);
   await feed.over;
   const views = new PrivateViews(model, privacy, 'key');
@@ -41,14 +46,19 @@ async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
     hosts: [],
     token,
     clock: systemClock,
-    assets: readConsoleAssets(folder),
+    assets: findConsoleAssets(folder),
     source: () => feed.name,
-    ask: (query) => views.view(query),
+    views,
+    handOver: new HandOver(options, model, privacy),
+    corefile: () => ({ name: 'deploy/Corefile', text: corefile }),
   });
 }
 
-test('the page with its styles is at most 60 KiB, compressed', () => {
-  const bytes = readdirSync(folder)
+test('the page with its styles is at most 60 KiB, compressed, and loads no engine', () => {
+  const { first } = built;
+  assert.ok(!first.some((name) => /engine|tool/.test(name)), first.join());
+  assert.ok(readdirSync(folder).includes('engine-worker.js'));
+  const bytes = first
     .map((name) => gzipSync(readFileSync(join(folder, name))).length)
     .reduce((sum, each) => sum + each, 0);
   assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`);
@@ -209,14 +219,86 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
+  test('an edge of the map opens exactly the lookups that it counts, by keyboard', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('7');
+      const edges = page.locator('.map a.edge');
+      await edges.first().waitFor();
+      const rows = page.getByRole('region', { name: 'Edges of the map' }).locator('tbody tr');
+      assert.equal(await rows.count(), await edges.count());
+      for (let at = 0; at < (await edges.count()); at++) {
+        const name = (await edges.nth(at).getAttribute('aria-label')) ?? '';
+        const [, count = ''] = /: (\d+) lookups?,/.exec(name) ?? [];
+        await edges.nth(at).focus();
+        await page.keyboard.press('Enter');
+        await page.getByRole('tab', { name: 'Lookups', selected: true }).waitFor();
+        await page.getByText(`of ${count} shown`, { exact: false }).waitFor();
+        assert.match(page.url(), /#lookups\?filter=/);
+        await page.keyboard.press('7');
+        await edges.first().waitFor();
+      }
+    });
+  });
+
+  test('a lookup is traced as its client, with the replies that came', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('2');
+      await page.locator('button.row').first().click();
+      await page.getByRole('button', { name: 'trace this lookup' }).first().click();
+      await page.getByText('large.example.com', { exact: false }).first().waitFor();
+      assert.match(page.url(), /#trace\?name=large\.example\.com&client=10\.244\.1\.4/);
+      const table = page.getByRole('region', { name: 'Clients, queries and results' });
+      await table.getByRole('row', { name: /musl/ }).waitFor();
+      assert.match(await page.locator('#answers').inputValue(), /answer: TC 198\.18\.0\./);
+      assert.match(await page.locator('#resolv').inputValue(), /^nameserver 10\.96\.0\.10\n/);
+      // The same again from the address alone.
+      await page.reload();
+      await table.getByRole('row', { name: /musl/ }).waitFor();
+      assert.equal(await page.locator('#name').inputValue(), 'large.example.com');
+    });
+  });
+
+  test('the Corefile that was given is linted beside its lines, and its chain drawn', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('9');
+      await page.getByText('deploy/Corefile').waitFor();
+      await page.getByRole('list', { name: 'Chain of .:53' }).waitFor();
+      assert.equal(await page.locator('#corefile-text').inputValue(), corefile);
+      await page.locator('#corefile-text').fill('.:53 {\n    forwrd . 10.0.0.2\n}\n');
+      await page.getByText('forwrd', { exact: false }).nth(1).waitFor();
+      await page.locator('.gutter .error').waitFor();
+      assert.match(page.url(), /#configuration\?corefile=/);
+    });
+  });
+
+  test('a selection is handed over as packets, JSON and a page without scripts', async () => {
+    await inPage({}, async (page) => {
+      await page.keyboard.press('2');
+      await page.locator('#filter').fill('protocol=tcp');
+      await page.getByText('Hand over this selection').click();
+      await page.getByText(/ndots capture .*tcp-blocked.pcapng -o flow --protocol tcp/).waitFor();
+      for (const [link, file] of [
+        ['Packets', 'lookups.pcapng'],
+        ['Lookups', 'lookups.json'],
+        ['Findings', 'findings.html'],
+      ] as const) {
+        const started = page.waitForEvent('download');
+        await page.locator('.offers').getByRole('link', { name: link }).click();
+        assert.equal((await started).suggestedFilename(), file);
+      }
+    });
+  });
+
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [1280, 360])
       test(`axe finds nothing on any view: ${colorScheme}, ${width} px`, async () => {
         await inPage({ colorScheme, width }, async (page) => {
-          for (const key of ['1', '2', '3', '4', '5', '6']) {
+          for (const key of ['1', '2', '3', '4', '5', '6', '7', '8', '9']) {
             await page.keyboard.press(key);
             await page.locator('section:not([hidden]) p.quiet').first().waitFor();
-            if (key !== '1') await page.locator('button.row').first().click();
+            if (key >= '2' && key <= '6') await page.locator('button.row').first().click();
+            if (key === '2') await page.getByText('Hand over this selection').click();
+            if (key >= '8') await page.locator('.status.done').waitFor();
             const violations = await violationsOf(page);
             assert.deepEqual(violations, [], `view ${key}`);
           }

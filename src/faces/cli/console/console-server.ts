@@ -1,13 +1,20 @@
 /** The HTTP server of the console: the page, its files, and the views as JSON and as streams. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
-import type { Views, ViewName, ViewQuery } from '../../../tools/watch/view.ts';
+import { readFileSync } from 'node:fs';
+import type { MapQuery } from '../../../tools/watch/map-view.ts';
+import type { ViewSource } from '../../../tools/watch/view-privacy.ts';
+import type { ViewQuery } from '../../../tools/watch/view.ts';
 import type { ConsoleAssets } from './console-assets.ts';
 import { consolePage } from './console-page.ts';
+import { findingsReport } from './findings-report.ts';
+import type { HandOver } from './hand-over.ts';
+import { usage } from '../option-values.ts';
 import { cookieName, RequestGuard } from './request-guard.ts';
-import { parseViewRequest } from './view-request.ts';
+import { filtersIn, parseViewRequest } from './view-request.ts';
 import { ViewStreams } from './view-streams.ts';
 
 /** Longest address of a request, characters. */
@@ -20,6 +27,7 @@ const HEADERS_MS = 10_000;
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
+  "worker-src 'self'",
   "style-src 'self'",
   "img-src 'self'",
   "connect-src 'self'",
@@ -27,7 +35,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  'trusted-types lit-html',
+  'trusted-types lit-html ndots-engine',
 ].join('; ');
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -48,7 +56,10 @@ export interface ConsoleServerParts {
   readonly assets: ConsoleAssets;
   /** For people: where the traffic comes from. */
   readonly source: () => string;
-  ask<V extends ViewName>(query: ViewQuery<V>): Views[V];
+  readonly views: ViewSource;
+  readonly handOver: Pick<HandOver, 'view' | 'packets'>;
+  /** Reads the Corefile of `--corefile`; an empty name: there is none. */
+  readonly corefile: () => { readonly name: string; readonly text: string };
 }
 
 /** Serves the console until it is closed. */
@@ -62,7 +73,7 @@ export class ConsoleServer {
     this.#parts = parts;
     this.#streams = new ViewStreams({
       clock: parts.clock,
-      view: (key) => JSON.stringify(parts.ask(parseViewRequest(key))),
+      view: (key) => JSON.stringify(viewOf(parts.views, parseViewRequest(key))),
     });
     this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS });
     this.#server.maxConnections = CONNECTIONS_MAX;
@@ -127,35 +138,91 @@ export class ConsoleServer {
   }
 
   #serve(path: string, query: string, response: ServerResponse): void {
+    const { views, source, assets } = this.#parts;
     if (path === '/') {
-      const now = this.#parts.ask({ view: 'now' });
-      return end(response, 200, 'text/html', consolePage(now, this.#parts.source()));
+      const now = views.view({ view: 'now' });
+      return end(response, 200, 'text/html', consolePage(now, source()));
     }
-    const asset = this.#parts.assets.get(path.slice(1));
-    if (asset !== undefined) return end(response, 200, asset.type, asset.bytes);
+    const asset = assets.get(path.slice(1));
+    if (asset !== undefined) return end(response, 200, asset.type, readFileSync(asset.path));
     const [, kind, view] = /^\/api\/(view|live)\/([a-z]+)$/.exec(path) ?? [];
-    if (view === undefined) return end(response, 404, 'text/plain', 'There is no such page.\n');
-    const key = `${view}?${query}`;
+    const parameters = new URLSearchParams(query);
+    const answer = view === undefined ? this.#others[path] : undefined;
+    if (view === undefined && answer === undefined)
+      return end(response, 404, 'text/plain', 'There is no such page.\n');
+    const refused = (error: unknown): void => refuse(error, response);
     try {
-      if (kind === 'view')
-        end(
-          response,
-          200,
-          'application/json',
-          JSON.stringify(this.#parts.ask(parseViewRequest(key))),
-        );
-      else {
+      if (view === undefined) answer!(parameters, response)?.catch(refused);
+      else if (kind === 'view') {
+        const found = viewOf(views, parseViewRequest(`${view}?${query}`));
+        if (parameters.has('download')) downloadAs(`${view}.json`, response);
+        json(found, response);
+      } else {
+        const key = `${view}?${query}`;
         // Rejects an invalid request before the stream begins.
         parseViewRequest(key);
         this.#streams.add(key, response);
       }
     } catch (error) {
-      const [problem] = problemsIn(error) ?? [];
-      if (problem === undefined) throw error;
-      const { message: text, hint } = problem;
-      end(response, 400, 'application/json', JSON.stringify({ text, hint }));
+      refused(error);
     }
   }
+
+  /** What the pages need besides views. */
+  readonly #others: Readonly<
+    Record<string, (parameters: URLSearchParams, response: ServerResponse) => Promise<void> | void>
+  > = {
+    '/api/trace': (parameters, response) => {
+      const client = parameters.get('client') ?? '';
+      const found = this.#parts.views.traceInput(client, parameters.get('name') ?? '');
+      if (found === null) throw usage(`${client} has made no lookup that is kept`);
+      json(found, response);
+    },
+    '/api/corefile': (_, response) => json(this.#parts.corefile(), response),
+    '/api/hand-over': async (parameters, response) =>
+      json(await this.#parts.handOver.view(filtersIn(parameters)), response),
+    '/api/findings.html': (_, response) => {
+      const { views, source } = this.#parts;
+      const [now, findings] = [views.view({ view: 'now' }), views.view({ view: 'findings' })];
+      downloadAs('findings.html', response);
+      end(response, 200, 'text/html', findingsReport(now, findings, source()));
+    },
+    '/api/lookups.pcapng': async (parameters, response) => {
+      const closed = new AbortController();
+      response.on('close', () => closed.abort());
+      await this.#parts.handOver.packets(filtersIn(parameters), closed.signal, async (bytes) => {
+        if (!response.headersSent) {
+          downloadAs('lookups.pcapng', response);
+          response.writeHead(200, { 'content-type': 'application/vnd.tcpdump.pcap' });
+        }
+        if (!response.write(bytes) && !closed.signal.aborted)
+          await once(response, 'drain', { signal: closed.signal }).catch(() => undefined);
+      });
+      response.end();
+    },
+  };
+}
+
+function viewOf(views: ViewSource, query: ViewQuery | MapQuery): unknown {
+  return query.view === 'map' ? views.map(query) : views.view(query);
+}
+
+function downloadAs(name: string, response: ServerResponse): void {
+  response.setHeader('content-disposition', `attachment; filename="${name}"`);
+}
+
+function json(value: unknown, response: ServerResponse): void {
+  end(response, 200, 'application/json', JSON.stringify(value));
+}
+
+/** Answers with the mistake in a request; of a bug the rest of the program is told. */
+function refuse(error: unknown, response: ServerResponse): void {
+  const [problem] = problemsIn(error) ?? [];
+  if (problem === undefined) throw error;
+  if (response.headersSent) return void response.destroy();
+  response.removeHeader('content-disposition');
+  const { message: text, hint } = problem;
+  end(response, 400, 'application/json', JSON.stringify({ text, hint }));
 }
 
 function end(

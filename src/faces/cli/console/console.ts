@@ -12,8 +12,9 @@ import { EXIT, type Command } from '../command.ts';
 import { readText } from '../named-file.ts';
 import { startFeed } from '../top/top-feed.ts';
 import { untilSignal } from '../until-signal.ts';
-import { readConsoleAssets } from './console-assets.ts';
+import { findConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
+import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
 
 /** The period between reads of the owners of addresses from the cluster, milliseconds. */
@@ -29,7 +30,9 @@ export const console: Command = {
   async run(words, io) {
     const options = parseConsoleOptions(words);
     const token = tokenOf(options);
-    const assets = readConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
+    // Rejects a file that cannot be read before anything starts.
+    corefileOf(options);
+    const assets = findConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
     const note = (text: string): void => io.err(`ndots console: ${text}\n`);
     const model = new LiveModel({
       limits: options.limits,
@@ -50,7 +53,9 @@ export const console: Command = {
         assets,
         clock: systemClock,
         source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
-        ask: (query) => views.view(query),
+        views,
+        handOver: new HandOver(options, model, options.privacy),
+        corefile: () => corefileOf(options),
       });
       try {
         io.out(`${server.address}\nCtrl-C ends it.\n`);
@@ -85,6 +90,12 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
       remedy: `openssl rand -hex 24 > ${tokenFile}`,
     });
   return token;
+}
+
+/** The Corefile as it is now: a person edits it while the page is open. */
+function corefileOf({ corefile }: ConsoleOptions): { readonly name: string; readonly text: string } {
+  if (corefile === null) return { name: '', text: '' };
+  return { name: corefile, text: readText(corefile, 'Corefile') };
 }
 
 async function listening(parts: Parameters<typeof ConsoleServer.start>[0]): Promise<ConsoleServer> {

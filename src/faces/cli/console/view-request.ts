@@ -1,5 +1,7 @@
 /** Reads a browser's request: the parameters of an address as a query of the live model. */
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
+import type { MapQuery } from '../../../tools/watch/map-view.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
 import { usage } from '../option-values.ts';
 
@@ -7,18 +9,20 @@ import { usage } from '../option-values.ts';
 const ROWS_MAX = 1000;
 
 /** The query that an address asks for: `now?filter=namespace=shop`. @throws Problem (`usage`) */
-export function parseViewRequest(key: string): ViewQuery {
+export function parseViewRequest(key: string): ViewQuery | MapQuery {
   const mark = key.indexOf('?');
   const name = mark < 0 ? key : key.slice(0, mark);
   const parameters = new URLSearchParams(mark < 0 ? '' : key.slice(mark + 1));
+  const filters = filtersIn(parameters);
+  if (name === 'map') return { view: 'map', filters };
   const view = viewNames.find((each) => each === name);
-  if (view === undefined) throw usage(`there is no view ${name}`, `Views: ${viewNames.join(', ')}`);
-  const line = parameters.get('filter') ?? '';
+  if (view === undefined)
+    throw usage(`there is no view ${name}`, `Views: ${[...viewNames, 'map'].join(', ')}`);
   const sort = sortOf(view, parameters.get('sort'));
   const id = parameters.get('id');
   return {
     view,
-    ...(line.trim() !== '' && { filters: parseFilterLine(line) }),
+    ...(filters.length > 0 && { filters }),
     ...(sort !== null && { sort }),
     reversed: parameters.get('reversed') === '1',
     most: wholeNumber(parameters, 'rows', 1, ROWS_MAX) ?? 200,
@@ -27,6 +31,12 @@ export function parseViewRequest(key: string): ViewQuery {
     ...numbered(parameters, 'before', 0, Number.MAX_SAFE_INTEGER),
     ...(id !== null && { id: view === 'lookups' ? Number(id) : id }),
   } as ViewQuery;
+}
+
+/** The filters of an address. @throws Problem (`usage`) */
+export function filtersIn(parameters: URLSearchParams): readonly GivenFilter[] {
+  const line = parameters.get('filter') ?? '';
+  return line.trim() === '' ? [] : parseFilterLine(line);
 }
 
 function sortOf(view: ViewName, given: string | null): string | null {

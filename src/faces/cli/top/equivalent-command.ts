@@ -2,7 +2,9 @@
 import { filterArguments } from '../../../tools/capture/filter-line.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import type { ViewName } from '../../../tools/watch/view.ts';
-import type { TopOptions } from './top-options.ts';
+import type { TrafficSources } from '../capture/traffic-options.ts';
+import type { ClusterOptions } from '../cluster-options.ts';
+import { shellWord } from '../shell-word.ts';
 import type { TopItem } from './pages/top-page.ts';
 
 /** The page on the screen. */
@@ -13,8 +15,12 @@ export interface ShownPage {
   readonly item: TopItem | null;
 }
 
+/** Where traffic and names come from, as a live verb was told. */
+export type CommandSource = TrafficSources &
+  ClusterOptions & { readonly manifests: string | null; readonly cluster: boolean };
+
 /** Words of a command line, without the name of the program. */
-export function equivalentWords(shown: ShownPage, options: TopOptions): readonly string[] {
+export function equivalentWords(shown: ShownPage, options: CommandSource): readonly string[] {
   const { view, item } = shown;
   const filters = filterArguments([...shown.filters, ...(item?.lookups ?? [])]);
   const source = sourceWords(options);
@@ -39,7 +45,7 @@ export function equivalentWords(shown: ShownPage, options: TopOptions): readonly
 }
 
 /** The source of the traffic, as options of every verb that reads it. */
-function sourceWords({ files, device, netns, dnstap, ports }: TopOptions): readonly string[] {
+function sourceWords({ files, device, netns, dnstap, ports }: CommandSource): readonly string[] {
   return [
     ...files,
     ...(device === null ? [] : ['-i', device]),
@@ -50,7 +56,7 @@ function sourceWords({ files, device, netns, dnstap, ports }: TopOptions): reado
 }
 
 /** The source of names of addresses, as options. */
-export function nameWords(options: TopOptions): readonly string[] {
+export function nameWords(options: CommandSource): readonly string[] {
   const { manifests, cluster, kubeconfig, context, as, asGroup } = options;
   const given = [
     ...(kubeconfig === null ? [] : ['--kubeconfig', kubeconfig]),
@@ -65,9 +71,4 @@ export function nameWords(options: TopOptions): readonly string[] {
 /** The words as a person would type them into a shell. */
 export function printCommand(program: string, words: readonly string[]): string {
   return [program, ...words.map(shellWord)].join(' ');
-}
-
-/** A word for POSIX shells; quotes are left out where they are not needed. */
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,0 +1,88 @@
+/** What the console hands over, of a real capture, read by the real tshark. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../../server/base/clock.ts';
+import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
+import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
+import { LiveModel } from '../../../tools/watch/live-model.ts';
+import type { CommandSource } from '../top/equivalent-command.ts';
+import { startFeed } from '../top/top-feed.ts';
+import { findingsReport } from './findings-report.ts';
+import { HandOver } from './hand-over.ts';
+
+const capture = resolve('examples/captures/tcp-blocked.pcapng');
+const owner: AddressOwner = {
+  ...{ kind: 'pod', namespace: 'shop', name: 'cart-1', workload: 'deploy/cart', node: 'node1' },
+};
+const folder = mkdtempSync(join(tmpdir(), 'ndots-hand-over-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const source: CommandSource = {
+  ...{ files: [capture], device: null, netns: null, dnstap: null, ports: null },
+  ...{ kubeconfig: null, context: null, as: null, asGroup: [], manifests: null, cluster: false },
+};
+
+describe('what the console hands over', () => {
+  const model = new LiveModel({ owners: new Map([['10.244.1.4', owner]]) });
+  before(async () => {
+    await (await startFeed({ ...source, speed: Infinity }, model, systemClock)).over;
+  });
+
+  async function packetsOf(line: string): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    await new HandOver(source, model, 'full').packets(
+      parseFilterLine(line),
+      new AbortController().signal,
+      async (bytes) => void pieces.push(bytes),
+    );
+    const file = join(folder, 'selected.pcapng');
+    writeFileSync(file, Buffer.concat(pieces));
+    return file;
+  }
+
+  const tshark = (file: string, ...words: readonly string[]): readonly string[] =>
+    spawnSync('tshark', ['-r', file, ...words], { encoding: 'utf8' }).stdout.trim().split('\n');
+
+  test('the packets of the selected lookups, as recorded, with pod and finding as comments', async () => {
+    const fields = ['-T', 'fields', '-e', 'frame.time_epoch', '-e', 'dns.id', '-e', 'ip.id'];
+    const file = await packetsOf('protocol=tcp');
+    const packets = tshark(file, ...fields);
+    // Three lookups, each with two queries over UDP and both of them again in one segment of TCP.
+    assert.equal(packets.length, 3 * 6);
+    const all = new Set(tshark(capture, ...fields));
+    assert.ok(packets.every((packet) => all.has(packet)));
+    const comments = tshark(file, '-T', 'fields', '-e', 'frame.comment');
+    assert.ok(comments.every((comment) => comment.startsWith('pod shop/cart-1')), comments[0]);
+    assert.ok(comments.some((comment) => /ND\d{4} /.test(comment)));
+  });
+
+  test('nothing selected, live traffic, hidden clients: says why there are no packets', async () => {
+    await assert.rejects(packetsOf('name=nothing.example'), /no packet of the capture is selected/);
+    const live = new HandOver({ ...source, files: [], device: 'any' }, model, 'full');
+    const offered = await live.view(parseFilterLine('not name=*.local'));
+    assert.match(offered.noPackets, /keeps no packets of live traffic/);
+    assert.equal(offered.command, "ndots capture -i any -o flow --not 'name=*.local'");
+    const hidden = await new HandOver(source, model, 'no-clients').view([]);
+    assert.match(hidden.noPackets, /--privacy no-clients hides/);
+    const log = join(folder, 'query.log');
+    writeFileSync(log, '[INFO] 10.244.1.4:1 - 1 "A IN a.example. udp 30 false 512" NOERROR 0 0.1s\n');
+    const ofLog = await new HandOver({ ...source, files: [log] }, model, 'full').view([]);
+    assert.match(ofLog.noPackets, /log holds no packets/);
+  });
+
+  test('the findings as one page without scripts and without anything of elsewhere', () => {
+    const findings = model.view({ view: 'findings' });
+    const row = { ...findings.rows[0]!, subject: '<img src=x onerror=alert(1)>' };
+    const page = findingsReport(
+      model.view({ view: 'now' }),
+      { ...findings, rows: [row, ...findings.rows.slice(1)] },
+      '<b>capture</b>',
+    );
+    assert.match(page, /DNS over TCP does not get through/);
+    assert.doesNotMatch(page, /<script|<img|<b>|https?:\/\//);
+  });
+});

@@ -1,0 +1,66 @@
+/** Hands over what a page shows: packets, findings, and the command that shows the same. */
+import { Problem } from '../../../server/base/problem.ts';
+import type { GivenFilter } from '../../../tools/capture/filter.ts';
+import { usualPorts } from '../../../tools/capture/read/reading.ts';
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
+import { equivalentWords, printCommand, type CommandSource } from '../top/equivalent-command.ts';
+import { whyNoPackets, writeSelectedPackets } from './selected-packets.ts';
+
+/** What can be had of a selection, as plain data for the page. */
+export interface HandOverView {
+  /** Shows the same lookups in a terminal. */
+  readonly command: string;
+  /** Why there are no packets, for people; empty: there are. */
+  readonly noPackets: string;
+}
+
+/** Answers what a page asks for about its selection. */
+export class HandOver {
+  readonly #options: CommandSource;
+  readonly #model: LiveModel;
+  readonly #privacy: PrivacyLevel;
+
+  constructor(options: CommandSource, model: LiveModel, privacy: PrivacyLevel) {
+    this.#options = options;
+    this.#model = model;
+    this.#privacy = privacy;
+  }
+
+  async view(filters: readonly GivenFilter[]): Promise<HandOverView> {
+    const words = equivalentWords({ view: 'lookups', filters, item: null }, this.#options);
+    return { command: printCommand('ndots', words), noPackets: await this.#whyNoPackets() };
+  }
+
+  /** Writes the packets of the selected lookups as pcapng. @throws Problem */
+  async packets(
+    filters: readonly GivenFilter[],
+    signal: AbortSignal,
+    write: (bytes: Uint8Array) => Promise<void>,
+  ): Promise<void> {
+    const why = await this.#whyNoPackets();
+    if (why !== '') throw new Problem({ code: 'no-packets', text: why });
+    const { nowMs, limits, parties } = this.#model;
+    await writeSelectedPackets(
+      {
+        file: this.#options.files[0]!,
+        ports: this.#options.ports ?? usualPorts,
+        filters,
+        ...{ fromMs: nowMs - limits.windowMs, toMs: nowMs, parties, signal },
+        findings: this.#model.view({ view: 'findings', most: limits.findings }).rows,
+      },
+      write,
+    );
+  }
+
+  async #whyNoPackets(): Promise<string> {
+    const { files } = this.#options;
+    const [file] = files;
+    if (this.#privacy !== 'full')
+      return `Packets hold addresses of clients, which --privacy ${this.#privacy} hides.`;
+    if (file === undefined || file === '-')
+      return 'The console keeps no packets of live traffic. The command below records those that come from now on with --write FILE.';
+    if (files.length > 1) return 'Packets of several files are not joined. Use the command below.';
+    return (await whyNoPackets(file)) ?? '';
+  }
+}

@@ -1,0 +1,71 @@
+/** What can be taken along from the lookups that are shown: packets, JSON, findings, a command. */
+import { effect, signal, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { HandOverView } from '../cli/console/hand-over.ts';
+import { copyButton } from '../web/copy-button.ts';
+import { filter, page } from './page-state.ts';
+
+const isOpen: Signal<boolean> = signal(false);
+/** Null: it is not known yet, or the filter is not valid. */
+const offer: Signal<HandOverView | null> = signal(null);
+
+/** Keeps what is offered at the filter that is typed, while it is shown. */
+export function followHandOver(): void {
+  effect(() => {
+    const line = filter.value;
+    if (!isOpen.value || page.value !== 'lookups') return;
+    void read(line);
+  });
+}
+
+async function read(line: string): Promise<void> {
+  const response = await fetch(`/api/hand-over?${parametersOf(line)}`).catch(() => null);
+  if (filter.peek() !== line) return;
+  offer.value = response?.ok === true ? ((await response.json()) as HandOverView) : null;
+}
+
+function parametersOf(line: string): string {
+  return line.trim() === '' ? '' : new URLSearchParams({ filter: line }).toString();
+}
+
+export function handOver(): TemplateResult {
+  return html`<details
+    class="hand-over"
+    @toggle=${({ target }: Event) => (isOpen.value = (target as HTMLDetailsElement).open)}
+  >
+    <summary>Hand over this selection</summary>
+    ${isOpen.value && offer.value !== null ? offered(offer.value) : nothing}
+  </details>`;
+}
+
+function offered({ command, noPackets }: HandOverView): TemplateResult {
+  const parameters = parametersOf(filter.value);
+  return html`<ul class="offers">
+      ${
+        noPackets === ''
+          ? offerOf(
+              `/api/lookups.pcapng?${parameters}`,
+              'Packets',
+              'pcapng, with pods and findings as comments',
+            )
+          : html`<li><span class="button off">Packets</span> <span class="quiet">${noPackets}</span></li>`
+      }
+      ${offerOf(
+        `/api/view/lookups?rows=1000&download=lookups.json&${parameters}`,
+        'Lookups',
+        'JSON, the 1000 newest',
+      )}
+      ${offerOf('/api/findings.html', 'Findings', 'one HTML file without scripts, of this moment')}
+    </ul>
+    <div class="same-command">
+      <span class="quiet">The same in a terminal</span>
+      <code>${command}</code>
+      ${copyButton('Copy command', () => command)}
+    </div>`;
+}
+
+function offerOf(href: string, text: string, note: string): TemplateResult {
+  return html`<li>
+    <a class="button" href=${href} download>${text}</a> <span class="quiet">${note}</span>
+  </li>`;
+}

@@ -1,0 +1,149 @@
+/** Places the nodes of the map in columns, from clients to upstreams, and draws the curves between them. */
+import type { MapEdge, MapNode } from '../../tools/watch/map-view.ts';
+
+export const NODE_WIDTH = 204;
+export const NODE_HEIGHT = 44;
+const ROW_GAP = 14;
+/** Room for the numbers of an edge. */
+const COLUMN_GAP = 172;
+/** Columns: a chain of servers that is longer, or a ring of them, ends in the last one. */
+const COLUMNS_MAX = 5;
+/** Space around, for focus rings. */
+const MARGIN = 4;
+
+export interface PlacedNode {
+  readonly node: MapNode;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface PlacedEdge {
+  readonly edge: MapEdge;
+  /** The `d` of a path. */
+  readonly path: string;
+  /** Where its numbers stand; null: other edges are in the way, and the table has them. */
+  readonly label: { readonly x: number; readonly y: number; readonly anchor: 'start' | 'end' } | null;
+}
+
+export interface MapLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly PlacedNode[];
+  readonly edges: readonly PlacedEdge[];
+}
+
+/** @param room the width that there is; a map of many columns is wider */
+export function layOut(
+  nodes: readonly MapNode[],
+  edges: readonly MapEdge[],
+  room: number,
+): MapLayout {
+  const drawn = edges.filter(({ from, to }) => from !== to);
+  const columnOf = columnsOf(nodes, drawn);
+  const count = Math.max(...columnOf.values(), 0) + 1;
+  const columns = Array.from({ length: count }, (_, column) =>
+    nodes.filter(({ id }) => columnOf.get(id) === column),
+  );
+  const gap = Math.max(
+    COLUMN_GAP,
+    count < 2 ? 0 : Math.floor((room - 2 * MARGIN - count * NODE_WIDTH) / (count - 1)),
+  );
+  const rows = Math.max(...columns.map(({ length }) => length), 1);
+  const height = rows * (NODE_HEIGHT + ROW_GAP) - ROW_GAP + 2 * MARGIN;
+  const places = new Map<string, PlacedNode>();
+  columns.forEach((column, index) => {
+    const x = MARGIN + index * (NODE_WIDTH + gap);
+    const step = NODE_HEIGHT + ROW_GAP;
+    const top = (height - (column.length * step - ROW_GAP)) / 2;
+    const ordered = index === 0 ? column : byAskers(column, drawn, places);
+    ordered.forEach((node, row) => places.set(node.id, { node, x, y: top + row * step }));
+  });
+  return {
+    width: 2 * MARGIN + count * NODE_WIDTH + (count - 1) * gap,
+    height,
+    nodes: [...places.values()],
+    edges: drawn.map((edge) => placed(edge, drawn, places)),
+  };
+}
+
+/** Each node stands right of all that lead to it; what leads back to a server changes nothing. */
+function columnsOf(
+  nodes: readonly MapNode[],
+  edges: readonly MapEdge[],
+): ReadonlyMap<string, number> {
+  const distance = distances(nodes, edges);
+  const pairs = new Set(edges.map(({ from, to }) => `${from} ${to}`));
+  const forward = edges.filter(({ from, to }) => {
+    const ahead = distance.get(to)! - distance.get(from)!;
+    return ahead > 0 || (ahead === 0 && (from < to || !pairs.has(`${to} ${from}`)));
+  });
+  const columns = new Map(nodes.map(({ id }) => [id, 0]));
+  for (let round = 1; round < COLUMNS_MAX; round++)
+    for (const { from, to } of forward) {
+      const least = columns.get(from)! + 1;
+      if (least > columns.get(to)! && least < COLUMNS_MAX) columns.set(to, least);
+    }
+  return columns;
+}
+
+/** Edges from the nearest node that nobody asks. */
+function distances(
+  nodes: readonly MapNode[],
+  edges: readonly MapEdge[],
+): ReadonlyMap<string, number> {
+  const asked = new Set(edges.map(({ to }) => to));
+  const found = new Map(nodes.filter(({ id }) => !asked.has(id)).map(({ id }) => [id, 0]));
+  for (const [id, far] of found)
+    for (const { from, to } of edges) if (from === id && !found.has(to)) found.set(to, far + 1);
+  // A ring that nobody outside asks.
+  for (const { id } of nodes) if (!found.has(id)) found.set(id, 0);
+  return found;
+}
+
+/** By the middle of the nodes that ask, so that fewer edges cross. */
+function byAskers(
+  column: readonly MapNode[],
+  edges: readonly MapEdge[],
+  places: ReadonlyMap<string, PlacedNode>,
+): readonly MapNode[] {
+  const middle = new Map(
+    column.map(({ id }) => {
+      const askers = edges.flatMap(({ from, to }) => (to === id ? (places.get(from) ?? []) : []));
+      return [id, askers.reduce((sum, { y }) => sum + y, 0) / Math.max(1, askers.length)];
+    }),
+  );
+  return column.toSorted((one, other) => middle.get(one.id)! - middle.get(other.id)!);
+}
+
+function placed(
+  edge: MapEdge,
+  edges: readonly MapEdge[],
+  places: ReadonlyMap<string, PlacedNode>,
+): PlacedEdge {
+  const [from, to] = [places.get(edge.from)!, places.get(edge.to)!];
+  const out = edges.filter((other) => other.from === edge.from);
+  const into = edges.filter((other) => other.to === edge.to);
+  const start = { x: from.x + NODE_WIDTH, y: from.y + NODE_HEIGHT / 2 };
+  const end = { x: to.x, y: to.y + NODE_HEIGHT / 2 };
+  if (to.x <= from.x) {
+    // Servers that ask each other: below both.
+    const below = Math.max(from.y, to.y) + NODE_HEIGHT + ROW_GAP;
+    return {
+      edge,
+      path: `M${start.x} ${start.y}C${start.x + 60} ${below} ${end.x - 60} ${below} ${end.x} ${end.y}`,
+      label: null,
+    };
+  }
+  // Numbers stand beside the curve at the end that it has for itself; it bends at the other one.
+  const at = out.length === 1 ? 'start' : into.length === 1 ? 'end' : null;
+  const share = at === 'start' ? 0.7 : at === 'end' ? 0.3 : 0.5;
+  const bend = start.x + share * (end.x - start.x);
+  const path = `M${start.x} ${start.y}C${bend} ${start.y} ${bend} ${end.y} ${end.x} ${end.y}`;
+  if (at === null) return { edge, path, label: null };
+  const rises = end.y < start.y;
+  const label =
+    at === 'start'
+      ? { x: start.x + 8, y: start.y + (rises ? 15 : -6), anchor: at }
+      : { x: end.x - 8, y: end.y + (rises ? -6 : 15), anchor: at };
+  return { edge, path, label };
+}
