@@ -88,12 +88,6 @@ function nameOf(id: string): string {
   return relative(resolve('src'), id).replace(/\.ts$/, '');
 }
 
-/** The transports of every server, unless its Corefile uses others. */
-const usualListeners: ReadonlySet<string> = new Set([
-  'server/transport/stream/tcp',
-  'server/transport/udp/udp-batch',
-]);
-
 /**
  * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
  * find, read and link.
@@ -113,12 +107,6 @@ const usualPlugins: ReadonlySet<string> = new Set(
     'reload',
   ].map(own),
 );
-
-/** The control part of `kubernetes`, and the reader of manifests. */
-const clusterObjects: ReadonlySet<string> = new Set([
-  'server/plugins/kubernetes/control/control',
-  'server/kube/manifests/manifest-folder',
-]);
 
 /** A file that at least this many others import, of those below them, joins the shared chunk. */
 const SHARED = 5;
@@ -179,35 +167,6 @@ const cheapBuiltins: Plugin = {
         ].join(' ');
       },
     ),
-};
-
-/**
- * A lazily imported module that shares a file with others has a small file of its own that refers to it:
- * importing it does not load the shared file.
- */
-const straightImports: Plugin = {
-  name: 'straight-imports',
-  generateBundle(_options, files) {
-    const chunks = Object.values(files).filter((file) => file.type === 'chunk');
-    /** By the import as written: its file, and its name there. */
-    const places = new Map<string, readonly [string, string]>();
-    for (const { code, fileName } of chunks) {
-      const [, list = '', from = ''] =
-        /^export \{ (.*) \} from "(.*)";\s*(?:\/\/#.*\s*)?$/.exec(code) ?? [];
-      for (const each of list === '' ? [] : list.split(', ')) {
-        const [name = '', as = name] = each.split(' as ');
-        places.set(`./${fileName} ${as}`, [from, name]);
-      }
-    }
-    for (const chunk of chunks)
-      chunk.code = chunk.code.replace(
-        /\(await import\("(\.\/[^"]+)"\)\)\.(\w+)/g,
-        (whole, file: string, name: string) => {
-          const place = places.get(`${file} ${name}`);
-          return place === undefined ? whole : `(await import("${place[0]}")).${place[1]}`;
-        },
-      );
-  },
 };
 
 /** The runtime stores the text of all files; with one letter outside Latin-1 it takes two bytes for each. */

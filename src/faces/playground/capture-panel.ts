@@ -2,8 +2,9 @@
 import { signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NotFound } from '../../tools/doctor/diagnosis.ts';
+import { shellWord } from '../cli/shell-word.ts';
 import { table, type Column } from '../web/table.ts';
-import { commandLine, shellWord } from './command-line.ts';
+import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
 import type { DoctorResult, ShownClient } from './engines/doctor-engine.ts';
 import type { ShownFinding } from '../../tools/doctor/report/shown.ts';

@@ -1,7 +1,9 @@
 /** The documentation site: every page of the repository, with search, dark and light. `npm run docs` builds it. */
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize, resolve } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
+// As it lies beside `.site`, from where this runs.
+import { exampleLinks } from '../../tools/playground-links.ts';
 
 /** The checkout: the generator runs in a directory of its own, where its packages are. */
 const home = process.env['SITE_HOME'] ?? process.cwd();
@@ -10,6 +12,14 @@ const home = process.env['SITE_HOME'] ?? process.cwd();
  * plain text.
  */
 const source = process.env['SOURCE_URL'] ?? '';
+
+const base = process.env['SITE_BASE'] ?? '/';
+
+/** The text of a file of the checkout; null: there is none. */
+const read = (path: string): string | null => {
+  const file = join(home, path);
+  return existsSync(file) && statSync(file).isFile() ? readFileSync(file, 'utf8') : null;
+};
 
 const titleOf = (file: string): string =>
   /^# (.+)$/m.exec(readFileSync(join(home, file), 'utf8'))?.[1]?.replaceAll('`', '') ??
@@ -37,7 +47,7 @@ export default defineConfig({
     'site/**',
   ],
   outDir: join(home, 'site'),
-  base: process.env['SITE_BASE'] ?? '/',
+  base,
   rewrites: { 'README.md': 'index.md' },
   // A dead link between pages fails the build.
   ignoreDeadLinks: 'localhostLinks',
@@ -64,6 +74,17 @@ export default defineConfig({
       md.renderer.rules.text = (tokens, at) => text(tokens[at]!.content);
       md.renderer.rules.code_inline = (tokens, at) =>
         `<code v-pre>${text(tokens[at]!.content)}</code>`;
+      const fence = md.renderer.rules.fence!;
+      md.renderer.rules.fence = (...given) => {
+        const [tokens, at] = given;
+        const { info, content } = tokens[at]!;
+        // The router of the site would look for a page: a target keeps it away.
+        const links = exampleLinks({ info, text: content }, `${base}playground/`, read).map(
+          ({ text: words, href }) =>
+            `<a href="${md.utils.escapeHtml(href)}" target="_self">${text(words)}</a>`,
+        );
+        return `${fence(...given)}${links.length === 0 ? '' : `<p>${links.join(' · ')}</p>`}`;
+      };
       md.core.ruler.push('sources', ({ tokens, env }) => {
         const from = dirname(String((env as { relativePath?: string }).relativePath ?? ''));
         for (const { children } of tokens)
@@ -89,6 +110,7 @@ export default defineConfig({
     nav: [
       { text: 'Tour', link: '/docs/tour' },
       { text: 'At night', link: '/docs/operate' },
+      { text: 'Playground', link: '/playground/', target: '_self' },
       { text: 'All pages', link: '/docs/README' },
     ],
     sidebar: [

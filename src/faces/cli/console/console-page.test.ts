@@ -223,7 +223,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('7');
       const edges = page.locator('.map a.edge');
-      await edges.first().waitFor();
+      await edges.first().waitFor({ state: 'attached' });
       const rows = page.getByRole('region', { name: 'Edges of the map' }).locator('tbody tr');
       assert.equal(await rows.count(), await edges.count());
       for (let at = 0; at < (await edges.count()); at++) {
@@ -235,7 +235,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
         await page.getByText(`of ${count} shown`, { exact: false }).waitFor();
         assert.match(page.url(), /#lookups\?filter=/);
         await page.keyboard.press('7');
-        await edges.first().waitFor();
+        await edges.first().waitFor({ state: 'attached' });
       }
     });
   });
