@@ -30,7 +30,10 @@ export function exampleLinks(
   const [language] = info.trim().split(/\s+/);
   if (language === 'corefile')
     return [
-      { text: 'Lint in the playground', href: playgroundLink(base, 'corefile', { corefile: text }) },
+      {
+        text: 'Lint in the playground',
+        href: playgroundLink(base, 'corefile', { corefile: text }),
+      },
     ];
   if (language !== 'sh') return [];
   const found = commandsIn(text).map((words) => linkOf(words, base, read));

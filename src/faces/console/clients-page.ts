@@ -40,8 +40,8 @@ export function clientsPage(view: ClientsView): TemplateResult {
         </dd>
         <dt>Count</dt>
         <dd>
-          ${printNumber(lookups)} lookups; ${printNumber(failedLookups)} failed, ${printNumber(slowLookups)}
-          took 1 s or more
+          ${printNumber(lookups)} lookups; ${printNumber(failedLookups)} failed,
+          ${printNumber(slowLookups)} took 1 s or more
         </dd>
         <dt>Replies</dt>
         <dd>${printRcodes(rcodes)}</dd>

@@ -198,6 +198,16 @@ function onKey(event: KeyboardEvent): void {
   } else if (key === 'p' && tool.value === null) pause();
 }
 
+/** The chosen tab is in sight where the row of tabs scrolls. */
+function followTab(): void {
+  effect(() => {
+    const id = tabId(page.value);
+    queueMicrotask(() =>
+      document.getElementById(id)?.scrollIntoView({ block: 'nearest', inline: 'center' }),
+    );
+  });
+}
+
 applyTheme();
 followAddress();
 root.replaceChildren();
@@ -212,3 +222,4 @@ addEventListener('keydown', onKey);
 followViews();
 followHandOver();
 followTool();
+followTab();

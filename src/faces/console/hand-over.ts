@@ -48,7 +48,9 @@ function offered({ command, noPackets }: HandOverView): TemplateResult {
               'Packets',
               'pcapng, with pods and findings as comments',
             )
-          : html`<li><span class="button off">Packets</span> <span class="quiet">${noPackets}</span></li>`
+          : html`<li>
+              <span class="button off">Packets</span> <span class="quiet">${noPackets}</span>
+            </li>`
       }
       ${offerOf(
         `/api/view/lookups?rows=1000&download=lookups.json&${parameters}`,

@@ -74,26 +74,28 @@ export function lineChart(parts: ChartParts): TemplateResult {
     ${
       tabled
         ? chartTable(parts, steps)
-        : html`<svg
-              class="plot"
-              viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
-              preserveAspectRatio="none"
-              role="img"
-              aria-label=${`${title}: ${lines.map(({ label, values }) => `${label} ${printed(values[shown] ?? null, print)}`).join(', ')}`}
-              @pointermove=${point}
-              @pointerleave=${() => (pointed.value = null)}
-            >
-              ${[0.25, 0.5, 0.75].map((share) => svg`<path class="grid" d=${`M0 ${HEIGHT * share}H${WIDTH}`} />`)}
-              ${lines.map(({ tone, values }) => drawn(values, tone, top, steps))}
-              ${
-                at === null || steps < 2
-                  ? nothing
-                  : svg`<path class="cursor" d=${`M${(at / (steps - 1)) * WIDTH} 0V${HEIGHT}`} />`
-              }
-            </svg>
+        : html`<div class="scale">
+              <span class="top quiet">${print(top)}</span>
+              <svg
+                class="plot"
+                viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
+                preserveAspectRatio="none"
+                role="img"
+                aria-label=${`${title}: ${lines.map(({ label, values }) => `${label} ${printed(values[shown] ?? null, print)}`).join(', ')}`}
+                @pointermove=${point}
+                @pointerleave=${() => (pointed.value = null)}
+              >
+                ${[0.25, 0.5, 0.75].map((share) => svg`<path class="grid" d=${`M0 ${HEIGHT * share}H${WIDTH}`} />`)}
+                ${lines.map(({ tone, values }) => drawn(values, tone, top, steps))}
+                ${
+                  at === null || steps < 2
+                    ? nothing
+                    : svg`<path class="cursor" d=${`M${(at / (steps - 1)) * WIDTH} 0V${HEIGHT}`} />`
+                }
+              </svg>
+            </div>
             <div class="axis quiet">
-              <span>${timeOf(parts, 0)}</span><span>top ${print(top)}</span
-              ><span>${timeOf(parts, steps - 1)}</span>
+              <span>${timeOf(parts, 0)}</span><span>${timeOf(parts, steps - 1)}</span>
             </div>`
     }
   </section>`;

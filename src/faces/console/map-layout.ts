@@ -6,6 +6,8 @@ export const NODE_HEIGHT = 44;
 const ROW_GAP = 14;
 /** Room for the numbers of an edge. */
 const COLUMN_GAP = 172;
+/** Wider curves are no easier to follow. */
+const SPARE_MAX = 900;
 /** Columns: a chain of servers that is longer, or a ring of them, ends in the last one. */
 const COLUMNS_MAX = 5;
 /** Space around, for focus rings. */
@@ -22,7 +24,11 @@ export interface PlacedEdge {
   /** The `d` of a path. */
   readonly path: string;
   /** Where its numbers stand; null: other edges are in the way, and the table has them. */
-  readonly label: { readonly x: number; readonly y: number; readonly anchor: 'start' | 'end' } | null;
+  readonly label: {
+    readonly x: number;
+    readonly y: number;
+    readonly anchor: 'start' | 'end';
+  } | null;
 }
 
 export interface MapLayout {
@@ -44,26 +50,34 @@ export function layOut(
   const columns = Array.from({ length: count }, (_, column) =>
     nodes.filter(({ id }) => columnOf.get(id) === column),
   );
-  const gap = Math.max(
-    COLUMN_GAP,
-    count < 2 ? 0 : Math.floor((room - 2 * MARGIN - count * NODE_WIDTH) / (count - 1)),
-  );
+  const least = 2 * MARGIN + count * NODE_WIDTH + (count - 1) * COLUMN_GAP;
+  const lefts = leftsOf(count, Math.min(SPARE_MAX, Math.max(0, room - least)));
   const rows = Math.max(...columns.map(({ length }) => length), 1);
   const height = rows * (NODE_HEIGHT + ROW_GAP) - ROW_GAP + 2 * MARGIN;
   const places = new Map<string, PlacedNode>();
   columns.forEach((column, index) => {
-    const x = MARGIN + index * (NODE_WIDTH + gap);
+    const x = lefts[index]!;
     const step = NODE_HEIGHT + ROW_GAP;
     const top = (height - (column.length * step - ROW_GAP)) / 2;
     const ordered = index === 0 ? column : byAskers(column, drawn, places);
     ordered.forEach((node, row) => places.set(node.id, { node, x, y: top + row * step }));
   });
   return {
-    width: 2 * MARGIN + count * NODE_WIDTH + (count - 1) * gap,
+    width: lefts.at(-1)! + NODE_WIDTH + MARGIN,
     height,
     nodes: [...places.values()],
     edges: drawn.map((edge) => placed(edge, drawn, places)),
   };
+}
+
+/** Where columns begin: half of the width to spare is for the first curves, which are the most. */
+function leftsOf(count: number, spare: number): readonly number[] {
+  const gaps = count - 1;
+  const shares = gaps < 2 ? [spare] : [spare / 2, ...Array(gaps - 1).fill(spare / 2 / (gaps - 1))];
+  const lefts = [MARGIN];
+  for (const share of shares.slice(0, gaps))
+    lefts.push(lefts.at(-1)! + NODE_WIDTH + COLUMN_GAP + Math.floor(share as number));
+  return lefts;
 }
 
 /** Each node stands right of all that lead to it; what leads back to a server changes nothing. */

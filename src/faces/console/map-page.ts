@@ -42,14 +42,15 @@ export function mapPage(view: MapView): TemplateResult {
 }
 
 function drawing({ nodes, edges }: MapView): TemplateResult {
-  const { width, height, nodes: places, edges: curves } = layOut(nodes, edges, room.value);
+  const scale = scaleOfText();
+  const { width, height, nodes: places, edges: curves } = layOut(nodes, edges, room.value / scale);
   const most = Math.max(...edges.map(({ queries }) => queries));
   const named = new Map(nodes.map((node) => [node.id, node]));
   queueMicrotask(watchRoom);
   return html`<div class="map" role="region" tabindex="0" aria-label="Map of clients and servers">
     <svg
-      width=${width}
-      height=${height}
+      width=${width * scale}
+      height=${height * scale}
       viewBox=${`0 0 ${width} ${height}`}
       role="group"
       aria-label="Who asks whom. The table below has the same numbers."
@@ -58,6 +59,11 @@ function drawing({ nodes, edges }: MapView): TemplateResult {
       ${places.map(drawnNode)}
     </svg>
   </div>`;
+}
+
+/** The drawing grows with the text of the page: of large screens, and of people who want it large. */
+function scaleOfText(): number {
+  return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }
 
 function watchRoom(): void {
@@ -133,10 +139,7 @@ function lookupsHash(filter: string): string {
   return printHash({ page: 'lookups', parameters: new Map([['filter', filter]]) });
 }
 
-function edgeTable(
-  edges: readonly MapEdge[],
-  named: ReadonlyMap<string, MapNode>,
-): TemplateResult {
+function edgeTable(edges: readonly MapEdge[], named: ReadonlyMap<string, MapNode>): TemplateResult {
   return table<MapEdge>(
     'Edges of the map',
     [

@@ -15,10 +15,7 @@ export function serveEngines(load: EngineLoaders): void {
   addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
 }
 
-async function run(
-  load: EngineLoaders,
-  { id, engine, input }: EngineRequest,
-): Promise<void> {
+async function run(load: EngineLoaders, { id, engine, input }: EngineRequest): Promise<void> {
   const send = (reply: EngineReply): void => postMessage(reply);
   try {
     const work = await loaded(load, engine);

@@ -186,7 +186,11 @@ export class MapCounts {
     const [own, others] = [clients.slice(0, most), clients.slice(most)];
     const named = [...own, ...groups.filter(isServer)];
     const edges: DrawnEdge[] = [];
-    const draw = (from: string, of: readonly ClientGroup[], filter: readonly GivenFilter[]): void => {
+    const draw = (
+      from: string,
+      of: readonly ClientGroup[],
+      filter: readonly GivenFilter[],
+    ): void => {
       for (const server of shown) {
         const tally = new EdgeTally();
         for (const { clients: addresses } of of)
@@ -229,11 +233,7 @@ export class MapCounts {
   }
 }
 
-function tallyAt(
-  all: Map<string, Map<string, EdgeTally>>,
-  from: string,
-  to: string,
-): EdgeTally {
+function tallyAt(all: Map<string, Map<string, EdgeTally>>, from: string, to: string): EdgeTally {
   let own = all.get(from);
   if (own === undefined) all.set(from, (own = new Map()));
   let tally = own.get(to);

@@ -93,7 +93,9 @@ describe('the map', async () => {
     assert.ok(!JSON.stringify(hidden).includes('10.244.2.1'));
     assert.ok(JSON.stringify(hidden).includes('shop/deploy/cart'));
     for (const { from, to, filter } of hidden.edges) {
-      assert.ok(hidden.nodes.some(({ id }) => id === from) && hidden.nodes.some(({ id }) => id === to));
+      assert.ok(
+        hidden.nodes.some(({ id }) => id === from) && hidden.nodes.some(({ id }) => id === to),
+      );
       if (filter !== '') views.view({ view: 'lookups', filters: parseFilterLine(filter) });
     }
     assert.throws(() => new PrivateViews(model, 'counts', 'key').map({ view: 'map' }), /hidden/);

@@ -93,7 +93,10 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
 }
 
 /** The Corefile as it is now: a person edits it while the page is open. */
-function corefileOf({ corefile }: ConsoleOptions): { readonly name: string; readonly text: string } {
+function corefileOf({ corefile }: ConsoleOptions): {
+  readonly name: string;
+  readonly text: string;
+} {
   if (corefile === null) return { name: '', text: '' };
   return { name: corefile, text: readText(corefile, 'Corefile') };
 }

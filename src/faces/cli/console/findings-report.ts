@@ -28,7 +28,10 @@ export function findingsReport(now: NowView, findings: FindingsView, source: str
   const rows = findings.rows.filter(({ endedMs }) => endedMs === null);
   const at = new Date(now.atMs).toISOString().replace('T', ' ').slice(0, 19);
   const figures = nowFigures(now)
-    .map(({ label, value, note }) => `<dt>${escape(label)}</dt><dd>${escape(`${value}, ${note}`)}</dd>`)
+    .map(
+      ({ label, value, note }) =>
+        `<dt>${escape(label)}</dt><dd>${escape(`${value}, ${note}`)}</dd>`,
+    )
     .join('\n');
   const body = `<h1>DNS findings</h1>
 <p class="quiet">${escape(source)} · ${at} UTC · the numbers are of ${new Date(now.window.fromMs).toISOString().slice(11, 19)} to ${at.slice(11)}</p>

@@ -29,7 +29,9 @@ const source: CommandSource = {
 describe('what the console hands over', () => {
   const model = new LiveModel({ owners: new Map([['10.244.1.4', owner]]) });
   before(async () => {
-    await (await startFeed({ ...source, speed: Infinity }, model, systemClock)).over;
+    await (
+      await startFeed({ ...source, speed: Infinity }, model, systemClock)
+    ).over;
   });
 
   async function packetsOf(line: string): Promise<string> {
@@ -45,7 +47,9 @@ describe('what the console hands over', () => {
   }
 
   const tshark = (file: string, ...words: readonly string[]): readonly string[] =>
-    spawnSync('tshark', ['-r', file, ...words], { encoding: 'utf8' }).stdout.trim().split('\n');
+    spawnSync('tshark', ['-r', file, ...words], { encoding: 'utf8' })
+      .stdout.trim()
+      .split('\n');
 
   test('the packets of the selected lookups, as recorded, with pod and finding as comments', async () => {
     const fields = ['-T', 'fields', '-e', 'frame.time_epoch', '-e', 'dns.id', '-e', 'ip.id'];
@@ -56,7 +60,10 @@ describe('what the console hands over', () => {
     const all = new Set(tshark(capture, ...fields));
     assert.ok(packets.every((packet) => all.has(packet)));
     const comments = tshark(file, '-T', 'fields', '-e', 'frame.comment');
-    assert.ok(comments.every((comment) => comment.startsWith('pod shop/cart-1')), comments[0] ?? 'no comment');
+    assert.ok(
+      comments.every((comment) => comment.startsWith('pod shop/cart-1')),
+      comments[0],
+    );
     assert.ok(comments.some((comment) => /ND\d{4} /.test(comment)));
   });
 
@@ -69,7 +76,10 @@ describe('what the console hands over', () => {
     const hidden = await new HandOver(source, model, 'no-clients').view([]);
     assert.match(hidden.noPackets, /--privacy no-clients hides/);
     const log = join(folder, 'query.log');
-    writeFileSync(log, '[INFO] 10.244.1.4:1 - 1 "A IN a.example. udp 30 false 512" NOERROR 0 0.1s\n');
+    writeFileSync(
+      log,
+      '[INFO] 10.244.1.4:1 - 1 "A IN a.example. udp 30 false 512" NOERROR 0 0.1s\n',
+    );
     const ofLog = await new HandOver({ ...source, files: [log] }, model, 'full').view([]);
     assert.match(ofLog.noPackets, /log holds no packets/);
   });
