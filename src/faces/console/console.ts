@@ -30,11 +30,11 @@ import {
   show,
   tool,
   type LiveName,
-  type PageName,
+  type ConsolePage,
 } from './page-state.ts';
 import { serversPage } from './servers-page.ts';
 
-const labels: Readonly<Record<PageName, string>> = {
+const labels: Readonly<Record<ConsolePage, string>> = {
   now: 'Now',
   lookups: 'Lookups',
   clients: 'Clients',
@@ -45,7 +45,7 @@ const labels: Readonly<Record<PageName, string>> = {
   trace: 'Trace',
   configuration: 'Configuration',
 };
-const tabs: readonly Tab<PageName>[] = pageNames.map((name) => ({ name, label: labels[name] }));
+const tabs: readonly Tab<ConsolePage>[] = pageNames.map((name) => ({ name, label: labels[name] }));
 
 const states: Readonly<Record<StreamState, string>> = {
   connecting: 'Connecting',

@@ -1,4 +1,4 @@
-/** What can be taken along from the lookups that are shown: packets, JSON, findings, a command. */
+/** Downloads of the lookups on the page, and the command that prints the same. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { HandOverView } from '../cli/console/hand-over.ts';
@@ -9,7 +9,7 @@ const isOpen: Signal<boolean> = signal(false);
 /** Null: it is not known yet, or the filter is not valid. */
 const offer: Signal<HandOverView | null> = signal(null);
 
-/** Keeps what is offered at the filter that is typed, while it is shown. */
+/** Fetches the offers for the filter while they are shown. */
 export function followHandOver(): void {
   effect(() => {
     const line = filter.value;

@@ -1,11 +1,11 @@
 /** Follows the view that the page shows, as the server sends it. */
 import { effect, signal, type Signal } from '@preact/signals-core';
-import type { MapView } from '../../tools/watch/map-view.ts';
+import type { MapView } from '../../tools/watch/map-shape.ts';
 import type { Views } from '../../tools/watch/view.ts';
 import { asked, page, type LiveName } from './page-state.ts';
 
 /** The frames of each page. */
-export interface Frames extends Views {
+export interface PageFrames extends Views {
   readonly map: MapView;
 }
 
@@ -30,7 +30,7 @@ export const paused: Signal<boolean> = signal(false);
 /** True while the page is visible: a hidden page requests nothing. */
 const visible: Signal<boolean> = signal(!document.hidden);
 
-const views: { readonly [V in LiveName]: Signal<Frames[V] | null> } = {
+const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
   now: signal(null),
   lookups: signal(null),
   clients: signal(null),
@@ -41,7 +41,7 @@ const views: { readonly [V in LiveName]: Signal<Frames[V] | null> } = {
 };
 
 /** The last frame of a view; null: none has come. */
-export function latest<V extends LiveName>(view: V): Frames[V] | null {
+export function latest<V extends LiveName>(view: V): PageFrames[V] | null {
   return views[view].value;
 }
 

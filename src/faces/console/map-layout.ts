@@ -1,12 +1,12 @@
 /** Places the nodes of the map in columns, from clients to upstreams, and draws the curves between them. */
-import type { MapEdge, MapNode } from '../../tools/watch/map-view.ts';
+import type { MapEdge, MapNode } from '../../tools/watch/map-shape.ts';
 
 export const NODE_WIDTH = 204;
 export const NODE_HEIGHT = 44;
 const ROW_GAP = 14;
 /** Room for the numbers of an edge. */
 const COLUMN_GAP = 172;
-/** Wider curves are no easier to follow. */
+/** Wider curves are not easier to follow. */
 const SPARE_MAX = 900;
 /** Columns: a chain of servers that is longer, or a ring of them, ends in the last one. */
 const COLUMNS_MAX = 5;
@@ -23,7 +23,7 @@ export interface PlacedEdge {
   readonly edge: MapEdge;
   /** The `d` of a path. */
   readonly path: string;
-  /** Where its numbers stand; null: other edges are in the way, and the table has them. */
+  /** The place of its numbers; null: other edges are in the way, and the table has them. */
   readonly label: {
     readonly x: number;
     readonly y: number;
@@ -70,7 +70,7 @@ export function layOut(
   };
 }
 
-/** Where columns begin: half of the width to spare is for the first curves, which are the most. */
+/** Left edges of the columns. The first curves are the most, so they get half of the spare width. */
 function leftsOf(count: number, spare: number): readonly number[] {
   const gaps = count - 1;
   const shares = gaps < 2 ? [spare] : [spare / 2, ...Array(gaps - 1).fill(spare / 2 / (gaps - 1))];
@@ -80,7 +80,7 @@ function leftsOf(count: number, spare: number): readonly number[] {
   return lefts;
 }
 
-/** Each node stands right of all that lead to it; what leads back to a server changes nothing. */
+/** Each node is right of all that lead to it; edges that lead back do not count. */
 function columnsOf(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -100,7 +100,7 @@ function columnsOf(
   return columns;
 }
 
-/** Edges from the nearest node that nobody asks. */
+/** Counts the edges from the nearest node without edges to it. */
 function distances(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -109,7 +109,7 @@ function distances(
   const found = new Map(nodes.filter(({ id }) => !asked.has(id)).map(({ id }) => [id, 0]));
   for (const [id, far] of found)
     for (const { from, to } of edges) if (from === id && !found.has(to)) found.set(to, far + 1);
-  // A ring that nobody outside asks.
+  // A ring without edges from outside.
   for (const { id } of nodes) if (!found.has(id)) found.set(id, 0);
   return found;
 }
@@ -148,14 +148,14 @@ function placed(
       label: null,
     };
   }
-  // Numbers stand beside the curve at the end that it has for itself; it bends at the other one.
-  const at = out.length === 1 ? 'start' : into.length === 1 ? 'end' : null;
+  // Numbers are at the end that the curve has for itself; the curve bends at the other one.
+  const at: 'start' | 'end' | null = out.length === 1 ? 'start' : into.length === 1 ? 'end' : null;
   const share = at === 'start' ? 0.7 : at === 'end' ? 0.3 : 0.5;
   const bend = start.x + share * (end.x - start.x);
   const path = `M${start.x} ${start.y}C${bend} ${start.y} ${bend} ${end.y} ${end.x} ${end.y}`;
   if (at === null) return { edge, path, label: null };
   const rises = end.y < start.y;
-  const label =
+  const label: PlacedEdge['label'] =
     at === 'start'
       ? { x: start.x + 8, y: start.y + (rises ? 15 : -6), anchor: at }
       : { x: end.x - 8, y: end.y + (rises ? -6 : 15), anchor: at };

@@ -1,7 +1,7 @@
-/** Map: who asks whom, with rate, loss and reply time of each edge. An edge opens its lookups. */
+/** Map: clients, servers and upstreams, with rate, loss and reply time of each edge. An edge opens its lookups. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
-import type { MapEdge, MapNode, MapView } from '../../tools/watch/map-view.ts';
+import type { MapEdge, MapNode, MapView } from '../../tools/watch/map-shape.ts';
 import { printLatency, printNumber, printRate, printShare } from '../cli/top/pages/figures.ts';
 import { printHash } from '../web/hash-state.ts';
 import { table } from '../web/table.ts';
@@ -53,7 +53,7 @@ function drawing({ nodes, edges }: MapView): TemplateResult {
       height=${height * scale}
       viewBox=${`0 0 ${width} ${height}`}
       role="group"
-      aria-label="Who asks whom. The table below has the same numbers."
+      aria-label="Clients, servers and upstreams. The table below has the same numbers."
     >
       ${curves.map((curve) => drawnEdge(curve, most, named))} ${curves.map(drawnNumbers)}
       ${places.map(drawnNode)}

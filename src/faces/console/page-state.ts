@@ -11,11 +11,11 @@ export const liveNames: readonly LiveName[] = [...viewNames, 'map'];
 export type ToolName = 'trace' | 'configuration';
 const toolNames: readonly ToolName[] = ['trace', 'configuration'];
 
-export type PageName = LiveName | ToolName;
+export type ConsolePage = LiveName | ToolName;
 /** All pages, in the order of their keys. */
-export const pageNames: readonly PageName[] = [...liveNames, ...toolNames];
+export const pageNames: readonly ConsolePage[] = [...liveNames, ...toolNames];
 
-export const page: Signal<PageName> = signal('now');
+export const page: Signal<ConsolePage> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */
@@ -49,7 +49,7 @@ function viewParameters(): URLSearchParams {
 }
 
 /** Goes to a page, and resets the order and the open row. */
-export function show(name: PageName, line: string = filter.value): void {
+export function show(name: ConsolePage, line: string = filter.value): void {
   page.value = name;
   filter.value = line;
   sort.value = '';
@@ -99,7 +99,7 @@ export function followAddress(): void {
   };
   read();
   addEventListener('hashchange', read);
-  let before: PageName = page.value;
+  let before: ConsolePage = page.value;
   effect(() => {
     const hash = hashNow();
     if (hash === location.hash || hash.length > HASH_MAX) return;

@@ -20,7 +20,7 @@ const all = Object.values(fields).flatMap((each) => Object.values(each));
 const examples = new Map(all.map((field) => [field, field.peek()] as const));
 /** Values that the address does not repeat. */
 const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
-/** Where the Corefile was read, for people; empty: it was pasted. */
+/** The file of the Corefile; empty: it was pasted. */
 const corefileFrom = signal('');
 
 /** Draws a tool. */
@@ -83,7 +83,7 @@ function writeInput(): void {
   toolInput.value = new Map(given);
 }
 
-/** What is known of a client is the usual input; an edit of it is in the address. */
+/** Makes the input of a client the usual one: only edits of it are in the address. */
 function takeClient(input: TraceInputView | null): void {
   const { resolv, answers, cluster, clients } = inputs.lookup;
   batch(() => {

@@ -1,4 +1,4 @@
-/** The client that a lookup is traced as: what the live model knows of its resolver, as input of the trace. */
+/** The client of a trace: its search path, resolver and replies come from the live model. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
@@ -8,13 +8,13 @@ import { partyName } from './party-name.ts';
 
 /** The address of the client; empty: none, the input is that of the form. */
 export const client: Signal<string> = signal('');
-/** What the server knows; null: nothing was asked, or it does not know the client. */
-export const known: Signal<TraceInputView | null> = signal(null);
+/** Input for a trace as that client; null: the server has sent none. */
+const known: Signal<TraceInputView | null> = signal(null);
 const refusal = signal('');
 /** Clients to choose from, those with most lookups first. */
 const seen: Signal<readonly ClientRow[]> = signal([]);
 
-/** Reads what the server knows of the client, for a name. @param give takes the input of the trace */
+/** Fetches the input for a client and a name. @param give takes it; null: there is no client */
 export function followClient(
   name: () => string,
   isShown: () => boolean,
@@ -65,7 +65,7 @@ async function readClients(): Promise<void> {
   seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
 }
 
-/** The choice of the client, and what is known of it. */
+/** Draws the choice of the client, and notes on it. */
 export function clientChoice(): TemplateResult {
   const chosen = client.value;
   const isListed = seen.value.some(({ address }) => address === chosen);

@@ -15,7 +15,8 @@ import { LiveInput, type LiveInputParts } from './live-input.ts';
 import { liveLimits, type LiveLimits } from './live-limits.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
 import { LookupRing } from './lookup-ring.ts';
-import { mapView, type MapQuery, type MapView } from './map-view.ts';
+import type { MapQuery, MapView } from './map-shape.ts';
+import { mapView } from './map-view.ts';
 import { modelView } from './model-views.ts';
 import { Parties } from './parties.ts';
 import { RecentExamination, type ReadSoFar } from './recent-examination.ts';
@@ -163,7 +164,7 @@ export class LiveModel {
     return mapView(this, query);
   }
 
-  /** Returns what is known of a client for a trace as that client; null: it has no lookup here. */
+  /** Returns the input for a trace as that client; null: it has no lookup here. */
   traceInput(client: string, name: string): TraceInputView | null {
     return traceInput(this, client, name);
   }

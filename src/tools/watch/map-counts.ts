@@ -1,9 +1,9 @@
-/** Counts lookups by who asked whom, and groups them into the nodes and edges of the map. */
+/** Counts lookups by client and server, and groups them into the nodes and edges of the map. */
 import type { GivenFilter } from '../capture/filter.ts';
 import { printFilterLine } from '../capture/filter-line.ts';
 import { RCODE } from '../../server/wire/iana.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import type { MapEdge, MapNode, MapRole, MapView } from './map-view.ts';
+import type { MapEdge, MapNode, MapRole, MapView } from './map-shape.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { Parties } from './parties.ts';
 

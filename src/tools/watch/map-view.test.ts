@@ -5,7 +5,7 @@ import { healthy, play } from '../../../test/kit/story.ts';
 import { watched } from '../../../test/kit/watched.ts';
 import { parseFilterLine } from '../capture/filter-line.ts';
 import type { LiveModel } from './live-model.ts';
-import type { MapView } from './map-view.ts';
+import type { MapView } from './map-shape.ts';
 import { PrivateViews } from './view-privacy.ts';
 
 const pod = (name: string, workload: string): AddressOwner => ({

@@ -30,10 +30,10 @@ describe('a trace as a client of the traffic', async () => {
     assert.match(answers, /answer: DROP/);
   });
 
-  test('says that nobody asked for a name, and knows no client that asked nothing', () => {
+  test('says that a name was never looked up, and has no input for an unknown client', () => {
     const { answers, notes } = model.traceInput('10.244.1.1', 'new.example.org')!;
     assert.equal(answers, '');
-    assert.ok(notes.some((note) => note.includes('No server was asked')));
+    assert.ok(notes.some((note) => note.includes('No query for this name')));
     assert.equal(model.traceInput('10.244.9.9', 'api.example.com'), null);
   });
 

@@ -1,6 +1,6 @@
 /**
- * The input of a trace as one client of the traffic: its search path, its resolver, and what servers
- * replied to the names that a lookup would try.
+ * The input of a trace as one client of the traffic: its search path, its resolver, and the replies
+ * to the names that a lookup would try.
  */
 import { rcodeName, TYPE } from '../../server/wire/iana.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
@@ -16,7 +16,7 @@ const SCAN_MAX = 50_000;
 const OWN_MAX = 1000;
 /** Rules for one name. */
 const RULES_MAX = 100;
-/** The resolvers that a trace compares without being told. */
+/** The resolvers that a trace usually compares. */
 const USUAL: readonly Kind[] = ['glibc', 'musl', 'go', 'c-ares'];
 
 /** Plain data, for the page. */
@@ -26,9 +26,9 @@ export interface TraceInputView {
   /** The text of an answers file. */
   readonly answers: string;
   readonly resolver: { readonly kinds: readonly Kind[]; readonly confidence: number | null };
-  /** False: the resolver is none of those that are compared without being told. */
+  /** False: the usual comparison does not have this resolver. */
   readonly isUsualResolver: boolean;
-  /** What is assumed, for people. */
+  /** Assumptions, for people. */
   readonly notes: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface TraceInputParts {
   readonly resolvers: ClientResolvers;
 }
 
-/** What the traffic shows of a client; null: it has no lookup there. */
+/** Returns the input for a client; null: the client has no lookup. */
 export function traceInput(
   { ring, parties, resolvers }: TraceInputParts,
   client: string,
@@ -77,7 +77,7 @@ export function traceInput(
           ? `It walked no search path: that of its namespace and ndots:${NDOTS} are assumed.`
           : 'It walked no search path, and its namespace is not known.',
       ...(answers === ''
-        ? ['No server was asked for this name, so it does not exist below.']
+        ? ['No query for this name was seen, so it does not exist below.']
         : ['Replies are as seen last; addresses stand for those that came.']),
     ],
   };
@@ -93,7 +93,7 @@ function usualSearch(namespace: string): readonly string[] {
     : [`${namespace}.svc.cluster.local`, 'svc.cluster.local', 'cluster.local'];
 }
 
-/** The newest reply to the name and to the names that search paths made of it, for each type. */
+/** The newest reply to the name, and to the name with search domains, for each type. */
 function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
   const plain = `${name.replace(/\.$/, '').toLowerCase()}.`;
   const rules = new Map<string, string>();

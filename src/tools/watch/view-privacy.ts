@@ -5,7 +5,7 @@
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
 import type { FilterWord, GivenFilter } from '../capture/filter.ts';
-import type { MapQuery, MapView } from './map-view.ts';
+import type { MapQuery, MapView } from './map-shape.ts';
 import type { TraceInputView } from './trace-input.ts';
 import type {
   ClientRow,

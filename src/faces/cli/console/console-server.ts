@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { readFileSync } from 'node:fs';
-import type { MapQuery } from '../../../tools/watch/map-view.ts';
+import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import type { ViewSource } from '../../../tools/watch/view-privacy.ts';
 import type { ViewQuery } from '../../../tools/watch/view.ts';
 import type { ConsoleAssets } from './console-assets.ts';
@@ -168,7 +168,7 @@ export class ConsoleServer {
     }
   }
 
-  /** What the pages need besides views. */
+  /** Answers to the other requests of the pages. */
   readonly #others: Readonly<
     Record<string, (parameters: URLSearchParams, response: ServerResponse) => Promise<void> | void>
   > = {
@@ -215,7 +215,7 @@ function json(value: unknown, response: ServerResponse): void {
   end(response, 200, 'application/json', JSON.stringify(value));
 }
 
-/** Answers with the mistake in a request; of a bug the rest of the program is told. */
+/** Answers with the mistake in a request. @throws the error if it is a bug */
 function refuse(error: unknown, response: ServerResponse): void {
   const [problem] = problemsIn(error) ?? [];
   if (problem === undefined) throw error;

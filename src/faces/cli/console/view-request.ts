@@ -1,7 +1,7 @@
 /** Reads a browser's request: the parameters of an address as a query of the live model. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
-import type { MapQuery } from '../../../tools/watch/map-view.ts';
+import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
 import { usage } from '../option-values.ts';
 
