@@ -13,17 +13,17 @@ const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
 /** What stands for bytes that are not UTF-8. */
 const REPLACED = /\ufffd/g;
 
-/** Whether a file that was read as text, in whatever encoding, begins like none. */
+/** True if a file that was read as text, in whatever encoding, begins like none. */
 export function isBinary(text: string): boolean {
   return hasMany(text, CONTROLS);
 }
 
-/** Whether a file that was read as UTF-8 begins like text in another encoding, or like none. */
+/** True if a file that was read as UTF-8 begins like text in another encoding, or like none. */
 export function isNoUtf8(text: string): boolean {
   return isBinary(text) || hasMany(text, REPLACED);
 }
 
-/** Whether there is a control character in a line that no text has, at any place. */
+/** True if there is a control character in a line that no text has, at any place. */
 export function hasControls(line: string): boolean {
   return line.search(CONTROLS) >= 0;
 }

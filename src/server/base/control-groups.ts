@@ -17,8 +17,8 @@ export const CONTROL_GROUPS: ControlGroupFiles = {
 };
 
 /**
- * The folders that may contain this process's limits for a controller, of both versions: its own
- * group and all groups around it, each of which may have the tightest limit.
+ * The directories that may contain this process's limits for a controller, of both versions: its
+ * own group and all groups around it, each of which may have the tightest limit.
  */
 export function groupFolders(
   { root, own }: ControlGroupFiles,

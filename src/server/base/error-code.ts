@@ -8,7 +8,9 @@ export function errorCode(error: unknown): string {
     : '';
 }
 
-/** Whether the error of a path says that nothing is there, rather than that it could not be read. */
+/**
+ * True if the error of a path says that nothing is there, rather than that it could not be read.
+ */
 export function isGone(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';

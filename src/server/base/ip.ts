@@ -40,7 +40,10 @@ export function plainAddress(text: string): string {
   return plain === printed ? text : plain;
 }
 
-/** IPv4 in its own spelling where an address of a socket of both families has it (`::ffff:10.9.0.6`). */
+/**
+ * IPv4 in its own spelling where an address of a socket of both families has it
+ * (`::ffff:10.9.0.6`).
+ */
 export function unmapped(address: string): string {
   return address.startsWith(MAPPED_PREFIX) && address.includes('.')
     ? address.slice(MAPPED_PREFIX.length)
@@ -190,7 +193,7 @@ export function parseNet(text: string): Net | null {
   return { bytes, bits: Number(digits) };
 }
 
-/** Whether the net holds the address of `length` bytes at `at`. */
+/** True if the net holds the address of `length` bytes at `at`. */
 export function netHolds(
   net: Net,
   bytes: Uint8Array,

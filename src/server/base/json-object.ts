@@ -15,7 +15,7 @@ export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : nothing;
 }
 
-/** Whether the value is an object, that is neither a list nor null. */
+/** True if the value is an object, that is neither a list nor null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -68,7 +68,7 @@ class RingOutput implements LineOutput {
   #why = '';
   /** Lost lines of which a line has told. */
   #told = 0;
-  /** Whether lines are being collected or written. */
+  /** True if lines are being collected or written. */
   #busy = false;
 
   constructor(fd: number, ringSize: number, print: LinePrinter) {

@@ -4,7 +4,7 @@
  */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
-/** Whether `value` is yet to come. */
+/** True if `value` is yet to come. */
 export function isLater<T>(value: Maybe<T>): value is Promise<T> | Later<T> {
   return value instanceof Later || value instanceof Promise;
 }

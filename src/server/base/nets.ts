@@ -1,4 +1,4 @@
-/** Whether an address lies in any of many nets. */
+/** True if an address lies in any of many nets. */
 import type { Net } from './ip.ts';
 
 /** Many nets as sorted ranges: looking up an address is a binary search and allocates nothing. */

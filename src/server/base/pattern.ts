@@ -18,7 +18,7 @@ export interface Pattern {
   readonly source: string;
   /** How many groups it has, the whole match not counted. */
   readonly groupCount: number;
-  /** Whether it matches anywhere in the text. */
+  /** True if it matches anywhere in the text. */
   test(text: string): boolean;
   /** The leftmost match. */
   exec(text: string): PatternMatch | null;

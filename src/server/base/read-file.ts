@@ -166,7 +166,7 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? 'socket' : 'device';
 }
 
-/** Whether this is the null device, which counts as an empty file. */
+/** True if this is the null device, which counts as an empty file. */
 function isNull(stats: Stats): boolean {
   return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }

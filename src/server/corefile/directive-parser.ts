@@ -1,4 +1,6 @@
-/** Parses what stands between the braces of a Corefile's blocks: directives and their properties. */
+/**
+ * Parses what stands between the braces of a Corefile's blocks: directives and their properties.
+ */
 import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
 import type { DirectiveNames } from './directive-names.ts';
@@ -9,15 +11,20 @@ import type { Directive, Property, Token } from './corefile-tree.ts';
 /** The deepest nesting of braces. */
 const DEPTH_MAX = 64;
 
-/** Parses directives one after the other. The parser of the blocks around them uses the same token stream. */
+/**
+ * Parses directives one after the other. The parser of the blocks around them uses the same token
+ * stream.
+ */
 export class DirectiveParser {
   readonly #stream: TokenStream;
   readonly #names: DirectiveNames;
   readonly #report: ProblemReport;
   readonly #substitute: (token: RawToken) => string;
-  /** A closing brace that is indented less than its opening line: a `}` is probably missing there. */
+  /**
+   * A closing brace that is indented less than its opening line: a `}` is probably missing there.
+   */
   #suspect: Token | null = null;
-  /** Whether the file ended inside braces, and that has been reported. */
+  /** True if the file ended inside braces, and that has been reported. */
   #ended = false;
 
   /** @param substitute returns a word's text with environment variables replaced */
@@ -34,8 +41,8 @@ export class DirectiveParser {
   }
 
   /**
-   * Parses the directive that the next word names, with everything that belongs to it. What follows its `}` on the same
-   * line counts, as in CoreDNS, as another directive of that name.
+   * Parses the directive that the next word names, with everything that belongs to it. What follows
+   * its `}` on the same line counts, as in CoreDNS, as another directive of that name.
    * @param braces whether the server block has braces
    * @returns none if the name is unknown, which is reported
    */
@@ -75,7 +82,10 @@ export class DirectiveParser {
     }
   }
 
-  /** Reports words that end with a comma: words are separated by blanks only. Commas of an expression are its own. */
+  /**
+   * Reports words that end with a comma: words are separated by blanks only. Commas of an
+   * expression are its own.
+   */
   #commas(words: readonly Token[]): void {
     if (words.some(({ text, quoted }) => !quoted && /[(){}=<>]/.test(text))) return;
     for (const { text, quoted, place } of words)

@@ -8,9 +8,14 @@ export interface Substituted {
   readonly text: string;
   /** Variables without a value, which were replaced by nothing. */
   readonly unset: readonly string[];
-  /** Whether a reference follows a brace directly: it is probably part of a Go template (`{{$x}}`). */
+  /**
+   * True if a reference follows a brace directly: it is probably part of a Go template (`{{$x}}`).
+   */
   readonly template: boolean;
-  /** Whether the values refer to each other without end, or grow too long; the text was then left unchanged. */
+  /**
+   * True if the values refer to each other without end, or grow too long; the text was then left
+   * unchanged.
+   */
   readonly endless: boolean;
 }
 
@@ -19,8 +24,8 @@ const ROUNDS_MAX = 1000;
 const CHARACTERS_MAX = 1 << 20;
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacing and stays. Values are searched for
- * references, too.
+ * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacing and stays. Values
+ * are searched for references, too.
  */
 function substitute(text: string, env: Environment): Substituted {
   const unset: string[] = [];

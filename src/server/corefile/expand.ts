@@ -22,8 +22,8 @@ export const SNIPPET_IMPORTS_MAX = 10_000;
 /** The same for imports of files. */
 const FILE_IMPORTS_MAX = 100_000;
 /**
- * The most words of a Corefile with everything it imports: nested imports can multiply, and twice as
- * many hold the control thread up for seconds. Long lists of hosts belong in a file of `hosts`.
+ * The most words of a Corefile with everything it imports: nested imports can multiply, and twice
+ * as many hold the control thread up for seconds. Long lists of hosts belong in a file of `hosts`.
  */
 export const TOKENS_MAX = 65_536;
 
@@ -34,8 +34,9 @@ interface TokenFrame {
 }
 
 /**
- * The words of a Corefile in the order in which they take effect: an `import` is replaced by the words of its snippet
- * or files. The sources form a stack, so nothing is copied. The end of an import ends the line.
+ * The words of a Corefile in the order in which they take effect: an `import` is replaced by the
+ * words of its snippet or files. The sources form a stack, so nothing is copied. The end of an
+ * import ends the line.
  */
 export class TokenStream {
   readonly #stack: TokenFrame[];
@@ -79,7 +80,7 @@ export class TokenStream {
     return token === null || this.#begins(token) ? null : token;
   }
 
-  /** Whether the next word begins a line. */
+  /** True if the next word begins a line. */
   atLineStart(): boolean {
     const token = this.peek();
     return token !== null && this.#begins(token);
@@ -108,7 +109,9 @@ export class TokenStream {
     return token;
   }
 
-  /** Whether the stream was cut off because of a problem, so that its end is not that of the file. */
+  /**
+   * True if the stream was cut off because of a problem, so that its end is not that of the file.
+   */
   get cut(): boolean {
     return this.#full;
   }
@@ -124,7 +127,10 @@ export class TokenStream {
     return true;
   }
 
-  /** Processes an `import` line (`import` is the next word): continues with the words that it stands for. */
+  /**
+   * Processes an `import` line (`import` is the next word): continues with the words that it stands
+   * for.
+   */
   import(substituted: (token: RawToken) => string): void {
     const at = this.take();
     if (this.peekOnLine() === null) {

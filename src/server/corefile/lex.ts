@@ -5,7 +5,7 @@ import type { Token } from './corefile-tree.ts';
 
 /** A token as it stands in the file, with environment references not yet replaced. */
 export interface RawToken extends Token {
-  /** Whether it is the first one on its line. */
+  /** True if it is the first one on its line. */
   readonly first: boolean;
 }
 
@@ -16,10 +16,11 @@ export interface Lexed {
 }
 
 /**
- * Splits a text into words. A word that begins with `"` extends to the next `"` without a backslash before it, if
- * necessary over line ends; `\"` is the only escape. A `#` at the beginning of a word starts a comment up to the end of
- * the line. A `#` inside a word hides only the rest of that word, and what follows the next blank counts again; since
- * this is unexpected, it is reported. Time and memory are linear in the text's length.
+ * Splits a text into words. A word that begins with `"` extends to the next `"` without a backslash
+ * before it, if necessary over line ends; `\"` is the only escape. A `#` at the beginning of a word
+ * starts a comment up to the end of the line. A `#` inside a word hides only the rest of that word,
+ * and what follows the next blank counts again; since this is unexpected, it is reported. Time and
+ * memory are linear in the text's length.
  */
 export function lex(text: string, file: string): Lexed {
   return new Lexer(text, file).run();
@@ -188,7 +189,7 @@ function isBlank(code: number): boolean {
   );
 }
 
-/** Whether a word must be in quotes to be read back as it is. */
+/** True if a word must be in quotes to be read back as it is. */
 export function needsQuotes(text: string): boolean {
   if (text === '' || text.startsWith('"')) return true;
   for (let at = 0; at < text.length; at++) {

@@ -12,7 +12,10 @@ export function adviceForOther(text: string): OtherText | null {
   return isChart(text) ? chartAdvice : null;
 }
 
-/** Whether this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of its own, inside of a line. */
+/**
+ * True if this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of
+ * its own, inside of a line.
+ */
 function isChart(text: string): boolean {
   return (
     /^[ \t]*\{\{/m.test(text) || (text.includes('{{') && /\.(Values|Release|Chart)\b/.test(text))
@@ -25,7 +28,7 @@ const chartAdvice: OtherText = {
     "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };
 
-/** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
+/** True if this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
 function isManifest(text: string): boolean {
   return (
     /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)

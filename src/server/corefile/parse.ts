@@ -26,7 +26,10 @@ export interface ParseInput extends Files {
   readonly directives: readonly string[];
   /** External plugins of CoreDNS, and what to do instead. */
   readonly external?: Readonly<Record<string, string>>;
-  /** For better advice: older names of directives, and which directive a misplaced property belongs to. */
+  /**
+   * For better advice: older names of directives, and which directive a misplaced property belongs
+   * to.
+   */
   readonly syntaxes?: readonly Syntax[];
 }
 
@@ -40,8 +43,8 @@ export interface ParseOutput {
 }
 
 /**
- * Parses a Corefile with everything it imports. Never throws: every mistake becomes a problem, and parsing goes on
- * behind it.
+ * Parses a Corefile with everything it imports. Never throws: every mistake becomes a problem, and
+ * parsing goes on behind it.
  */
 export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new ProblemReport();
@@ -70,9 +73,11 @@ class Parser {
   readonly #report: ProblemReport;
   readonly #stream: TokenStream;
   readonly #lines: DirectiveParser;
-  /** Whether there was a block with an address before. */
+  /** True if there was a block with an address before. */
   #anyBlock = false;
-  /** Problems of addresses come last, because CoreDNS checks addresses after reading the whole file. */
+  /**
+   * Problems of addresses come last, because CoreDNS checks addresses after reading the whole file.
+   */
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
@@ -106,7 +111,10 @@ class Parser {
     return blocks;
   }
 
-  /** Addresses, then directives in braces (or, for a file of one block, without). null: a snippet, or nothing to serve. */
+  /**
+   * Addresses, then directives in braces (or, for a file of one block, without). null: a snippet,
+   * or nothing to serve.
+   */
   #block(start: RawToken): ServerBlock | null {
     const addresses = this.#addresses();
     const first = addresses[0];
@@ -136,7 +144,8 @@ class Parser {
   }
 
   /**
-   * Reports a surplus } behind the last block, which CoreDNS reads as another zone; nothing of the file is lost by it.
+   * Reports a surplus } behind the last block, which CoreDNS reads as another zone; nothing of the
+   * file is lost by it.
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;

@@ -1,6 +1,7 @@
 /**
- * The positions of words on a line: required ones, optional ones, lists, the last one. A directive's arguments and a
- * property's are records of positions: the keys name the options, their order is the order on the line.
+ * The positions of words on a line: required ones, optional ones, lists, the last one. A
+ * directive's arguments and a property's are records of positions: the keys name the options, their
+ * order is the order on the line.
  */
 import { parseDuration } from '../base/duration.ts';
 import type { DirectiveLine } from './line.ts';
@@ -14,7 +15,9 @@ export interface Position<T> {
   readonly help: string;
   /** The default, for the page; empty: nothing to tell. */
   readonly defaultText: string;
-  /** Whether it is read before the others, because it is at the line's end or anywhere on the line. */
+  /**
+   * True if it is read before the others, because it is at the line's end or anywhere on the line.
+   */
   readonly early: boolean;
   take(line: DirectiveLine): T;
 }
@@ -56,8 +59,9 @@ export function optional<T>(
 }
 
 /**
- * An optional word that is read only if it is of the value's kind; any other word is left for the next position. `cache
- * [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number out of range is refused.
+ * An optional word that is read only if it is of the value's kind; any other word is left for the
+ * next position. `cache [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number
+ * out of range is refused.
  */
 export function leading<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function leading<T>(
@@ -80,7 +84,10 @@ export function leading<T>(
   };
 }
 
-/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a line without any. */
+/**
+ * The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a
+ * line without any.
+ */
 export function last<T>(
   value: Value<T>,
   { help = '', missing = null }: Help & { readonly missing?: string | null } = {},
@@ -112,8 +119,8 @@ export function zones(
   options: Help & {
     readonly show?: string;
     /**
-     * If set, numbers and durations are mistakes; the text says where they belong. For directives that CoreDNS does not
-     * have.
+     * If set, numbers and durations are mistakes; the text says where they belong. For directives
+     * that CoreDNS does not have.
      */
     readonly noNumbers?: string;
   } = {},
@@ -127,7 +134,10 @@ export function zones(
   };
 }
 
-/** One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a warning. */
+/**
+ * One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a
+ * warning.
+ */
 export function oneZone(show: string, { help = '' }: Help = {}): Position<string> {
   return position(show, help, (line) => {
     const word = line.take();
@@ -145,7 +155,7 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
 }
 
 /**
- * Whether `word` comes next, or (`anywhere`) stands anywhere among the words that are left.
+ * True if `word` comes next, or (`anywhere`) stands anywhere among the words that are left.
  * @public
  */
 export function keyword(
@@ -228,9 +238,11 @@ export function showPositions(positions: Positions): string {
 const looksLikeNumber = /^\d[^./:]*$/;
 
 /**
- * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it silently.
+ * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS
+ * ignores it silently.
  * @param noNumbers if set, numbers and durations are mistakes, with this hint
- * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does not have
+ * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does
+ * not have
  */
 export function takeZones(
   line: DirectiveLine,

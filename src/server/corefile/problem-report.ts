@@ -13,7 +13,7 @@ export class ProblemReport {
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();
 
-  /** Whether the limit of problems is reached. */
+  /** True if the limit of problems is reached. */
   get full(): boolean {
     return this.found.length >= PROBLEMS_MAX;
   }

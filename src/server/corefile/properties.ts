@@ -1,6 +1,7 @@
 /**
- * The lines inside a directive's braces. A record of properties says which words may begin a line; its keys name the
- * options and may contain a unit (`lameduckMs: setting('lameduck', duration('DURATION'))`).
+ * The lines inside a directive's braces. A record of properties says which words may begin a line;
+ * its keys name the options and may contain a unit (`lameduckMs: setting('lameduck',
+ * duration('DURATION'))`).
  */
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
@@ -29,7 +30,7 @@ export interface PropertySchema<T> {
   readonly nested: Properties | null;
   /** Only lines before the first one with this word count for `*`. */
   readonly above: string | null;
-  /** Whether workers have no use for it, so that its lines are not sent to them. */
+  /** True if workers have no use for it, so that its lines are not sent to them. */
   readonly controlOnly: boolean;
   initial(): T;
   /** @param before the value from the lines above; `initial()` for the first */
@@ -53,13 +54,17 @@ export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boo
 }
 
 /**
- * The same property with a lenient end of line: further words are ignored with a warning, because CoreDNS ignores them.
+ * The same property with a lenient end of line: further words are ignored with a warning, because
+ * CoreDNS ignores them.
  */
 export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
-/** The same property, behind whose words CoreDNS reads the next property as if it stood on its own line. */
+/**
+ * The same property, behind whose words CoreDNS reads the next property as if it stood on its own
+ * line.
+ */
 export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
@@ -98,7 +103,8 @@ export function setting<T>(
 }
 
 /**
- * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts.
+ * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the
+ * last one counts.
  */
 export function fields<A extends Positions>(
   word: string,
@@ -166,7 +172,8 @@ export function list<T>(
 
 /**
  * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
- * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have);
+ * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS
+ * does not have);
  *   `lastLineCounts`: a line takes the place of those before it
  */
 export function zoneList(
@@ -203,7 +210,10 @@ function inPlaceOf<T>(
   return values;
 }
 
-/** `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these zones. */
+/**
+ * `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these
+ * zones.
+ */
 export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
@@ -221,8 +231,8 @@ function someOrNone(zones: readonly string[]): readonly string[] | null {
 export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
 
 /**
- * Lines that the plugin parses itself, for a grammar that values and positions do not cover; of several lines the last
- * one counts.
+ * Lines that the plugin parses itself, for a grammar that values and positions do not cover; of
+ * several lines the last one counts.
  */
 export function custom<T>(
   word: string,
@@ -251,8 +261,8 @@ export function custom<T>(
 }
 
 /**
- * Lines that begin with different words (`allow`, `block` …) but whose common order matters, or whose first word is
- * free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
+ * Lines that begin with different words (`allow`, `block` …) but whose common order matters, or
+ * whose first word is free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
  */
 export function lines<T>(
   words: readonly string[] | '*',

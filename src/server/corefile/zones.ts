@@ -4,9 +4,9 @@ import { isAbsoluteName, NameError, parseName } from '../wire/name.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
- * The absolute lower-case zones that a name or a CIDR means; null if the text is neither. A scheme and a port are
- * ignored. An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of 4; any other length means all the
- * zones at the next longer cut (10.0.0.0/15 → two /16 zones).
+ * The absolute lower-case zones that a name or a CIDR means; null if the text is neither. A scheme
+ * and a port are ignored. An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of
+ * 4; any other length means all the zones at the next longer cut (10.0.0.0/15 → two /16 zones).
  */
 export function expandZone(text: string): readonly string[] | null {
   const address = splitAddress(splitScheme(text).rest);
@@ -58,7 +58,10 @@ export function splitAddress(
   return { zones: reverseZones(net), port };
 }
 
-/** Whether every label has 1 to 63 bytes and the whole name at most 255, escapes (`\.`, `\065`) counted as one. */
+/**
+ * True if every label has 1 to 63 bytes and the whole name at most 255, escapes (`\.`, `\065`)
+ * counted as one.
+ */
 export function isDomainName(text: string): boolean {
   if (text === '') return false;
   try {
@@ -107,7 +110,10 @@ function reverseZone(bytes: Uint8Array, bits: number, step: number): string {
   return [...labels.slice(0, bits / step).toReversed(), tail].join('.');
 }
 
-/** Whether the zone follows the preferred syntax of RFC 1035 section 2.3.1; the root and reverse zones always do. */
+/**
+ * True if the zone follows the preferred syntax of RFC 1035 section 2.3.1; the root and reverse
+ * zones always do.
+ */
 export function followsPreferredSyntax(zone: string): boolean {
   if (zone === '.' || zone.endsWith('.in-addr.arpa.') || zone.endsWith('.ip6.arpa.')) return true;
   return zone

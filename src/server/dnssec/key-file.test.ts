@@ -16,7 +16,7 @@ function folder(t: TestContext): string {
   return path;
 }
 
-/** The problem that reading gives: its code and text, without the folder. */
+/** The problem that reading gives: its code and text, without the directory. */
 function problem(path: string, base: string): string {
   try {
     readKeyPair(join(path, base));

@@ -23,7 +23,7 @@ export interface KeyPair {
 /** The flag of a key that others point at (RFC 4034 section 2.1.1): a key signing key. */
 const SEP = 0x0001;
 
-/** Whether it is a key signing key. */
+/** True if it is a key signing key. */
 export function isKeySigning({ flags }: KeyPair): boolean {
   return (flags & SEP) !== 0;
 }
@@ -33,17 +33,26 @@ export function dnskeyData({ flags, protocol, algorithm, publicKey }: PublicKey)
   return Uint8Array.of(flags >> 8, flags & 0xff, protocol, algorithm, ...publicKey);
 }
 
-/** The number that signatures and DS records call a key by: a sum over its DNSKEY data (RFC 4034 appendix B). */
+/**
+ * The number that signatures and DS records call a key by: a sum over its DNSKEY data (RFC 4034
+ * appendix B).
+ */
 export function keyTag(data: Uint8Array): number {
   let sum = 0;
   for (let i = 0; i < data.length; i++) sum += (i & 1) === 0 ? data[i]! << 8 : data[i]!;
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-/** The digest type of DS and CDS records (RFC 4509). Those with SHA-1 must not be made any more (RFC 9904). */
+/**
+ * The digest type of DS and CDS records (RFC 4509). Those with SHA-1 must not be made any more (RFC
+ * 9904).
+ */
 const SHA256 = 2;
 
-/** DS data of a key for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034 section 5.1). */
+/**
+ * DS data of a key for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034
+ * section 5.1).
+ */
 export function dsData({ data, tag, algorithm }: KeyPair, owner: WireName): Uint8Array {
   const digest = createHash('sha256').update(owner).update(data).digest();
   return Uint8Array.of(tag >> 8, tag & 0xff, algorithm, SHA256, ...digest);

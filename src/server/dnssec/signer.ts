@@ -13,8 +13,8 @@ export interface Signer {
 }
 
 /**
- * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a signature over and back takes more
- * processor time than making one with a quick algorithm does.
+ * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a
+ * signature over and back takes more CPU time than making one with a quick algorithm does.
  */
 export class PoolSigner implements Signer {
   readonly pair: KeyPair;
@@ -31,7 +31,10 @@ export class PoolSigner implements Signer {
   }
 }
 
-/** Signs in the thread that asks, between two turns of its event loop: what was asked for in one turn, once its replies have left. */
+/**
+ * Signs in the thread that asks, between two turns of its event loop: what was asked for in one
+ * turn, once its replies have left.
+ */
 export class TurnSigner implements Signer {
   readonly pair: KeyPair;
   readonly #key: SigningKey;
@@ -66,14 +69,14 @@ export class TurnSigner implements Signer {
 }
 
 /**
- * Signs with this key: on the calling thread, unless the algorithm takes so long that all other work would have to
- * wait.
+ * Signs with this key: on the calling thread, unless the algorithm takes so long that all other
+ * work would have to wait.
  */
 export function signerFor(pair: KeyPair): Signer {
   return isQuick(pair) ? new TurnSigner(pair) : new PoolSigner(pair);
 }
 
-/** Whether a signature takes less time than to hand it to another thread and back is worth. */
+/** True if a signature takes less time than to hand it to another thread and back is worth. */
 export function isQuick({ algorithm }: KeyPair): boolean {
   return algorithms.get(algorithm)!.quick;
 }
@@ -94,8 +97,8 @@ function signingKey({ secret, algorithm }: KeyPair): SigningKey {
 }
 
 /**
- * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and the others the rest; else each of
- * them signs everything.
+ * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and
+ * the others the rest; else each of them signs everything.
  */
 export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
   const isSplit =

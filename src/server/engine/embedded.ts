@@ -22,7 +22,7 @@ export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   /** Makes the upstreams. */
   readonly network: Network;
   /**
-   * Whether plugins that only operate a running server are set up too (`Plugin.operational`):
+   * True if plugins that only operate a running server are set up too (`Plugin.operational`):
    * probes, metrics, reloads.
    */
   readonly operational: boolean;
@@ -39,7 +39,7 @@ export interface Sender {
   /** The server's address that was asked, as text, and its port. */
   readonly local: string;
   readonly localPort: number;
-  /** Whether the limit of waiting queries has been reached; default false. */
+  /** True if the limit of waiting queries has been reached; default false. */
   readonly crowded?: boolean;
 }
 

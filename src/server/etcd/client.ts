@@ -107,7 +107,7 @@ export class EtcdClient {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
 
-  /** Begins a lease's time anew; `ttl` 0: it is no more. */
+  /** Begins a lease's time again; `ttl` 0: it is no more. */
   keepLeaseAlive(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }

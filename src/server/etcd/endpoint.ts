@@ -88,7 +88,7 @@ export function dial(
   });
 }
 
-/** Whether TLS is spoken with it. */
+/** True if TLS is spoken with it. */
 export function isSecure({ secure }: EtcdEndpoint, tls: EtcdTlsFiles | null): boolean {
   return secure ?? tls !== null;
 }

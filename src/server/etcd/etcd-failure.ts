@@ -15,7 +15,7 @@ export type EtcdFailureKind =
   | 'credentials'
   /** The user may not do this. */
   | 'forbidden'
-  /** The revision asked for is gone: everything is to be listed anew. */
+  /** The revision asked for is gone: everything is to be listed again. */
   | 'compacted'
   /** The answer is larger than what is taken. */
   | 'large'

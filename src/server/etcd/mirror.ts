@@ -21,7 +21,7 @@ import { MessageError } from '../base/protobuf.ts';
 
 /** The store of what is mirrored. Buffers are valid only during the call. */
 export interface MirrorTarget {
-  /** Everything is listed anew: what is known stays until `complete`. */
+  /** Everything is listed again: what is known stays until `complete`. */
   begin(): void;
   /**
    * A part of the list: `value` null is one that is too large to be taken. Keys of one range come
@@ -47,7 +47,7 @@ export interface ListedEntry {
 export interface MirrorHooks {
   listed(why: ListReason): void;
   failed(kind: EtcdFailureKind): void;
-  /** Whether etcd is being followed: what is known is what it holds. */
+  /** True if etcd is being followed: what is known is what it holds. */
   following(follows: boolean): void;
   /** All up to this revision is known. */
   reached(revision: number): void;

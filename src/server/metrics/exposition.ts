@@ -28,7 +28,7 @@ export interface ExposedSeries {
    * native buckets; of a summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
-  /** Whether the native buckets among the values cover all observations. */
+  /** True if the native buckets among the values cover all observations. */
   readonly native: boolean;
 }
 

@@ -7,7 +7,7 @@ import { type FamilyShape, width } from './registration.ts';
 export interface MergedCells {
   readonly cells: Cells;
   readonly at: number;
-  /** Whether native buckets are among them. */
+  /** True if native buckets are among them. */
   readonly native: boolean;
 }
 
@@ -87,7 +87,7 @@ export class MergedSeries implements ExposedSeries {
   readonly #shape: FamilyShape;
   readonly #parts = new Set<MergedCells>();
   #retained: Float64Array | null = null;
-  /** Whether everything counted here was counted in native buckets too. */
+  /** True if everything counted here was counted in native buckets too. */
   native = true;
 
   constructor(
@@ -108,7 +108,7 @@ export class MergedSeries implements ExposedSeries {
     return this.#parts.size;
   }
 
-  /** Whether anything is left to print. */
+  /** True if anything is left to print. */
   get empty(): boolean {
     return this.#parts.size === 0 && this.#retained === null;
   }

@@ -27,7 +27,7 @@ export class Scrape {
     return this.#count;
   }
 
-  /** Whether there was any series of this name. */
+  /** True if there was any series of this name. */
   has(name: string): boolean {
     return this.#series.has(name);
   }

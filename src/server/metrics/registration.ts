@@ -35,7 +35,7 @@ export interface SeriesEvent {
   readonly block: number;
   readonly at: number;
   /**
-   * Whether the cells of a histogram's native buckets follow; only a limited number of a family's
+   * True if the cells of a histogram's native buckets follow; only a limited number of a family's
    * label sets have them.
    */
   readonly native: boolean;

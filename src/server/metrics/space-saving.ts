@@ -16,7 +16,7 @@ const KEY_MAX = 255;
 export class SpaceSaving {
   /** The number of slots in use: 0 to `size` - 1. */
   size = 0;
-  /** Whether the last `add` replaced the key of its slot. */
+  /** True if the last `add` replaced the key of its slot. */
   replaced = false;
   readonly capacity: number;
   readonly #width: number;

@@ -156,7 +156,7 @@ function forwardsOnly({ directives }: ServerBlock): boolean {
   return others.length > 0 && others.every((directive) => isPlainForward(directive));
 }
 
-/** Whether a node reaches the same upstreams in the same way. */
+/** True if a node reaches the same upstreams in the same way. */
 function isPlainForward({ name, args, block }: Directive): boolean {
   if (name !== 'forward') return false;
   const files = (block ?? []).some(({ name: { text } }) => text === 'tls' || text === 'resolver');

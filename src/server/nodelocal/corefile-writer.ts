@@ -103,7 +103,7 @@ export class CorefileWriter {
     return false;
   }
 
-  /** Whether a Corefile is there that says anything. */
+  /** True if a Corefile is there that says anything. */
   #isThere(): boolean {
     const { corefile } = this.#parts;
     return existsSync(corefile) && !isEmpty(readFileText(corefile, FILE_MAX.corefile));
@@ -125,7 +125,7 @@ export class CorefileWriter {
   }
 }
 
-/** Whether there are but blanks and comments. */
+/** True if there are but blanks and comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
 }

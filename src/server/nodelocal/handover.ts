@@ -35,9 +35,9 @@ export interface HandoverParts {
 }
 
 /**
- * Where the instances of this network namespace meet: a socket in a folder that only root can
+ * Where the instances of this network namespace meet: a socket in a directory that only root can
  * enter, and that they all see. Several nodes of one machine (network namespaces) may share the
- * folder.
+ * directory.
  */
 export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);

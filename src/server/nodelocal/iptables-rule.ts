@@ -50,7 +50,7 @@ export function readSaved(text: string): readonly SavedRule[] {
   });
 }
 
-/** Whether a saved rule is the one that these words make. */
+/** True if a saved rule is the one that these words make. */
 export function sameAs(saved: SavedRule, words: readonly string[]): boolean {
   return saved.meaning === meaningOf(words);
 }

@@ -1,4 +1,4 @@
-/** The ConfigMap `kube-dns`, as a folder: stub domains and upstream servers, in JSON. */
+/** The ConfigMap `kube-dns`, as a directory: stub domains and upstream servers, in JSON. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIP, parseHostPort } from '../base/ip.ts';
@@ -19,7 +19,7 @@ export const emptyConfig: KubeDnsConfig = { stubDomains: new Map(), upstreamName
 /** More servers than this kube-dns refuses. */
 const UPSTREAMS_MAX = 3;
 
-/** Reads the folder; one that is not there is an empty ConfigMap. @throws Problem */
+/** Reads the directory; one that is not there is an empty ConfigMap. @throws Problem */
 export function readKubeDnsConfig(folder: string): KubeDnsConfig {
   const stubs = readKey(folder, 'stubDomains');
   const upstreams = readKey(folder, 'upstreamNameservers');
@@ -39,7 +39,7 @@ export function readKubeDnsConfig(folder: string): KubeDnsConfig {
 function readKey(folder: string, key: string): unknown {
   const path = join(folder, key);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    // A folder that cannot be read is another matter than a key that is not there.
+    // A directory that cannot be read is another matter than a key that is not there.
     if (statSync(folder, { throwIfNoEntry: false }) !== undefined) readdirSync(folder);
     return null;
   }

@@ -33,7 +33,7 @@ const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 export interface LocalInterfaceParts {
   readonly name: string;
   readonly addresses: readonly string[];
-  /** Whether the kernel removes the addresses if they are not renewed. */
+  /** True if the kernel removes the addresses if they are not renewed. */
   readonly lease: boolean;
   readonly log: Log;
 }

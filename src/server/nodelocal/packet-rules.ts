@@ -8,7 +8,7 @@ export type PacketAction =
   /** Connection tracking, and with it the translation of service addresses, passes it by. */
   | 'notrack'
   | 'accept'
-  /** A sign of life of the cache: the lease of the address that it came from begins anew. */
+  /** A sign of life of the cache: the lease of the address that it came from begins again. */
   | 'renew'
   /**
    * The lease of the address that it goes to is over: it goes the way of all packets, to the
@@ -45,7 +45,7 @@ export interface RuleParts {
   readonly addresses: readonly string[];
   readonly port: number;
   readonly healthPort: number;
-  /** Whether the addresses are let go of when signs of life are missing. */
+  /** True if the addresses are let go of when signs of life are missing. */
   readonly lease: boolean;
 }
 
@@ -97,7 +97,7 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   ];
 }
 
-/** Whether a rule leads packets to the cache that would go to the cluster's service without it. */
+/** True if a rule leads packets to the cache that would go to the cluster's service without it. */
 export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }

@@ -69,7 +69,8 @@ export class TeardownShell implements Teardown {
  * A named pipe to a shell in another container, for where this process is the first of its PID
  * namespace: the kernel ends all other processes of the namespace with it, so a child could do
  * nothing. The reader collects lines, forgets them at `release`, and runs them when the pipe is
- * closed (deploy/node-cache has it). While nothing reads, addresses and rules lapse by their leases.
+ * closed (deploy/node-cache has it). While nothing reads, addresses and rules lapse by their
+ * leases.
  */
 export class TeardownPipe implements Teardown {
   readonly #file: string;
@@ -82,7 +83,7 @@ export class TeardownPipe implements Teardown {
     this.#lines = lines;
   }
 
-  /** Whether a reader has the lines. */
+  /** True if a reader has the lines. */
   get isRead(): boolean {
     return this.#pipe !== null;
   }

@@ -52,7 +52,7 @@ export function renderTemplate(template: string, values: TemplateValues): string
   return text + stubBlocks(values);
 }
 
-/** Whether a line that is no comment asks the cluster's DNS. */
+/** True if a line that is no comment asks the cluster's DNS. */
 function asksCluster(template: string): boolean {
   return template
     .split('\n')

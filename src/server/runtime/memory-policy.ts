@@ -108,13 +108,13 @@ export interface MemoryPolicyParts {
   readonly clock: Clock;
   /** Bytes that the process may use; default: no limit. */
   readonly limit?: number;
-  /** Whether saving memory is worth a pause of some 15 ms now and then. */
+  /** True if saving memory is worth a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
   /** Bytes of this process that no file holds. */
   readonly own?: () => number;
   /** All bytes of this process. */
   readonly rss?: () => number;
-  /** Whether the thread has been busy since the last call. */
+  /** True if the thread has been busy since the last call. */
   readonly isBusy?: () => boolean;
   /** Collects if there is something to collect. */
   readonly collectGrown?: () => boolean;
@@ -138,7 +138,7 @@ export class MemoryPolicy {
     };
   }
 
-  /** Whether the process uses nearly all the memory that it may. */
+  /** True if the process uses nearly all the memory that it may. */
   get short(): boolean {
     const { clock, limit, own } = this.#parts;
     if (limit === Infinity) return false;

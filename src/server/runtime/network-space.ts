@@ -15,7 +15,7 @@ export function addressesIn(path: string): readonly string[] {
 }
 
 /**
- * Whether the kernel finds a socket of this program, as it must.
+ * True if the kernel finds a socket of this program, as it must.
  * @param use gets the socket while it is open
  * @throws SystemError, LibcMissing
  */

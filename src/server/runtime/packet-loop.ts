@@ -41,7 +41,7 @@ interface WatchedSocket {
  * timers and messages have their turn between two of them.
  *
  * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single
- * query, a fifth less processor time per query, and the thread pool stays free for file reads, TLS
+ * query, a fifth less CPU time per query, and the thread pool stays free for file reads, TLS
  * and zlib.
  */
 export class PacketLoop {

@@ -7,8 +7,8 @@ import { builtins } from '../base/builtins.ts';
 export interface PortHolder {
   readonly pid: number;
   /**
-   * Its command line, at most 60 characters of it, without the folder of the program: `ndots serve
-   * --example`.
+   * Its command line, at most 60 characters of it, without the directory of the program: `ndots
+   * serve --example`.
    */
   readonly command: string;
 }

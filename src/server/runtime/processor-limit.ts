@@ -7,7 +7,7 @@ import {
 } from '../base/control-groups.ts';
 
 /**
- * How many processors this process may use (`resources.limits.cpu` of a container), with fractions;
+ * How many CPUs this process may use (`resources.limits.cpu` of a container), with fractions;
  * Infinity without a limit. Read at each call, because a limit may change while the container runs.
  * Control groups of both versions (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and
  * `cpu.cfs_period_us`); of nested groups the tightest counts.

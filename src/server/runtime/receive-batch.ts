@@ -33,7 +33,7 @@ export interface ReceiveBatchOptions {
   /** Datagrams; 64 by default. */
   readonly count?: number;
   /**
-   * Whether senders and packet infos are received, which is the default: a connected socket has
+   * True if senders and packet infos are received, which is the default: a connected socket has
    * only one sender.
    */
   readonly senders?: boolean;

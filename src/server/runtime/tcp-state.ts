@@ -21,7 +21,7 @@ const PATIENCE = 3;
 export type Hearing = 'heard' | 'waiting' | 'deaf';
 
 /**
- * Whether the peer's system acknowledges what was sent. It does within some 40 ms even if the
+ * True if the peer's system acknowledges what was sent. It does within some 40 ms even if the
  * program behind it is slow or stopped, but not if it is gone or unreachable.
  * @param silenceMs how long an acknowledgement may be missing
  * @returns `heard` also if the system does not tell

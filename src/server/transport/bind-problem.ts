@@ -106,7 +106,7 @@ async function inUse(
   });
 }
 
-/** Whether the error says that this address family does not exist here. */
+/** True if the error says that this address family does not exist here. */
 export function isFamilyMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';

@@ -184,7 +184,7 @@ export class Intake {
     return true;
   }
 
-  /** Whether the error may be sent: with a forged source address it would hit somebody else. */
+  /** True if the error may be sent: with a forged source address it would hit somebody else. */
   #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
     const query = this.#query;
     outlet.identify(query);

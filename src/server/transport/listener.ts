@@ -23,7 +23,7 @@ export interface ListenAddress {
 }
 
 /**
- * Whether clients are asked for a certificate, must show one, and whether it must be signed by the
+ * True if clients are asked for a certificate, must show one, and whether it must be signed by the
  * authority.
  */
 export type ClientAuth =
@@ -65,7 +65,7 @@ export interface ListenerParts {
   readonly log: Log;
   readonly counters: CountersOf;
   /**
-   * Whether memory is so short that each new connection takes the place of an idle one; undefined:
+   * True if memory is so short that each new connection takes the place of an idle one; undefined:
    * never.
    */
   readonly isShort?: () => boolean;

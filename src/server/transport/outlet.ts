@@ -38,7 +38,7 @@ export interface Outlet<Way = unknown> {
    */
   wayBack(): Way;
   /**
-   * Whether the client is not reading: replies wait in `pending` until the transport calls
+   * True if the client is not reading: replies wait in `pending` until the transport calls
    * `Intake.resume`.
    */
   readonly full: boolean;
@@ -66,7 +66,7 @@ export class OutletPending {
   awaited = 0;
   /** Bytes of all these queries and replies. */
   bytes = 0;
-  /** Whether replies have come in this turn. */
+  /** True if replies have come in this turn. */
   due = false;
   closed = false;
   #replies: WaitingQuery[] = [];

@@ -15,7 +15,7 @@ const SILENT_EPOCHS = 40;
  *
  * Only young queries count: as long as the upstream answers anything, it has read the older ones,
  * and a name that takes seconds to resolve delays no others. If it falls silent (because other
- * programs occupy its processor, for example), all queries sent since then count, for 200 ms.
+ * programs occupy its CPU, for example), all queries sent since then count, for 200 ms.
  */
 export class Pacing {
   readonly #limit: number;
@@ -37,7 +37,7 @@ export class Pacing {
     return EPOCH_MS;
   }
 
-  /** Whether another query may be sent. */
+  /** True if another query may be sent. */
   admits(now: number): boolean {
     this.#advance(Math.floor(now / EPOCH_MS));
     return this.#young + this.#older + (this.#silent ? this.#old : 0) < this.#limit;

@@ -114,7 +114,7 @@ const empty = {
   edns: null,
 };
 
-/** Whether as many records as the header tells lie within the message. */
+/** True if as many records as the header tells lie within the message. */
 function isWhole(bytes: Uint8Array): boolean {
   const records = new Records();
   let left = bytes[7]! + bytes[9]! + bytes[11]!;

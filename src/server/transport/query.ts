@@ -106,7 +106,7 @@ export class Query extends QueryMessage {
     return super.read(bytes, start, end);
   }
 
-  /** Whether this query stays valid after the chain has returned. */
+  /** True if this query stays valid after the chain has returned. */
   get owned(): boolean {
     return this.#owned;
   }
@@ -175,7 +175,7 @@ const PEER_SIZE = 16;
 
 // Functions and not private methods: those would give each query one more field.
 
-/** Whether the fields that plugins may change are as they were when `kept` was made. */
+/** True if the fields that plugins may change are as they were when `kept` was made. */
 function isUnchanged(query: Query, kept: Query): boolean {
   return (
     kept.flags === query.flags &&

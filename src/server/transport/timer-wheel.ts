@@ -38,7 +38,7 @@ const LATE = 4;
  * set.
  *
  * The runtime runs timers before it reads. After a standstill (a process that was stopped, a
- * container that had no processor) the wheel waits for one tick more, so that nobody is given up
+ * container that had no CPU) the wheel waits for one tick more, so that nobody is given up
  * whose bytes have come and could not be read.
  */
 export class TimerWheel {

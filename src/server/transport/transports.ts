@@ -6,7 +6,7 @@ import { limits } from './limits/limits.ts';
 import type { MakeListener } from './listener.ts';
 
 /**
- * Whether UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they
+ * True if UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they
  * do not.
  */
 export type UdpMode = 'auto' | 'batched' | 'plain';

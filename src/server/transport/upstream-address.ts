@@ -79,7 +79,7 @@ export interface ExchangeReply {
   readonly bytes: Uint8Array;
   /** UDP only: the upstream set TC, or the datagram was longer than the receive buffer. */
   readonly truncated: boolean;
-  /** Whether an existing connection was used (UDP: a pooled socket). */
+  /** True if an existing connection was used (UDP: a pooled socket). */
   readonly reused: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Whether the address stands for all addresses of both families, as each of these does in Go and so
+ * True if the address stands for all addresses of both families, as each of these does in Go and so
  * in CoreDNS.
  */
 export function isWildcard(address: string): boolean {

@@ -123,7 +123,7 @@ function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradictio
 const EMPTY = -1;
 const CONTRADICTION = -2;
 
-/** Whether each answer has the asked type and is, by a pointer, the question's name. */
+/** True if each answer has the asked type and is, by a pointer, the question's name. */
 function onlyQuestion(reply: Reply, qtype: number): boolean {
   if (qtype === TYPE.CNAME) return false;
   const { bytes } = reply;
@@ -136,7 +136,7 @@ function onlyQuestion(reply: Reply, qtype: number): boolean {
 }
 
 /**
- * Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5).
+ * True if any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5).
  */
 export function hasExpiredSignature(reply: Reply, now: number): boolean {
   for (records.of(reply); records.next();) {

@@ -1,7 +1,7 @@
 import { LOWER } from './name.ts';
 
 /**
- * Whether the names at `a` and `b` of one message, possibly compressed, are the same but for ASCII
+ * True if the names at `a` and `b` of one message, possibly compressed, are the same but for ASCII
  * case. The message's names must have been checked (`checkName`) or written here.
  * @param start where the message begins: pointers count from here
  */

@@ -4,7 +4,7 @@
  */
 import { OPTION } from './iana.ts';
 
-/** Whether `bytes[at, end)` consists of whole options. */
+/** True if `bytes[at, end)` consists of whole options. */
 export function areOptions(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end) {
     if (at + 4 > end) return false;
@@ -30,7 +30,7 @@ export function findOption(
 }
 
 /**
- * Whether an option of a query comes back in the reply when no plugin wrote options of its own (as
+ * True if an option of a query comes back in the reply when no plugin wrote options of its own (as
  * CoreDNS does). An option whose data cannot have the given `length` is not echoed, because the
  * reply would then be malformed as well (RFC 7314, 7828). A COOKIE is ignored, as by any server
  * that has none of its own (RFC 7873 section 5.2).

@@ -35,7 +35,7 @@ export function writeControl(type: number, contentTypes: readonly string[] = [])
 }
 
 /**
- * Whether the sender of this control frame accepts frames of `contentType`. A frame without content
+ * True if the sender of this control frame accepts frames of `contentType`. A frame without content
  * types accepts all.
  */
 export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {

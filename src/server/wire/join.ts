@@ -64,7 +64,7 @@ function move(reply: Reply, section: Section, withoutServers = false): number {
   return moved;
 }
 
-/** Whether the current record is an NS record or a signature over NS records. */
+/** True if the current record is an NS record or a signature over NS records. */
 function isOfServers(): boolean {
   const { bytes, dataAt, type } = records;
   if (type === TYPE.NS) return true;

@@ -90,7 +90,7 @@ function readRecords(from: Reader, count: number): DnsRecord[] {
   return records;
 }
 
-/** Whether the next record is OPT at the root. */
+/** True if the next record is OPT at the root. */
 function atOpt(from: Reader): boolean {
   const { message, at } = from;
   return (

@@ -106,7 +106,7 @@ function parseAny(text: string): WireName {
   return out.slice(0, length + 1);
 }
 
-/** Whether a name's text ends in a dot that is not escaped. */
+/** True if a name's text ends in a dot that is not escaped. */
 export function isAbsoluteName(text: string): boolean {
   if (!text.endsWith('.')) return false;
   let backslashes = 0;

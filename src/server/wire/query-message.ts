@@ -43,7 +43,7 @@ export class QueryMessage {
   nameLength = 0;
   /** A 30-bit hash of the lower-case name: small enough that V8 never boxes it. */
   hash = 0;
-  /** Whether the query has an OPT record, and what it says (RFC 6891). */
+  /** True if the query has an OPT record, and what it says (RFC 6891). */
   edns = false;
   ednsVersion = 0;
   /** The UDP size in the client's OPT record, unchanged. */
@@ -224,7 +224,7 @@ export class QueryMessage {
   }
 
   /**
-   * Whether this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII
+   * True if this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII
    * case.
    */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
@@ -255,14 +255,14 @@ export class QueryMessage {
   }
 
   /**
-   * Whether this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly
+   * True if this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly
    * all are. What is remembered by name and type alone may be remembered for standard queries only.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
-  /** Whether it has a TSIG record that nobody here has verified: the answer is for its client. */
+  /** True if it has a TSIG record that nobody here has verified: the answer is for its client. */
   get isSigned(): boolean {
     return this.signature !== null && this.signature.seal === null;
   }
@@ -276,7 +276,7 @@ export class QueryMessage {
   }
 
   /**
-   * Whether the query came over a stream. Logs and metrics tell transports apart only by this;
+   * True if the query came over a stream. Logs and metrics tell transports apart only by this;
    * CoreDNS calls them udp and tcp.
    */
   get overStream(): boolean {

@@ -192,7 +192,7 @@ export class NamePlaces {
   #message = 0;
   #names = 0;
   #steps = 0;
-  /** Whether a pointer led to a place that is not part of a name checked before. */
+  /** True if a pointer led to a place that is not part of a name checked before. */
   strayed = false;
 
   /** Begins a new message: names checked before are forgotten. */
@@ -206,7 +206,7 @@ export class NamePlaces {
     this.#message = 1;
   }
 
-  /** Whether a checked name begins at this offset, or goes on there. */
+  /** True if a checked name begins at this offset, or goes on there. */
   knows(offset: number): boolean {
     return this.#marks[offset] === this.#message;
   }

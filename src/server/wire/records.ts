@@ -109,7 +109,7 @@ export class Records {
     return readTtl(this.bytes, this.ttlAt);
   }
 
-  /** Whether the owner is the question's name (in a message with one question). */
+  /** True if the owner is the question's name (in a message with one question). */
   get ownedByQuestion(): boolean {
     return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
   }

@@ -124,7 +124,7 @@ export class Reply implements ReplyFields {
     );
   }
 
-  /** Whether this is only a result code, without a message. */
+  /** True if this is only a result code, without a message. */
   get bare(): boolean {
     return this.start === this.end;
   }

@@ -1,7 +1,7 @@
 /**
  * The transports that DNS messages travel by: how addresses name them, the port where they are
- * expected, what is bound there and whether it is encrypted. `transport/transports.ts` says which of them
- * are served, and by what.
+ * expected, what is bound there and whether it is encrypted. `transport/transports.ts` says which
+ * of them are served, and by what.
  */
 export interface Transport {
   /** The default port. */
@@ -9,7 +9,7 @@ export interface Transport {
   /** What is bound at the port. */
   readonly sockets: readonly SocketKind[];
   /**
-   * Whether it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy
+   * True if it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy
    * that terminates TLS.
    */
   readonly tls: 'never' | 'optional' | 'always';

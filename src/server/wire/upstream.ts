@@ -39,7 +39,7 @@ export function fromUpstream(
 }
 
 /**
- * Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply
+ * True if a reply's question is the query's: type, class, and name but for ASCII case. A bare reply
  * has none.
  */
 export function answersQuery(reply: Reply, query: QueryMessage): boolean {
@@ -131,7 +131,7 @@ function checkRecords(
     }
   }
   // A name that is read from other fields would change when TTLs are patched: it has to be written
-  // anew.
+  // again.
   if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
@@ -150,7 +150,7 @@ function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string)
   return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
 }
 
-/** Writes the message anew, with owners as pointers to the question and without OPT. */
+/** Writes the message again, with owners as pointers to the question and without OPT. */
 function rewritten(
   bytes: Uint8Array,
   start: number,

@@ -3,12 +3,15 @@
  * neither has one.
  */
 
-/** Whether a name lies below a zone, or a search domain, and is not the zone itself. */
+/** True if a name lies below a zone, or a search domain, and is not the zone itself. */
 export function isBelow(name: string, zone: string): boolean {
   return zone === '.' ? name !== '.' : name.endsWith(`.${zone}`);
 }
 
-/** The zone below which both names lie, or which they are; empty: no label at their ends is the same. */
+/**
+ * The zone below which both names lie, or which they are; empty: no label at their ends is the
+ * same.
+ */
 export function commonZone(one: string, other: string): string {
   for (let at = 0; at < one.length;) {
     const zone = one.slice(at);
@@ -21,7 +24,7 @@ export function commonZone(one: string, other: string): string {
   return '';
 }
 
-/** Whether a name or zone lies in the zone, or is it. */
+/** True if a name or zone lies in the zone, or is it. */
 export function isWithin(name: string, zone: string): boolean {
   return name === zone || isBelow(name, zone);
 }

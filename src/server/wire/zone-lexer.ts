@@ -11,7 +11,7 @@ export interface ZoneWord {
 
 /** One logical line of a zone file: parentheses join physical lines. */
 export interface ZoneEntry {
-  /** Whether the line begins with a blank, so that the owner is that of the record before. */
+  /** True if the line begins with a blank, so that the owner is that of the record before. */
   readonly indented: boolean;
   readonly words: readonly ZoneWord[];
   /** Where the entry ends: the place to report when something is missing. */
@@ -46,7 +46,7 @@ export class ZoneLexer {
   #at = 0;
   #line = 1;
   #lineStart = 0;
-  /** Whether an entry is being read. */
+  /** True if an entry is being read. */
   #within = false;
 
   constructor(text: string, file: string) {

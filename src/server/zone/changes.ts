@@ -49,7 +49,7 @@ export class Changes {
     return this.#names.values();
   }
 
-  /** Whether the record of the old version is one of them. */
+  /** True if the record of the old version is one of them. */
   touches(bytes: Uint8Array): boolean {
     const change = this.#records.get(keyOf(bytes));
     if (change === undefined) return false;

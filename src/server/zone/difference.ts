@@ -89,7 +89,7 @@ class NodeByNode {
     return compareOwners(this.owner, this.length, other.owner, other.length);
   }
 
-  /** Whether the name is spelled as there, and has the same RRsets. */
+  /** True if the name is spelled as there, and has the same RRsets. */
   isSame(other: NodeByNode): boolean {
     const { length } = this;
     if (length !== other.length) return false;

@@ -1,4 +1,4 @@
-/** Whether files have changed since they were read. */
+/** True if files have changed since they were read. */
 import { statSync } from 'node:fs';
 
 /** A file, and what it looked like when it was read; null: it was not there. */
@@ -14,7 +14,7 @@ export function fileStamp(path: string): string | null {
   }
 }
 
-/** Whether all of these files are as they were. */
+/** True if all of these files are as they were. */
 export function areAsRead(files: readonly FileStamp[]): boolean {
   return files.every(([path, stamp]) => fileStamp(path) === stamp);
 }

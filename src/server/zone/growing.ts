@@ -96,7 +96,7 @@ export class GrowingBytes {
     return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
   }
 
-  /** Whether the bytes here begin as another buffer does, so many of them. */
+  /** True if the bytes here begin as another buffer does, so many of them. */
   equals(at: number, other: Uint8Array, size: number): boolean {
     for (let i = 0; i < size; i++) if (this.bytes[at + i] !== other[i]) return false;
     return true;

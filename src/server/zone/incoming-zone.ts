@@ -181,9 +181,9 @@ export class IncomingZone {
   }
 
   /**
-   * Differences begin at the SOA record that is here, and end at the one that the transfer announced
-   * (RFC 1995 section 4): where they do not, the two servers have had different zones under one
-   * serial, and the whole one puts that right.
+   * Differences begin at the SOA record that is here, and end at the one that the transfer
+   * announced (RFC 1995 section 4): where they do not, the two servers have had different zones
+   * under one serial, and the whole one puts that right.
    * @throws Error
    */
   #checkSoas(differences: readonly Difference[]): void {
@@ -223,7 +223,7 @@ function soaDataIn(records: Uint8Array): Uint8Array {
 /** Bytes of the five numbers that stand behind the two names in the data of an SOA record. */
 const SOA_NUMBERS = 20;
 
-/** Whether the data of two SOA records is the same, whatever the case of its names (RFC 4343). */
+/** True if the data of two SOA records is the same, whatever the case of its names (RFC 4343). */
 function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
   const names = a.length - SOA_NUMBERS;
   return (

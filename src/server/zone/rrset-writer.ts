@@ -21,7 +21,7 @@ export class RrsetWriter {
   readonly #writer: MessageWriter;
   readonly #owner = new Uint8Array(NAME_MAX + 1);
   #zone!: ZoneData;
-  /** Whether signatures are written. */
+  /** True if signatures are written. */
   #dnssec = false;
   #most = 0;
   /** A record was left out, so TC is set. */

@@ -1,5 +1,5 @@
 /**
- * Whether a zone with this serial has changed since the other: serial arithmetic (RFC 1982).
+ * True if a zone with this serial has changed since the other: serial arithmetic (RFC 1982).
  * Halfway round is no order: false.
  */
 export function isNewer(serial: number, than: number): boolean {

@@ -7,7 +7,7 @@ export function parseServer(text: string): RemoteServer | null {
   return found === null ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** Whether a client's address (4 or 16 bytes) is that of the server. */
+/** True if a client's address (4 or 16 bytes) is that of the server. */
 export function isServer(
   server: RemoteServer,
   address: Uint8Array,

@@ -85,7 +85,7 @@ export class TargetCheck {
 }
 
 /**
- * Whether the zone says anything of a name: records, a wildcard, an alias of a tree, or that
+ * True if the zone says anything of a name: records, a wildcard, an alias of a tree, or that
  * another zone begins above it.
  */
 function isThere(zone: ZoneData, name: WireName): boolean {

@@ -319,7 +319,7 @@ export class ZoneAnswers {
   }
 }
 
-/** Whether a question for this type is answered by what an alias leads to. */
+/** True if a question for this type is answered by what an alias leads to. */
 function follows(type: number): boolean {
   return type !== TYPE.CNAME && type !== TYPE.ANY && type !== TYPE.RRSIG && type !== TYPE.NSEC;
 }

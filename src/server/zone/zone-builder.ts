@@ -78,7 +78,7 @@ export class ZoneBuilder {
     return this.#recordAt.length;
   }
 
-  /** Whether there is an SOA record: what is no zone without. */
+  /** True if there is an SOA record: what is no zone without. */
   get hasSoa(): boolean {
     return this.#serial >= 0;
   }
@@ -88,7 +88,7 @@ export class ZoneBuilder {
     return this.#serial;
   }
 
-  /** Whether the apex has NS records. */
+  /** True if the apex has NS records. */
   get hasNs(): boolean {
     return this.#hasNs;
   }
@@ -175,7 +175,7 @@ export class ZoneBuilder {
     return this.#log.readU16(this.#recordAt.at(record));
   }
 
-  /** Whether this is the data of the record. */
+  /** True if this is the data of the record. */
   #is(record: number, data: Uint8Array, length: number): boolean {
     return this.#log.equals(this.#recordAt.at(record) + 8, data, length);
   }

@@ -240,7 +240,7 @@ export class ZoneData {
     return low;
   }
 
-  /** Whether a node behind `parent` comes before its child with that label. */
+  /** True if a node behind `parent` comes before its child with that label. */
   #precedes(node: number, parent: number, name: Uint8Array, at: number): boolean {
     let up = this.parent(node);
     // Parents have lower numbers than their children.
@@ -264,7 +264,7 @@ export class ZoneData {
     return data[there]! - name[at]!;
   }
 
-  /** Whether the zone proves with NSEC3. */
+  /** True if the zone proves with NSEC3. */
   get hashed(): boolean {
     return this.packed.nsec3.length > 0;
   }

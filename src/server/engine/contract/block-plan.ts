@@ -22,15 +22,15 @@ export interface BlockPlan {
   proxy: ProxyPlan | null;
   /** The limits that the block sets; the others keep their defaults. */
   readonly limits: PlannedLimits;
-  /** Whether the links of the chain report to `query.recorder`. */
+  /** True if the links of the chain report to `query.recorder`. */
   recorded: boolean;
-  /** Whether queries of classes other than IN are served (`chaos`, `forward`). */
+  /** True if queries of classes other than IN are served (`chaos`, `forward`). */
   anyClass: boolean;
   /** Name of the block's view, or empty. */
   view: string;
-  /** Whether panics are not caught and debug lines are logged. */
+  /** True if panics are not caught and debug lines are logged. */
   debug: boolean;
-  /** Whether panics are logged with their stack (`errors { stacktrace }`). */
+  /** True if panics are logged with their stack (`errors { stacktrace }`). */
   stacktrace: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The files of `tls`; paths may be relative to the Corefile's folder. Empty: not set. */
+/** The files of `tls`; paths may be relative to the Corefile's directory. Empty: not set. */
 export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;

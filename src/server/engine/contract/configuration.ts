@@ -24,7 +24,7 @@ export interface BoundBlock {
   readonly plan: BlockPlan;
   /** Name of the block's view, or empty. */
   readonly view: string;
-  /** Whether all its directives were parsed without a problem. */
+  /** True if all its directives were parsed without a problem. */
   readonly sound: boolean;
 }
 
@@ -77,7 +77,7 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
 }
 
 /**
- * The number of workers: what `multisocket` asks for, but not more than there are processors.
+ * The number of workers: what `multisocket` asks for, but not more than there are CPUs.
  */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
@@ -85,8 +85,8 @@ export function workersWanted({ blocks }: Configuration, processors: number): nu
 }
 
 /**
- * The tree as workers bind it: without the lines that only control parts read. Twenty thousand lines
- * of hosts would take ten megabytes and more in each worker.
+ * The tree as workers bind it: without the lines that only control parts read. Twenty thousand
+ * lines of hosts would take ten megabytes and more in each worker.
  */
 export function forWorkers(corefile: Corefile, plugins: readonly Plugin[]): Corefile {
   const syntaxes = new Map(plugins.map(({ name, syntax }) => [name, syntax]));

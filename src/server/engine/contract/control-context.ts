@@ -37,7 +37,7 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   readonly log: Log;
   readonly metrics: Registry;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether the block has this plugin. */
+  /** True if the block has this plugin. */
   has(plugin: string): boolean;
   /**
    * The block's plugins that take part in answering, in chain order; plugins that only configure or
@@ -102,7 +102,7 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   /** The running configuration, for `reload`. */
   readonly configuration: RunningConfiguration;
   /**
-   * Whether any worker answers: false while all of them hang or have died and have not been
+   * True if any worker answers: false while all of them hang or have died and have not been
    * replaced.
    */
   readonly answering: () => boolean;
@@ -126,17 +126,17 @@ export interface HttpTls {
   /** Equal keys mean equal settings. */
   readonly key: string;
   /**
-   * Loads certificate and key, for each connection anew, so that a renewed certificate needs no
+   * Loads certificate and key, for each connection again, so that a renewed certificate needs no
    * reload. May throw.
    */
   load(): SecureContextOptions;
   /**
-   * Whether clients are asked for a certificate, and whether those without a valid one are
+   * True if clients are asked for a certificate, and whether those without a valid one are
    * rejected.
    */
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
-  /** Whether a client is accepted after its handshake. */
+  /** True if a client is accepted after its handshake. */
   welcome(socket: TLSSocket): boolean;
 }
 
@@ -156,6 +156,6 @@ export interface RunningConfiguration {
   readonly fingerprint: string;
   /** Reads the Corefile again. @returns its fingerprint, or why it cannot be read */
   reread(): { readonly fingerprint: string } | { readonly problem: Error };
-  /** Loads the configuration anew; resolves to false if it was rejected. */
+  /** Loads the configuration again; resolves to false if it was rejected. */
   reload(): Promise<boolean>;
 }

@@ -62,7 +62,7 @@ export interface Replica<C, R = void> {
 export interface ReplicaBatch {
   readonly id: number;
   readonly changes: readonly unknown[];
-  /** Whether it is the first batch of a snapshot, or the last one. */
+  /** True if it is the first batch of a snapshot, or the last one. */
   readonly begins: boolean;
   readonly completes: boolean;
 }
@@ -80,7 +80,7 @@ export function dataSetChannel(key: string): string {
   return `${PREFIX}${key}`;
 }
 
-/** Whether a channel carries a data set. */
+/** True if a channel carries a data set. */
 export function carriesDataSet(channel: string): boolean {
   return channel.startsWith(PREFIX);
 }

@@ -144,7 +144,7 @@ function limitsOf(
   return { ...usualLimits, waiting, heldBytes, connections, spared: stay, ...given, ...of[scheme] };
 }
 
-/** The files of `tls` with paths relative to the Corefile's folder made absolute. */
+/** The files of `tls` with paths relative to the Corefile's directory made absolute. */
 function absolute(tls: TlsPlan, folder: string): TlsPlan {
   const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
   return {

@@ -21,7 +21,7 @@ export const endlessAliases: Reply = failure(RCODE.SERVFAIL, '', new Error(endle
   { code: EDE.OTHER, text: endless },
 ]);
 
-/** Whether a reply says that aliases led on too often, here or at a lookup before. */
+/** True if a reply says that aliases led on too often, here or at a lookup before. */
 export function isEndless({ rcode, errors }: Reply): boolean {
   return rcode === RCODE.SERVFAIL && errors !== null && errors.some(({ text }) => text === endless);
 }

@@ -38,7 +38,7 @@ export interface Plugin {
   readonly name: string;
   readonly syntax: Syntax;
   /**
-   * Whether it only operates the running server or reports on it (probes, metrics, reloads) and has
+   * True if it only operates the running server or reports on it (probes, metrics, reloads) and has
    * no part in answers. A server that is only used to compute answers leaves it out.
    */
   readonly operational?: boolean;
@@ -67,7 +67,7 @@ export interface PluginParts<S extends Syntax> {
   setup?(options: Options<S>, context: WorkerContext, next: Next): Next;
 }
 
-/** Whether the plugin takes part in the chain. */
+/** True if the plugin takes part in the chain. */
 export function isLink({ setup, link }: Plugin): boolean {
   return setup !== undefined && link !== false;
 }
@@ -137,9 +137,9 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
    * made their offers.
    */
   find<T>(port: PluginPort<T>): readonly T[];
-  /** Whether the block has this plugin. */
+  /** True if the block has this plugin. */
   has(plugin: string): boolean;
-  /** Whether this is the last plugin of the chain. */
+  /** True if this is the last plugin of the chain. */
   readonly last: boolean;
   /** Called for queries that no server block matched (`zone` label `dropped`), at any listener. */
   onDropped(run: (query: Query, reply: Reply) => void): void;

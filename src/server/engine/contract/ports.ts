@@ -32,7 +32,7 @@ export const metadataCollector: PluginPort<(query: Query) => void> =
  */
 export interface ClientSearchPaths {
   readonly plugin: string;
-  /** Whether clients can be identified by their address. */
+  /** True if clients can be identified by their address. */
   readonly knowsClients: boolean;
   /** By the namespace of the pod with the client's address. */
   byClient(query: Query): number;
@@ -58,7 +58,7 @@ export const searchLists: PluginPort<SearchList> = definePort<SearchList>('searc
  * namespace.
  */
 export interface ClientNamespaces {
-  /** Whether pods are watched; without that no client is known. */
+  /** True if pods are watched; without that no client is known. */
   readonly known: boolean;
   /**
    * The namespace of the pod with the client's address; empty if it is not the address of exactly
@@ -132,7 +132,9 @@ export interface OutsideEntry {
 /** A name of a service that is reachable from outside, and what a query for it finds. */
 export interface OutsideName {
   readonly below: WireName;
-  /** Each part is made when it is asked for, which is no more work than fits between two queries. */
+  /**
+   * Each part is made when it is asked for, which is no more work than fits between two queries.
+   */
   entries(): Iterable<readonly OutsideEntry[]>;
 }
 
@@ -141,7 +143,7 @@ export interface OutsideName {
  * whatever happens to the service meanwhile.
  */
 export interface OutsideService {
-  /** Whether its endpoints have names of their own. */
+  /** True if its endpoints have names of their own. */
   readonly headless: boolean;
   /** The name of the service, and behind it those of its ports. */
   names(): readonly OutsideName[];
@@ -155,7 +157,7 @@ export interface OutsideService {
 export interface OutsideServices extends Dependency {
   /** Unix time of the last change. */
   readonly serial: number;
-  /** Whether all objects have been listed. */
+  /** True if all objects have been listed. */
   readonly synced: boolean;
   /**
    * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of

@@ -55,7 +55,7 @@ export function showBuilding(pulse: Pulse, building: boolean): void {
   Atomics.store(pulse, BUILDING, building ? 1 : 0);
 }
 
-/** Whether the worker is building a configuration, which may block its event loop. */
+/** True if the worker is building a configuration, which may block its event loop. */
 export function isBuilding(pulse: Pulse): boolean {
   return Atomics.load(pulse, BUILDING) === 1;
 }
@@ -66,7 +66,7 @@ export function showLoaded(pulse: Pulse): void {
 }
 
 /**
- * Whether the worker has loaded all its code: before that it must not be terminated
+ * True if the worker has loaded all its code: before that it must not be terminated
  * (`runtime/event-loop.ts`).
  */
 export function hasLoaded(pulse: Pulse): boolean {

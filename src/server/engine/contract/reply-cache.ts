@@ -43,7 +43,7 @@ const SEEN_MAX = 40_000;
 
 /**
  * A plugin's replies to standard queries by name and type, so that a repeated question costs one
- * table lookup and no memory. Other queries are rare, and are always answered anew. A reply is
+ * table lookup and no memory. Other queries are rare, and are always answered again. A reply is
  * valid while the version of its dependency is unchanged, so it is never stale. The size is
  * bounded: when one generation is full, the one before it is dropped as a whole, and replies that
  * are still asked for move to the new one.
@@ -68,7 +68,7 @@ export class ReplyCache {
   }
 
   /**
-   * Whether a large reply to this query is worth making although its client cannot receive it: the
+   * True if a large reply to this query is worth making although its client cannot receive it: the
    * question has been seen before, and not too many such replies are made.
    */
   wants(query: Query): boolean {
@@ -263,7 +263,7 @@ class ReplyTable {
   }
 }
 
-/** Whether the reply has the query's question: type and name (ignoring ASCII case). */
+/** True if the reply has the query's question: type and name (ignoring ASCII case). */
 function asks(reply: Reply, query: Query): boolean {
   const { folded, nameLength } = query;
   const { bytes } = reply;

@@ -3,7 +3,7 @@ import { memoryShare } from '../../runtime/memory-share.ts';
 
 const MIB = 1024 * 1024;
 
-/** One worker, two from four processors on. */
+/** One worker, two from four CPUs on. */
 export function defaultWorkers(processors: number): number {
   return processors >= 4 ? 2 : 1;
 }

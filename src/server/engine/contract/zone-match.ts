@@ -34,7 +34,7 @@ export class ZoneMatch {
   }
 }
 
-/** Whether the question's name is `zone` (wire form, lower case) or below it. */
+/** True if the question's name is `zone` (wire form, lower case) or below it. */
 export function isInZone(query: Query, zone: WireName): boolean {
   return zone.length === 1 || suffixAt(query.folded, zone, query.nameLength) >= 0;
 }

@@ -145,7 +145,7 @@ function placeOf(
   };
 }
 
-/** Whether an instance is ready. */
+/** True if an instance is ready. */
 interface Readiness {
   readonly block: number;
   readonly plugin: string;

@@ -1,4 +1,4 @@
-/** How often a Corefile is loaded anew, however often somebody asks. */
+/** How often a Corefile is loaded again, however often somebody asks. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';

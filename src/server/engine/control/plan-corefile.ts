@@ -24,7 +24,7 @@ export interface CorefileParts {
    * @throws Problem if it cannot be read
    */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
-  /** Base of relative paths: the Corefile's folder. */
+  /** Base of relative paths: the Corefile's directory. */
   readonly folder: string;
   readonly log: Log;
   /** How many workers answer, at least one; determined by the Corefile at the start. */

@@ -1,4 +1,4 @@
-/** Corefiles that are to be loaded anew more often than is good for the memory of a pod. */
+/** Corefiles that are to be loaded again more often than is good for the memory of a pod. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';

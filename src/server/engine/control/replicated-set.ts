@@ -56,12 +56,12 @@ interface Follower<C> {
   underWay: number;
   /** The rest of the snapshot being sent; null: there is none. */
   snapshot: Iterator<C> | null;
-  /** Whether nothing of the snapshot has been sent yet. */
+  /** True if nothing of the snapshot has been sent yet. */
   begins: boolean;
-  /** Whether it is too far behind for changes and needs another snapshot once it responds. */
+  /** True if it is too far behind for changes and needs another snapshot once it responds. */
   behind: boolean;
   late: boolean;
-  /** Whether `#send` is running for it. */
+  /** True if `#send` is running for it. */
   sending: boolean;
   timer: Timer | null;
 }

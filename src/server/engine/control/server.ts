@@ -54,7 +54,7 @@ export interface ServerParts extends CorefileParts {
   /** The most HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
   /**
-   * Whether other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes
+   * True if other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes
    * over.
    */
   readonly sharesHttp?: boolean;
@@ -211,7 +211,7 @@ export class Server {
     return this.#workers.threads();
   }
 
-  /** Whether a block with `debug` is served, so that debug lines are logged. */
+  /** True if a block with `debug` is served, so that debug lines are logged. */
   get debugging(): boolean {
     return this.#debugging;
   }

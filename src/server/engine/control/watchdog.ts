@@ -27,7 +27,7 @@ const CHECK_MS = 200;
 /** Building a configuration, or loading code, may take this many times as long. */
 const BUILDING = 10;
 /**
- * A hanging worker must have used the processor for at least this share of the time, unless it
+ * A hanging worker must have used the CPU for at least this share of the time, unless it
  * waits in the kernel.
  */
 const BUSY = 0.4;
@@ -39,7 +39,7 @@ interface WorkerObservation {
    * -1: they have changed.
    */
   stillMs: number;
-  /** The worker's processor time when its beats were first found unchanged. */
+  /** The worker's CPU time when its beats were first found unchanged. */
   cpuMs: number;
   /**
    * The wait in the kernel in which it was at the last check, and for how long so far; null: it was
@@ -54,7 +54,7 @@ interface WorkerObservation {
  *
  * A worker is not to blame for a machine that is too busy to run it. So time during which the
  * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count,
- * and a worker that could not get the processor is given more time: only one that was running all
+ * and a worker that could not get the CPU is given more time: only one that was running all
  * the time, or that is in one and the same wait in the kernel, hangs.
  */
 export class Watchdog<T extends WatchedWorker> {
@@ -121,7 +121,7 @@ export class Watchdog<T extends WatchedWorker> {
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
     // Neither in one call nor in a loop: it waits now and then for other threads, which may lack
-    // processor time, too.
+    // CPU time, too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

@@ -70,12 +70,12 @@ export class WorkerLink {
     });
   }
 
-  /** Whether the worker has died or was given up, and will be replaced. */
+  /** True if the worker has died or was given up, and will be replaced. */
   get gone(): boolean {
     return this.#gone !== null;
   }
 
-  /** Whether it has a configuration to serve. */
+  /** True if it has a configuration to serve. */
   get serving(): boolean {
     return this.#serving && this.#gone === null;
   }

@@ -83,7 +83,7 @@ export function threadPort(
 
 /**
  * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must
- * not be terminated (because the machine gives it no processor time), waits as long as that takes:
+ * not be terminated (because the machine gives it no CPU time), waits as long as that takes:
  * terminating it then would end the whole process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {

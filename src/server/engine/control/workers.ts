@@ -125,7 +125,7 @@ export class Workers {
     this.#count();
   }
 
-  /** Whether any worker answers; true during the start, too, when nothing is served yet. */
+  /** True if any worker answers; true during the start, too, when nothing is served yet. */
   get answering(): boolean {
     return this.#starting || this.#links.some(({ serving }) => serving);
   }
@@ -202,7 +202,7 @@ export class Workers {
   }
 
   /**
-   * Remembers a thread that could not be ended, until it ends after all: when it gets processor
+   * Remembers a thread that could not be ended, until it ends after all: when it gets CPU
    * time again, or its call returns.
    */
   #hold(link: WorkerLink): void {
@@ -226,7 +226,7 @@ export class Workers {
   }
 
   /**
-   * Replaces a worker that hangs, even if its thread cannot be ended: then a processor is lost
+   * Replaces a worker that hangs, even if its thread cannot be ended: then a CPU is lost
    * until the process ends.
    */
   #hung(worker: WorkerLink): void {

@@ -346,7 +346,7 @@ export class DataPlane {
     this.#parts.onClosed?.();
   }
 
-  /** Whether a block with `debug` is served. */
+  /** True if a block with `debug` is served. */
   get debugging(): boolean {
     return [...this.#open.values()].some(({ endpoint }) => endpoint?.debug === true);
   }

@@ -11,7 +11,7 @@ export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
   readonly table: ZoneTable;
-  /** Whether classes other than IN are served (a block here has `chaos` or `forward`). */
+  /** True if classes other than IN are served (a block here has `chaos` or `forward`). */
   readonly anyClass: boolean;
   /** Called for queries that no block matched; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
@@ -26,7 +26,7 @@ export interface ServedEndpoint {
    * @returns SERVFAIL
    */
   readonly panicked: (error: unknown, query: Query) => Reply;
-  /** Whether `debug` is set for this address. */
+  /** True if `debug` is set for this address. */
   readonly debug: boolean;
 }
 

@@ -32,7 +32,7 @@ export interface WorkerParts {
   readonly metrics: Registry;
   readonly network: Network;
   readonly writer: MessageWriter;
-  /** The folder of the Corefile: base of relative paths. */
+  /** The directory of the Corefile: base of relative paths. */
   readonly folder: string;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;

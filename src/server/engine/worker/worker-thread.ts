@@ -46,11 +46,13 @@ export interface WorkerStart {
   readonly ticketSecret: Uint8Array;
   /** The key of all hash tables: threads share some of them. */
   readonly hashKey: HashKey;
-  /** Whether saving memory is worth a pause of some 15 ms now and then. */
+  /** True if saving memory is worth a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
   /** Bytes that the process may take; undefined: no limit is known. */
   readonly memory?: number;
-  /** Where this thread may run, wherever the thread that started it does; undefined: as that one. */
+  /**
+   * Where this thread may run, wherever the thread that started it does; undefined: as that one.
+   */
   readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;

@@ -39,7 +39,7 @@ export interface ApiServerParts {
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
   /**
-   * The share of processor time that reading a list may take once an earlier one is being served;
+   * The share of CPU time that reading a list may take once an earlier one is being served;
    * absent: no limit.
    */
   readonly share?: WorkShare;
@@ -201,7 +201,7 @@ class ApiServerSource implements Source {
   }
 
   /**
-   * Whether the server supports streaming lists: on by default since 1.32, optional since 1.27.
+   * True if the server supports streaming lists: on by default since 1.32, optional since 1.27.
    * Older servers misinterpret the request.
    */
   #askStreaming(): Promise<boolean> {

@@ -45,12 +45,12 @@ export interface ApiRequest {
   /** The longest pause within the reply, in milliseconds; called again after each chunk. */
   silenceMs(): number;
   /**
-   * Whether it is a watch: never compressed, since that would delay events, and not counted in
+   * True if it is a watch: never compressed, since that would delay events, and not counted in
    * request durations.
    */
   readonly watch: boolean;
   /**
-   * Whether an earlier state is being served, so that reading this reply may leave processor time
+   * True if an earlier state is being served, so that reading this reply may leave CPU time
    * to other work; called after each chunk.
    */
   unhurried?(): boolean;
@@ -78,7 +78,7 @@ export interface ClientParts {
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** The share of processor time that work without hurry may take; absent: no limit. */
+  /** The share of CPU time that work without hurry may take; absent: no limit. */
   readonly share?: WorkShare;
 }
 
@@ -274,7 +274,7 @@ class StreamedReply {
   }
 
   /**
-   * Whether to pause now; `goOn` is called after the pause, even if the exchange has ended by then.
+   * True if to pause now; `goOn` is called after the pause, even if the exchange has ended by then.
    */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;

@@ -27,7 +27,7 @@ function problemOf(run: () => unknown): Problem {
   return assert.fail('no problem');
 }
 
-/** A service account's folder, as kubelet mounts it. */
+/** A service account's directory, as kubelet mounts it. */
 function serviceAccount(t: TestContext, ca: string, token: string): string {
   const path = folder(t);
   writeFileSync(join(path, 'ca.crt'), ca);

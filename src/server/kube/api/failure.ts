@@ -178,14 +178,14 @@ export function statusFailure(parts: {
 }
 
 /**
- * Whether a 404 names an object, which then does not exist; without a name the kind is not served.
+ * True if a 404 names an object, which then does not exist; without a name the kind is not served.
  */
 function isNamed(body: JsonObject): boolean {
   return text(child(body, 'details'), 'name') !== '';
 }
 
 /**
- * Whether the requested version is in the future: servers say so by a cause in the Status, before
+ * True if the requested version is in the future: servers say so by a cause in the Status, before
  * 1.17 only by its message.
  */
 function isTooLarge(message: string, body: JsonObject): boolean {

@@ -40,7 +40,7 @@ export class ReplyReader {
   #state: Http1State = 'head';
   #line = Buffer.alloc(0);
   #left = 0;
-  /** Whether the connection can be used for another request after this reply. */
+  /** True if the connection can be used for another request after this reply. */
   reusable = true;
 
   constructor(events: ReplyEvents) {
@@ -51,7 +51,7 @@ export class ReplyReader {
     return this.#state === 'done';
   }
 
-  /** Whether nothing of the reply has come yet. */
+  /** True if nothing of the reply has come yet. */
   get untouched(): boolean {
     return this.#state === 'head' && this.#line.length === 0;
   }

@@ -36,7 +36,7 @@ const WATCH_FAILURES = 5;
 export class ListWatchState {
   /** The version to watch from; null: a list is due. */
   version: string | null = null;
-  /** Whether the last watch broke off early. */
+  /** True if the last watch broke off early. */
   interrupted = false;
   readonly #clock: Clock;
   readonly #forms: number;
@@ -47,7 +47,7 @@ export class ListWatchState {
   #listedAt: number | null = null;
   #streaming = true;
   /**
-   * Whether streaming was given up for an error that may be temporary: an ordinary list will show.
+   * True if streaming was given up for an error that may be temporary: an ordinary list will show.
    */
   #doubted = false;
   #pages = true;
@@ -67,22 +67,22 @@ export class ListWatchState {
     return this.#form;
   }
 
-  /** Whether streaming lists are used. */
+  /** True if streaming lists are used. */
   get streaming(): boolean {
     return this.#streaming;
   }
 
-  /** Whether lists are requested in pages. */
+  /** True if lists are requested in pages. */
   get pages(): boolean {
     return this.#pages;
   }
 
-  /** Whether there has been a complete list. */
+  /** True if there has been a complete list. */
   get hasListed(): boolean {
     return this.#listedAt !== null;
   }
 
-  /** Whether the last request succeeded. */
+  /** True if the last request succeeded. */
   get isHealthy(): boolean {
     return this.#backoff.failures === 0;
   }

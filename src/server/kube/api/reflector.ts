@@ -34,7 +34,7 @@ export interface ReflectorParts<T, C> {
   readonly random: Random;
   readonly log: Log;
   readonly listMost?: ListMost;
-  /** Whether the server can send a list as a watch (KEP-3157). */
+  /** True if the server can send a list as a watch (KEP-3157). */
   canStream(): Promise<boolean>;
   changes(batch: readonly C[]): void;
   /** Called after each complete list. */
@@ -56,7 +56,7 @@ export class Reflector<T, C> {
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #lastGoodAt: number | null = null;
-  /** Whether bookmarks have been received, so that a quiet connection must be dead. */
+  /** True if bookmarks have been received, so that a quiet connection must be dead. */
   #bookmarks = false;
   #out: C[] = [];
   /** What the list under way has had so far; null: there is none. */
@@ -399,7 +399,7 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Whether reading may be slow, because an earlier state is being served. If the server cut the
+   * True if reading may be slow, because an earlier state is being served. If the server cut the
    * last list short, it may not tolerate a slow reader.
    */
   get #unhurried(): boolean {

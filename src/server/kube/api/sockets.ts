@@ -9,7 +9,7 @@ export interface PooledSocket {
   /** Receives the input; `piece` is valid only during the call. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
   /**
-   * Whether it has carried a reply before, so that the server may have closed it in the meantime.
+   * True if it has carried a reply before, so that the server may have closed it in the meantime.
    */
   used: boolean;
 }

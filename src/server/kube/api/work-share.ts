@@ -6,11 +6,11 @@ export interface WorkShareParts {
   readonly clock: Clock;
   /** Processor time that this thread has used, milliseconds. */
   cpuMs(): number;
-  /** The most processors that the process may use; called now and then. Infinity: no limit. */
+  /** The most CPUs that the process may use; called now and then. Infinity: no limit. */
   processors(): number;
 }
 
-/** Share of one processor, if nothing limits the process. */
+/** Share of one CPU, if nothing limits the process. */
 const MOST = 0.5;
 /** Share of the process's CPU limit: the workers and the garbage collector need the rest. */
 const OF_LIMIT = 0.25;
@@ -29,9 +29,9 @@ const DEBT_MS = 20;
 const LIMIT_MS = 1000;
 
 /**
- * Keeps long work on this thread below a share of a processor: it is done in small pieces with
- * pauses in between. Reading a list of everything takes seconds of processor time. Done in one go
- * it would delay the workers that share the processors, and within a container's CPU limit the
+ * Keeps long work on this thread below a share of a CPU: it is done in small pieces with
+ * pauses in between. Reading a list of everything takes seconds of CPU time. Done in one go
+ * it would delay the workers that share the CPUs, and within a container's CPU limit the
  * kernel would stop all threads for the rest of the period.
  */
 export class WorkShare {
@@ -72,7 +72,7 @@ export class WorkShare {
   }
 }
 
-/** The share of this thread, measured by the system's count of its processor time. */
+/** The share of this thread, measured by the system's count of its CPU time. */
 export function shareOfThread(clock: Clock): WorkShare {
   return new WorkShare({
     clock,

@@ -15,7 +15,7 @@ import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods
 import { parseSelector, type Selector } from './selector.ts';
 import { impliedSlices, statedFamilies } from './slices.ts';
 
-/** The ranges that the folder's cluster takes addresses from, in CIDR form. */
+/** The ranges that the directory's cluster takes addresses from, in CIDR form. */
 export interface ClusterRanges {
   readonly services: string;
   readonly servicesV6: string;

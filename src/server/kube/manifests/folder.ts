@@ -1,4 +1,4 @@
-/** Finds the files of a manifest folder, and what has changed in them since the last look. */
+/** Finds the files of a manifest directory, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, isGone } from '../../base/error-code.ts';
@@ -13,11 +13,11 @@ import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
 /**
- * The most files of a folder, so that a wrong path (`/`) leads to a message instead of filling the
- * memory.
+ * The most files of a directory, so that a wrong path (`/`) leads to a message instead of filling
+ * the memory.
  */
 const FILES_MAX = 10_000;
-/** The most nested folders, for the same reason. */
+/** The most nested directories, for the same reason. */
 const DEPTH_MAX = 16;
 /** The most bytes of all files that changed between two looks. */
 const BYTES_MAX = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files of one folder (or one file) and their contents, found by polling. Symbolic
+ * The manifest files of one directory (or one file) and their contents, found by polling. Symbolic
  * links are followed at each look, so a swapped `..data` (how a mounted ConfigMap changes) is an
  * ordinary change.
  */
@@ -66,7 +66,7 @@ export class ManifestFolder {
     return this.#bytes;
   }
 
-  /** @throws Problem if the folder itself cannot be read */
+  /** @throws Problem if the directory itself cannot be read */
   check(): void {
     this.#walk(this.#folder, 0, new Set(), new Seen());
   }
@@ -74,7 +74,7 @@ export class ManifestFolder {
   /**
    * Looks once. Returns a promise if much has changed, which is then read beside this thread's
    * other work; the next look must wait for it.
-   * @throws Problem if the folder itself cannot be read
+   * @throws Problem if the directory itself cannot be read
    */
   look(): Maybe<Look> {
     const problems: Problem[] = [];
@@ -190,11 +190,11 @@ export class ManifestFolder {
 class Seen {
   /** Files of manifests. */
   readonly found = new Map<string, Stats>();
-  /** Files and folders that are there, and cannot be looked at. */
+  /** Files and directories that are there, and cannot be looked at. */
   readonly unread = new UnreadPaths();
 }
 
-/** The result of one look at a folder. */
+/** The result of one look at a directory. */
 export interface Look {
   /** Files that were added, removed or changed since the last look. */
   readonly changed: readonly string[];
@@ -206,7 +206,7 @@ interface KnownFile {
   readonly manifests: readonly Manifest[];
   /** Estimated memory that they occupy. */
   readonly bytes: number;
-  /** Whether the manifests are a complete version of the file. */
+  /** True if the manifests are a complete version of the file. */
   readonly good: boolean;
 }
 

@@ -31,7 +31,7 @@ interface Bench {
   readonly heard: Listener;
   readonly lines: string[];
   write(name: string, content: string): void;
-  /** Until the folder has been looked at again. */
+  /** Until the directory has been looked at again. */
   poll(): Promise<void>;
 }
 

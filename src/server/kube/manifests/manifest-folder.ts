@@ -10,7 +10,7 @@ import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
-/** Which folder to read, what of it, and how. */
+/** Which directory to read, what of it, and how. */
 export interface ManifestParts {
   readonly folder: string;
   /** The most bytes that reading one object may take, and that all objects together may occupy. */
@@ -29,8 +29,8 @@ export interface ManifestParts {
 }
 
 /**
- * Kubernetes objects from a folder of YAML and JSON files. Throws a `Problem` if the folder cannot
- * be read.
+ * Kubernetes objects from a directory of YAML and JSON files. Throws a `Problem` if the directory
+ * cannot be read.
  */
 export function manifestSource(parts: ManifestParts): Source {
   return new ManifestSource(parts);
@@ -64,7 +64,7 @@ class ManifestSource implements Source {
     if (pods) kinds.push('Pod');
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
-    // Checked here and not in `start`, so that a wrong folder is an error of the configuration.
+    // Checked here and not in `start`, so that a wrong directory is an error of the configuration.
     this.#folder.check();
   }
 
@@ -88,7 +88,7 @@ class ManifestSource implements Source {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  /** Looks at the folder, unless a look is still under way. */
+  /** Looks at the directory, unless a look is still under way. */
   #look(): void {
     if (this.#reading !== null) return;
     try {
@@ -141,7 +141,7 @@ class ManifestSource implements Source {
   }
 
   /**
-   * Logs only new problems: problems between files come up with every build, unreadable folders
+   * Logs only new problems: problems between files come up with every build, unreadable directories
    * with every look.
    */
   #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {

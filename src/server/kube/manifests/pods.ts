@@ -11,7 +11,7 @@ import {
 import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 
-/** A pod that the folder implies: written itself, or made from its workload. */
+/** A pod that the directory implies: written itself, or made from its workload. */
 export interface ImpliedPod {
   readonly namespace: string;
   readonly name: string;
@@ -37,7 +37,7 @@ export interface ContainerPort {
   readonly protocol: string;
 }
 
-/** A node the folder describes. */
+/** A node the directory describes. */
 export interface ImpliedNode {
   readonly name: string;
   readonly zone: string;
@@ -52,7 +52,7 @@ const workloadKinds: ReadonlySet<string> = new Set<WorkloadKind>([
   'ReplicationController',
 ]);
 
-/** The nodes that the folder describes. */
+/** The nodes that the directory describes. */
 export function impliedNodes(manifests: readonly Manifest[]): ImpliedNode[] {
   return manifests
     .filter((manifest) => manifest.kind === 'Node')
@@ -82,7 +82,7 @@ export function statedPodIps(manifests: readonly Manifest[]): string[] {
   return found;
 }
 
-/** Every pod of the folder: the written ones, and those of workloads that have none written. */
+/** Every pod of the directory: the written ones, and those of workloads that have none written. */
 export function impliedPods(
   manifests: readonly Manifest[],
   nodes: readonly ImpliedNode[],
@@ -229,8 +229,8 @@ export function suffix(seed: string, length: number): string {
 }
 
 /**
- * The workloads whose pods or replica sets are in the folder themselves (e.g. an export of a live
- * cluster), by `ownerKey`.
+ * The workloads whose pods or replica sets are in the directory themselves (e.g. an export of a
+ * live cluster), by `ownerKey`.
  */
 function ownersIn(manifests: readonly Manifest[]): ReadonlySet<string> {
   const owners = new Set<string>();

@@ -1,11 +1,11 @@
-/** The manifests of a folder or a file, read once: for verbs that end by themselves. */
+/** The manifests of a directory or a file, read once: for verbs that end by themselves. */
 import { Problem } from '../../base/problem.ts';
 import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
  * All manifests that are good. `problem` is told what is wrong with the others, and that there are
- * none at all, because a wrong folder would look like a cluster without services.
+ * none at all, because a wrong directory would look like a cluster without services.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(

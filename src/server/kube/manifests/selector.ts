@@ -16,7 +16,7 @@ export function parseSelector(text: string): Selector | null {
 }
 
 /**
- * Whether the labels contain every pair of `wanted`, the form that services and workloads use. An
+ * True if the labels contain every pair of `wanted`, the form that services and workloads use. An
  * empty map selects nothing.
  */
 export function matchesPairs(
@@ -74,7 +74,7 @@ function parseCondition(key: string, text: string): Selector | null {
 }
 
 /**
- * Whether the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors,
+ * True if the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors,
  * syntax and character set).
  */
 function isKey(key: string): boolean {

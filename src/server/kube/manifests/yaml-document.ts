@@ -164,7 +164,7 @@ export const templateAdvice = {
 } as const;
 
 /**
- * Whether it contains the braces of Go templates, which are not YAML or, worse, YAML with another
+ * True if it contains the braces of Go templates, which are not YAML or, worse, YAML with another
  * meaning.
  */
 export function isTemplate(content: string): boolean {
@@ -172,7 +172,7 @@ export function isTemplate(content: string): boolean {
 }
 
 /**
- * Whether braces of Go templates stand where a value begins, which YAML reads as a mapping within a
+ * True if braces of Go templates stand where a value begins, which YAML reads as a mapping within a
  * key. Those within quotes and blocks of text are text: of alerts, or of values that a chart
  * renders itself.
  */

@@ -57,8 +57,8 @@ export async function clusterOwners(
 }
 
 /**
- * The owners of addresses in a folder of manifests or in one file, e.g. the output of `kubectl get
- * pods,services -A -o yaml`.
+ * The owners of addresses in a directory of manifests or in one file, e.g. the output of `kubectl
+ * get pods,services -A -o yaml`.
  */
 export async function manifestOwners(
   path: string,
@@ -105,7 +105,7 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
   }
 }
 
-/** Whether a pod's address counts: that of a pod that has ended may belong to another by now. */
+/** True if a pod's address counts: that of a pod that has ended may belong to another by now. */
 function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
   return known === undefined || text(status, 'phase') === 'Running';
 }

@@ -1,4 +1,4 @@
-/** Reads pods and their workloads from a folder of manifests, or from one file. */
+/** Reads pods and their workloads from a directory of manifests, or from one file. */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
 import type { Manifest } from '../manifests/manifest.ts';

@@ -115,7 +115,7 @@ async function notFound(
   });
 }
 
-/** Names that are shown of those that a folder has. */
+/** Names that are shown of those that a directory has. */
 const THERE_MAX = 10;
 
 function thereText({ kind }: ResourceName['of'], names: readonly string[]): string {

@@ -1,12 +1,12 @@
-/** The interface to pods and their workloads, in a cluster or in a folder of manifests. */
+/** The interface to pods and their workloads, in a cluster or in a directory of manifests. */
 import type { JsonObject } from '../../base/json-object.ts';
 import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 
 /** Looks up pods and their workloads, one at a time. */
 export interface PodSource {
-  /** A description for people: `context prod`, or the folder. */
+  /** A description for people: `context prod`, or the directory. */
   readonly name: string;
-  /** Whether it is a folder of manifests, which kubectl knows nothing of. */
+  /** True if it is a directory of manifests, which kubectl knows nothing of. */
   readonly isFolder: boolean;
   /** The default namespace; null: any. */
   readonly namespace: string | null;

@@ -15,7 +15,7 @@ coredns_cache_hits_total{type="success"} ${hits}
 `);
 
 test('replicas are so many that one may be gone at the peak, with seven tenths of their processors', () => {
-  // Two replicas, 20 000 queries/s with 50 µs each: one processor now, three at the peak, five
+  // Two replicas, 20 000 queries/s with 50 µs each: one CPU now, three at the peak, five
   // replicas of 0.7.
   const before = [sampleOf(scrape(0, 0, 0), 0), sampleOf(scrape(0, 0, 0), 0)];
   const after = [

@@ -1,5 +1,5 @@
 /**
- * Computes replicas from the load of the current ones: queries, processors and cache, from two
+ * Computes replicas from the load of the current ones: queries, CPUs and cache, from two
  * scrapes of each.
  */
 import { Problem } from '../../base/problem.ts';
@@ -22,13 +22,13 @@ export interface MeasuredSize {
   readonly queriesPerSecond: number;
   /** Seconds. */
   readonly cpuPerQuery: number;
-  /** The share of a replica's processors in use now, on average. */
+  /** The share of a replica's CPUs in use now, on average. */
   readonly utilisation: number;
   /** The share of queries that the cache answered. */
   readonly cacheHits: number;
 }
 
-/** Above this share of its processors a server queues noticeably, and has no room for bursts. */
+/** Above this share of its CPUs a server queues noticeably, and has no room for bursts. */
 const UTILISATION_MAX = 0.7;
 
 /**
@@ -46,7 +46,7 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 
 /**
  * The number of replicas such that, with one of them down, the others can answer `peak` times the
- * current queries with at most seven tenths of their processors.
+ * current queries with at most seven tenths of their CPUs.
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(

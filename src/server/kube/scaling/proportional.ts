@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 
 /**
- * The size of the cluster: all nodes and their processors, and those on which pods can be
+ * The size of the cluster: all nodes and their CPUs, and those on which pods can be
  * scheduled.
  */
 export interface ClusterSize {

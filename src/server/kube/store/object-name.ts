@@ -1,5 +1,5 @@
 /**
- * Whether the API accepts the text as an object's name: a DNS subdomain (RFC 1123) of at most 253
+ * True if the API accepts the text as an object's name: a DNS subdomain (RFC 1123) of at most 253
  * characters.
  */
 export function isObjectName(text: string): boolean {

@@ -87,7 +87,7 @@ export interface Pod {
   /** `Pending`, `Running`, … or `''`. */
   readonly phase: string;
   readonly hostNetwork: boolean;
-  /** Whether it has a deletion timestamp. */
+  /** True if it has a deletion timestamp. */
   readonly terminating: boolean;
   /** Only if `WantedObjects.podLabels` asks for them. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -112,9 +112,9 @@ export interface ServiceImport {
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
-  /** The processors available to pods, in thousandths. */
+  /** The CPUs available to pods, in thousandths. */
   readonly milliCores: number;
-  /** Whether it is ready and not cordoned. */
+  /** True if it is ready and not cordoned. */
   readonly schedulable: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** Resource versions of the Kubernetes API. */
 
 /**
- * Whether a resource version comes before another one. Only decimal numbers can be compared
+ * True if a resource version comes before another one. Only decimal numbers can be compared
  * (KEP-5504); for any other form the result is false.
  */
 export function isBehind(version: string, other: string): boolean {

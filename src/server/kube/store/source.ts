@@ -1,14 +1,14 @@
 import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
 /**
- * Where Kubernetes objects come from: an API server or a folder of manifests. Lives on the main
+ * Where Kubernetes objects come from: an API server or a directory of manifests. Lives on the main
  * thread.
  */
 export interface Source {
   start(events: SourceEvents): void;
   stop(): Promise<void>;
   /**
-   * Whether the first complete list of every wanted kind has been delivered. Stays true when the
+   * True if the first complete list of every wanted kind has been delivered. Stays true when the
    * API server goes away.
    */
   readonly synced: boolean;

@@ -191,7 +191,7 @@ export function transformNode(raw: JsonObject): [Node] {
 }
 
 /**
- * A quantity of processors in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more
+ * A quantity of CPUs in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more
  * forms, but kubelets write only these two.
  */
 function milliCores(quantity: string): number {

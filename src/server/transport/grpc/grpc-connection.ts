@@ -86,7 +86,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
   }
 
-  /** Whether it takes further calls. */
+  /** True if it takes further calls. */
   get open(): boolean {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }

@@ -47,7 +47,7 @@ export class GrpcUpstream implements Upstream, Carrier {
   readonly #calls = new Set<DnsCall>();
   #connection: GrpcConnection | null = null;
   #bornAt = 0;
-  /** Whether the present connection has brought a reply. */
+  /** True if the present connection has brought a reply. */
   #answered = false;
   /** The header block of every call on the connection. */
   #block: Buffer = Buffer.alloc(0);
@@ -76,7 +76,7 @@ export class GrpcUpstream implements Upstream, Carrier {
       const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
       return failLater(exchange, error, () => this.#clock.now());
     }
-    // Whether it has been sent before, over a connection that was then closed.
+    // True if it has been sent before, over a connection that was then closed.
     exchange.mark = 0;
     this.#wheel.set(exchange, timeoutMs, now);
     this.#place(exchange, now);
@@ -278,7 +278,7 @@ export class GrpcUpstream implements Upstream, Carrier {
 class DnsCall implements GrpcCall, Carrier {
   readonly exchange: UpstreamExchange;
   readonly began: number;
-  /** Whether the connection had brought a reply before. */
+  /** True if the connection had brought a reply before. */
   readonly reused: boolean;
   stream: GrpcStream | null = null;
   packet: Buffer = Buffer.alloc(0);

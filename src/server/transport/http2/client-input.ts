@@ -121,7 +121,7 @@ export class ClientInput {
     if (block.error !== null) host.onViolation('a header block is broken');
   }
 
-  /** Whether a frame is part of an answer. */
+  /** True if a frame is part of an answer. */
   #carries({ type, flags, start, end }: Http2FrameReader): boolean {
     return type === FRAME.DATA && (end > start || (flags & FLAG.END_STREAM) !== 0);
   }

@@ -12,7 +12,7 @@ import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts
  */
 export class Http2FrameReader {
   /**
-   * Whether the last `read` has completed a frame; the fields below are that frame's, until the
+   * True if the last `read` has completed a frame; the fields below are that frame's, until the
    * next `read`.
    */
   whole = false;

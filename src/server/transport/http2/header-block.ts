@@ -17,7 +17,7 @@ export class HeaderBlock {
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
-  /** Whether nothing but the block belongs to the request. */
+  /** True if nothing but the block belongs to the request. */
   endsStream = false;
   /** What the client did wrong: the connection is of no use any more. */
   error: number | null = null;

@@ -123,7 +123,7 @@ export class HeaderDecoder {
   /** Where the string read last begins. */
   #from: Uint8Array = scratch;
   #start = 0;
-  /** Whether a change of the table's size may still come: only before the first field. */
+  /** True if a change of the table's size may still come: only before the first field. */
   #beginning = true;
   /** The oldest first. */
   readonly #table: HeaderField[] = [];

@@ -97,7 +97,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#rest();
   }
 
-  /** Whether it takes further queries. */
+  /** True if it takes further queries. */
   get open(): boolean {
     return !this.#closing && !this.#closed && this.#stream < STREAM_LAST;
   }

@@ -26,7 +26,7 @@ export interface RefusalCodes {
 export interface Http2Service {
   /** Bytes of a request's body at most. */
   readonly bodyMax: number;
-  /** Whether every client takes several replies in one TLS record. */
+  /** True if every client takes several replies in one TLS record. */
   readonly grouped: boolean;
   /** What a reply with a DNS message counts as; refusals count as their codes. */
   readonly status: number;

@@ -25,7 +25,7 @@ export class ParkedReplies {
     return this.#streams.size;
   }
 
-  /** Whether a body can be sent at once, in one frame. */
+  /** True if a body can be sent at once, in one frame. */
   fits(length: number, stream: Http2Stream | null): boolean {
     return length <= Math.min(this.window, stream?.window ?? this.streamWindow, PAYLOAD_MAX);
   }

@@ -67,7 +67,7 @@ export class RequestHeader {
   pathLength = 0;
   /** -1: not said. */
   contentLength = -1;
-  /** Whether the body is gRPC's, its messages protocol buffers. */
+  /** True if the body is gRPC's, its messages protocol buffers. */
   isGrpc = false;
   readonly #decoder = new HeaderDecoder();
 

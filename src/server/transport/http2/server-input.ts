@@ -60,7 +60,7 @@ export class ServerInput {
     return this.#reader.held + this.#block.held;
   }
 
-  /** Whether the last `read` has completed a frame, which is to be taken. */
+  /** True if the last `read` has completed a frame, which is to be taken. */
   get whole(): boolean {
     return this.#reader.whole && this.#reader.error === null;
   }

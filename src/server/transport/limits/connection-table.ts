@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 
 /** A client's connection as the table sees it: something that can be evicted. */
 export interface EvictableConnection {
-  /** Whether replies are due on it: closing it would lose one. */
+  /** True if replies are due on it: closing it would lose one. */
   readonly busy: boolean;
   /** Reads nothing new; closes once the replies in flight have been sent. */
   finish(): void;
@@ -49,8 +49,8 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Closes the one that has been idle for longest, where memory is short. Those on which replies are
-   * due stay.
+   * Closes the one that has been idle for longest, where memory is short. Those on which replies
+   * are due stay.
    * @param spared so many stay in any case
    * @returns whether one was closed
    */

@@ -27,10 +27,10 @@ export class ProxyHeader {
   /** Bytes of the header. */
   length = 0;
   version: 1 | 2 = 1;
-  /** Whether it is a header for datagrams. */
+  /** True if it is a header for datagrams. */
   isDatagram = false;
   /**
-   * Whether it names a client. Health checks of a proxy, and proxied connections without IP
+   * True if it names a client. Health checks of a proxy, and proxied connections without IP
    * addresses, name none.
    */
   isNamed = false;

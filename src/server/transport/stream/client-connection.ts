@@ -51,11 +51,11 @@ export abstract class ClientConnection
   /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
   protected written = 0;
   /**
-   * Whether a query has come since the deadline was last set. Bytes that are not queries do not
+   * True if a query has come since the deadline was last set. Bytes that are not queries do not
    * extend it.
    */
   protected fresh = false;
-  /** Whether the client has read some of the replies that wait for it. */
+  /** True if the client has read some of the replies that wait for it. */
   protected moved = false;
   /**
    * No more queries are read: the client closed its side, a limit was reached, or the listener is
@@ -109,7 +109,7 @@ export abstract class ClientConnection
    * back.
    */
   protected abstract get heldBeside(): number;
-  /** Whether the peer's flow control holds back replies that are ready. */
+  /** True if the peer's flow control holds back replies that are ready. */
   protected abstract get stuck(): boolean;
   /**
    * Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may
@@ -122,7 +122,7 @@ export abstract class ClientConnection
   abstract wayBack(): unknown;
   abstract reserve(size: number): void;
 
-  /** Whether replies are still being made or not yet read by the client. */
+  /** True if replies are still being made or not yet read by the client. */
   get busy(): boolean {
     return this.pending.size > 0 || this.stuck || this.unsent > 0;
   }
@@ -198,7 +198,7 @@ export abstract class ClientConnection
       this.#turn = 0;
   }
 
-  /** Whether no more input may be consumed now. */
+  /** True if no more input may be consumed now. */
   protected stopped(): boolean {
     return this.closing || this.#turn <= 0 || this.#crowded();
   }
@@ -354,7 +354,7 @@ export abstract class ClientConnection
     this.settle();
   }
 
-  /** Whether replies must be sent before more queries are read. */
+  /** True if replies must be sent before more queries are read. */
   #crowded(): boolean {
     return this.full || this.pending.size >= this.host.limits.pipelined;
   }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 /** What the runtime reads from, of which it tells nobody officially. */
 interface Handle {
-  /** Whether the runtime believes that it is being read from. */
+  /** True if the runtime believes that it is being read from. */
   readonly reading?: boolean;
   readStart?(): number;
   readStop?(): number;

@@ -182,7 +182,7 @@ class Handshake extends Timed implements EvictableConnection {
   }
 }
 
-/** Whether the client has presented the certificate that it must. */
+/** True if the client has presented the certificate that it must. */
 function isWelcome(socket: TLSSocket, clientAuth: ClientAuth): boolean {
   switch (clientAuth) {
     case 'nocert':

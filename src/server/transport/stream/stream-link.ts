@@ -66,14 +66,14 @@ export class StreamLink extends Timed implements Carrier {
   /** Queries to be written at the end of the turn, or when the connection is established. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
-  /** Whether a check is due if the peer still acknowledges. */
+  /** True if a check is due if the peer still acknowledges. */
   #listening = false;
   /** Unmatched replies since the last one that matched. */
   #strays = 0;
   /** The first part of a reply that is not complete. */
   #part: Buffer | null = null;
   #filled = 0;
-  /** Whether the memory of received chunks holds only this connection's bytes. */
+  /** True if the memory of received chunks holds only this connection's bytes. */
   readonly #alone: boolean;
 
   constructor(host: StreamLinkHost, socket: Socket, now: number, dialMs: number) {
@@ -96,7 +96,7 @@ export class StreamLink extends Timed implements Carrier {
     socket.on('close', () => this.destroy(endError()));
   }
 
-  /** Whether another query may be sent over it. */
+  /** True if another query may be sent over it. */
   takes(now: number): boolean {
     const { maxAgeMs } = this.#host.parts;
     if (this.#closed || this.#stuck || this.waiting >= PIPELINE) return false;

@@ -110,7 +110,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     this.#dialTime.learn(tookMs);
   }
 
-  /** Whether an idle connection is kept; not if there are enough. */
+  /** True if an idle connection is kept; not if there are enough. */
   keeps(link: StreamLink): boolean {
     const { maxIdle } = this.parts;
     if (this.#closed) return false;

@@ -274,7 +274,7 @@ describe('DNS over TLS', () => {
     assert.equal(id(await after.next()), 2);
   });
 
-  /** Whether a client that was at the first listener resumes its session at the second one. */
+  /** True if a client that was at the first listener resumes its session at the second one. */
   async function resumes(
     t: TestContext,
     first: StreamListener,

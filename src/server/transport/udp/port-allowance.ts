@@ -15,7 +15,7 @@ export class PortAllowance {
     this.#onShort = onShort;
   }
 
-  /** Whether one more socket may be opened. */
+  /** True if one more socket may be opened. */
   get permits(): boolean {
     if (this.#open < this.#max) return true;
     const tell = this.#onShort;

@@ -187,7 +187,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return true;
   };
 
-  /** Whether the datagrams just read have waited too long, the last one included. */
+  /** True if the datagrams just read have waited too long, the last one included. */
   #isStale(socket: UdpSocket, now: number): boolean {
     if (now - this.#emptyAt <= STALE_MS) return false;
     const cameAt = socket.lastCameAt();

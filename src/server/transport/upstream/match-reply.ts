@@ -44,7 +44,7 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
 }
 
 /**
- * Whether a whole question stands there. Its name cannot be compressed: nothing stands before it.
+ * True if a whole question stands there. Its name cannot be compressed: nothing stands before it.
  */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
