@@ -15,10 +15,7 @@ export interface NamedEnds {
 
 const named = new WeakMap<Socket, NamedEnds>();
 
-/**
- * Overrides the ends of a connection. Call it before the first `ConnectionEnds` is made of the
- * socket.
- */
+/** Overrides the ends of a connection. Call it before the socket's first `ConnectionEnds`. */
 export function nameEnds(socket: Socket, ends: NamedEnds): void {
   named.set(socket, ends);
 }

@@ -63,8 +63,8 @@ interface Bench {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * Names of `cluster.` are answered at once, all others wait; those of `zone.cluster.` go on with
- * `rest`.
+ * Names of `cluster.` are answered at once, all others wait. Replies to `zone.cluster.` continue
+ * with `rest`.
  */
 function bench(
   limits: Partial<IntakeLimits> = {},

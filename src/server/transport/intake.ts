@@ -12,7 +12,6 @@ import { oneATurn } from './one-a-turn.ts';
 import { WaitingQuery, type Outlet } from './outlet.ts';
 import { REJECTION_ROOM, writeFailure, writeRejection } from './write-reply.ts';
 
-/** What an intake is made of. */
 export interface IntakeParts {
   readonly proto: Proto;
   readonly serve: Serve;
@@ -31,14 +30,14 @@ export interface IntakeLimits {
 }
 
 /**
- * How long a reply of several messages (a zone transfer) pauses before each next message while
- * other queries come in, in milliseconds.
+ * The pause, in milliseconds, before each next message of a reply of several messages (a zone
+ * transfer) while other queries come in.
  */
 const GIVE_WAY_MS = 1;
 /** Counts the queries of all listeners of this thread. */
 let taken = 0;
 
-/** How many used `WaitingQuery` objects are kept for reuse. */
+/** The most used `WaitingQuery` objects that are kept for reuse. */
 const SPARE_MAX = 256;
 
 /**
@@ -184,7 +183,7 @@ export class Intake {
     return true;
   }
 
-  /** True if the error may be sent: with a forged source address it would hit somebody else. */
+  /** True if the error may be sent: with a forged source address it would hit another host. */
   #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
     const query = this.#query;
     outlet.identify(query);
@@ -314,5 +313,5 @@ export class Intake {
 }
 
 function ignore(): void {
-  // Its outlet was closed meanwhile; nobody waits for the reply.
+  // Its outlet is closed: no client waits for the reply.
 }

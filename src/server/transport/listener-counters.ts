@@ -1,4 +1,4 @@
-/** What listeners count, for their own use and for the metrics. */
+/** Counters of listeners, for their own use and for the metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query-message.ts';
 

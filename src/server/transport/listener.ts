@@ -52,11 +52,10 @@ export interface ListenerTls {
 export interface ListenerTerms {
   readonly limits: ListenerLimits;
   readonly tls: ListenerTls | null;
-  /** Which proxies' PROXY protocol headers are trusted; null: no headers are looked for. */
+  /** The proxies whose PROXY protocol headers are trusted; null: headers are not expected. */
   readonly proxy: ProxyPlan | null;
 }
 
-/** What a listener of any transport is made of. */
 export interface ListenerParts {
   readonly endpoint: ListenAddress;
   readonly terms: ListenerTerms;

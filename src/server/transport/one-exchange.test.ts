@@ -82,7 +82,7 @@ describe('a server that cannot be reached', () => {
   });
 });
 
-/** A port that nobody listens at. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));

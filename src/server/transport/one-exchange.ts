@@ -24,7 +24,7 @@ export interface RemoteServer {
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
-  /** Local port to send from, which no other socket may use meanwhile; 0: any. */
+  /** Local port to send from, which no other socket may use at that time; 0: any. */
   readonly sourcePort?: number;
   /** Milliseconds to wait at each try. */
   readonly timeoutMs: number;
@@ -97,8 +97,8 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        // That nobody listens at the port is told once: where the next datagram goes out before it
-        // is heard of, to that one's sender.
+        // The system reports once that no program listens at the port. If the next datagram goes
+        // out first, its sender gets the report.
         socket.send(message, (error) => {
           if (error !== null && !passing.has(errorCode(error))) fail(error);
         });
@@ -137,7 +137,7 @@ function queryOf(message: Uint8Array): Query {
 /** Failures of sending that are over in a moment, so that another try may do. */
 const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
 
-/** How long to wait over TCP. */
+/** Time limits over TCP. */
 export interface StreamTerms {
   /** The longest time without any new data, in milliseconds. */
   readonly idleMs: number;

@@ -14,8 +14,8 @@ import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
- * With port 0 a free port is picked and released for a moment. If another process takes it
- * meanwhile, another one is tried.
+ * With port 0 a free port is picked and released for a moment. If another process takes it, another
+ * one is tried.
  */
 const PORT_TRIES = 20;
 

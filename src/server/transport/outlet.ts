@@ -2,13 +2,13 @@ import type { Query } from './query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**
- * Where queries come from and replies go: a UDP socket or a connection. A transport implements it
- * and passes it to `Intake.take` with each message. It moves bytes and knows nothing of DNS except
- * where a message begins and ends.
+ * The origin of queries and the destination of replies: a UDP socket or a connection. A transport
+ * implements it and passes it to `Intake.take` with each message. It moves bytes and knows nothing
+ * of DNS except where a message begins and ends.
  *
- * `Way` is what a transport must remember of a query until its reply comes: the client's address
- * for a datagram, the stream of an HTTP request; nothing for connections whose replies may come in
- * any order.
+ * `Way` is the part of a query that a transport must remember until its reply comes: the client's
+ * address for a datagram, the stream of an HTTP request; nothing for connections whose replies may
+ * come in any order.
  */
 export interface Outlet<Way = unknown> {
   readonly pending: OutletPending;
@@ -16,7 +16,7 @@ export interface Outlet<Way = unknown> {
    * Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`.
    */
   identify(query: Query): void;
-  /** Makes room for `size` bytes in `out`, from `at` on, if necessary by sending what is there. */
+  /** Makes room for `size` bytes in `out`, from `at` on, if necessary by sending its content. */
   reserve(size: number): void;
   readonly out: Uint8Array;
   readonly at: number;
@@ -44,7 +44,7 @@ export interface Outlet<Way = unknown> {
   readonly full: boolean;
   /** Called when `pending` has replies that are not written yet. */
   hold(): void;
-  /** Called when nothing more will be written for now: what is in `out` is to be sent. */
+  /** Called when nothing more will be written for now: sends the content of `out`. */
   flush(): void;
 }
 
@@ -62,7 +62,7 @@ export class WaitingQuery {
  * the intake changes it.
  */
 export class OutletPending {
-  /** How many queries have no reply yet. */
+  /** Queries without a reply yet. */
   awaited = 0;
   /** Bytes of all these queries and replies. */
   bytes = 0;
@@ -73,7 +73,6 @@ export class OutletPending {
   /** Index of the first reply that is not written. */
   #first = 0;
 
-  /** How many queries are not answered yet. */
   get size(): number {
     return this.awaited + this.#replies.length - this.#first;
   }
@@ -112,7 +111,7 @@ export class OutletPending {
   }
 }
 
-/** How many entries of written replies may accumulate before they are removed together. */
+/** The most entries of written replies that accumulate before they are removed together. */
 const WRITTEN_MAX = 256;
 
 function queryBytes({ query }: WaitingQuery): number {

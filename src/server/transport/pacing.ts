@@ -2,20 +2,17 @@
 
 /** Length of an epoch in milliseconds; a query counts as young for one to two epochs. */
 const EPOCH_MS = 5;
-/**
- * After so many epochs without any reply, the upstream is silent for another reason than being
- * busy.
- */
+/** After this many epochs without a reply, the upstream is silent for another reason than load. */
 const SILENT_EPOCHS = 40;
 
 /**
- * How many queries may be sent to one upstream before it answers. What a server has not read yet
- * lies in its socket's buffer (by default some 160 to 270 queries on Linux) and is lost when that
- * is full, which costs a client seconds; so a burst waits for the replies to its first queries.
+ * The number of queries that may be sent to one upstream before it answers. Unread queries wait in
+ * its socket buffer (by default some 160 to 270 queries on Linux) and are lost when that is full,
+ * which costs a client seconds. So a burst waits for the replies to its first queries.
  *
- * Only young queries count: as long as the upstream answers anything, it has read the older ones,
- * and a name that takes seconds to resolve delays no others. If it falls silent (because other
- * programs occupy its CPU, for example), all queries sent since then count, for 200 ms.
+ * Only young queries count: while the upstream answers anything, it has read the older ones, and a
+ * slow name delays no others. If it falls silent (because other programs occupy its CPU, for
+ * example), all queries sent since then count, for 200 ms.
  */
 export class Pacing {
   readonly #limit: number;

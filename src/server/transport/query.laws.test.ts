@@ -30,7 +30,7 @@ describe('laws of queries', () => {
         for (const [at, value] of changes) bytes[12 + (at % (bytes.length - 12))] = value;
         const triage = new Query().read(bytes, 0, bytes.length);
         if (triage === 'serve') assert.ok(isWhole(bytes));
-        // Where a TSIG record may stand is told by RFC 8945; one elsewhere makes no query of it.
+        // RFC 8945 defines the place of a TSIG record; one elsewhere makes the message malformed.
         else assert.ok(!readable(bytes) || hasTsig(bytes));
       }),
       { numRuns: 500 },
@@ -114,7 +114,7 @@ const empty = {
   edns: null,
 };
 
-/** True if as many records as the header tells lie within the message. */
+/** True if the message contains as many records as its header says. */
 function isWhole(bytes: Uint8Array): boolean {
   const records = new Records();
   let left = bytes[7]! + bytes[9]! + bytes[11]!;

@@ -172,7 +172,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     };
     for (const { type, name } of recordKinds) {
       for (const fill of fills) {
-        // Four times as long: 4 times the time, and 16 times where each byte is looked at for each
+        // Four times as long: 4 times the time, and 16 times if each byte were compared with each
         // other.
         await costsAtMost(10, reading(type, fill, 4000), reading(type, fill, 1000)).catch(
           (error: Error) => assert.fail(`${name} of ${fill.join(' ')}: ${error.message}`),

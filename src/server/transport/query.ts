@@ -1,4 +1,4 @@
-/** A query while the server works on it: its message, its client, and what plugins found out. */
+/** A query while the server works on it: its message, its client, and the notes of plugins. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER } from '../wire/iana.ts';
 import type { WireName } from '../wire/name.ts';
@@ -64,12 +64,12 @@ export class Query extends QueryMessage {
   /** The address and port the query was sent to, as text; set by the listener. */
   local = '';
   localPort = 0;
-  /** When the query arrived: milliseconds of the monotonic clock. */
+  /** Arrival time: milliseconds of the monotonic clock. */
   arrived = 0;
   route: Route = noRoute;
   /** The route of the client's query, if this query was made to answer that one (`depth` > 0). */
   via: Route = noRoute;
-  /** What `metadata` collected, by label; null without the plugin. */
+  /** Labels that `metadata` collected; null without the plugin. */
   notes: Map<string, string> | null = null;
   /** Null for nearly all queries, which are not traced. */
   recorder: LinkRecorder | null = null;
@@ -81,7 +81,7 @@ export class Query extends QueryMessage {
    * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
    */
   screen: object | null = null;
-  /** How many internal lookups led to this query (CNAME targets); bounds loops. */
+  /** The number of internal lookups that led to this query (CNAME targets); bounds loops. */
   depth = 0;
   /** Counts all internal lookups made for one client query. Null: there were none yet. */
   lookups: { count: number } | null = null;
@@ -121,7 +121,7 @@ export class Query extends QueryMessage {
     return kept !== null && isUnchanged(this, kept) ? kept : (this.#kept = this.copy());
   }
 
-  /** A new copy that owns its bytes and is shared with nobody. */
+  /** A new copy that owns its bytes and that no other code has. */
   copy(): Query {
     const copy = new Query();
     copyPeer(copy, this, copy.copyMessage(this, PEER_SIZE));

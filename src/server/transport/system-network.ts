@@ -16,11 +16,10 @@ import { UdpUpstream } from './udp/udp-upstream.ts';
 /** Granularity of exchanges' time-outs in milliseconds. */
 const TICK_MS = 20;
 
-/** What upstreams of this machine are made with. */
 export interface SystemNetworkParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** How UDP is sent and received; batched only where that works. */
+  /** The way to send and receive UDP; batched only where that works. */
   readonly transport: UdpMode;
   /** UDP sockets open at a time, whatever the upstreams; Infinity: no limit. */
   readonly sourcePorts?: number;

@@ -26,10 +26,7 @@ class WheelSlot extends Timed {
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
-/**
- * A turn that comes so many ticks after it should have come: the thread, or the whole process,
- * stood still.
- */
+/** Ticks of delay after which a turn shows that the thread, or the whole process, was stopped. */
 const LATE = 4;
 
 /**
@@ -37,9 +34,9 @@ const LATE = 4;
  * are. A deadline may be up to one tick late, never early. The timer runs only while deadlines are
  * set.
  *
- * The runtime runs timers before it reads. After a standstill (a process that was stopped, a
- * container that had no CPU) the wheel waits for one tick more, so that nobody is given up
- * whose bytes have come and could not be read.
+ * Node runs timers before it reads. After a standstill (a stopped process, a container without CPU
+ * time) the wheel waits for one tick more, so that bytes that have arrived are read before their
+ * deadline counts.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -60,7 +57,6 @@ export class TimerWheel {
     this.#tickMs = tickMs;
   }
 
-  /** How many deadlines are set. */
   get size(): number {
     return this.#count;
   }

@@ -126,7 +126,7 @@ function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): Tsi
   return { verdict, rcode: RCODE.NOTAUTH, seal, key: printName(fields.key) };
 }
 
-/** What a reply is signed with. */
+/** The parts of a reply's signature. */
 interface SealParts {
   /** null: the record only carries the error. */
   readonly key: TsigKey | null;
@@ -157,7 +157,7 @@ export class ReplySeal implements Seal {
     const isLate = error === RCODE.BADTIME;
     const record: TsigFields = {
       ...fields,
-      // A client whose clock is wrong is told our time in "other data" (RFC 8945 section 5.2.3).
+      // A client with a wrong clock gets our time in "other data" (RFC 8945, section 5.2.3).
       signedAt: isLate ? fields.signedAt : seconds,
       fudge: FUDGE_SECONDS,
       mac: none,

@@ -63,7 +63,7 @@ export interface UpstreamParts {
   readonly maxConnections: number;
   /** Queries that may be under way at a time (HTTPS, gRPC); further ones fail and are counted. */
   readonly inFlightMax: number;
-  /** How many queries may be unread at the upstream (UDP). */
+  /** The most unread queries at the upstream (UDP). */
   readonly burst: number;
   /** Local address to send from, or empty. */
   readonly source: string;
@@ -83,7 +83,7 @@ export interface ExchangeReply {
   readonly reused: boolean;
 }
 
-/** One upstream over one transport: sockets, ids, timeouts, checks of what comes back. */
+/** One upstream over one transport: sockets, ids, timeouts, checks of replies. */
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**

@@ -14,8 +14,8 @@ const TAG = 0x0a;
 const MSG = 1;
 
 /**
- * Writes what stands before a DNS message of so many bytes: the prefix of gRPC, tag and length.
- * @returns where it ends
+ * Writes the bytes before a DNS message of `length` bytes: the prefix of gRPC, tag and length.
+ * @returns the position after them
  */
 export function writePacketPrefix(out: Uint8Array, at: number, length: number): number {
   const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : 3;
@@ -34,14 +34,14 @@ export function writePacketPrefix(out: Uint8Array, at: number, length: number): 
 
 /** Finds the DNS message of a `DnsPacket`. One object for many. */
 export class DnsPacketReader {
-  /** The message is `[start, end)` of what was read. */
+  /** The message is `[start, end)` of the bytes that were read. */
   start = 0;
   end = 0;
   readonly #reader = new MessageReader();
 
   /**
-   * Reads `bytes[start, end)`; of a field that stands there several times the last one counts.
-   * @returns what is wrong, or null
+   * Reads `bytes[start, end)`. The last of several values of a field counts.
+   * @returns the fault, or null
    */
   read(bytes: Buffer, start: number, end: number): string | null {
     const reader = this.#reader;

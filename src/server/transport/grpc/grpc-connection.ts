@@ -11,7 +11,6 @@ import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import { grpcFields } from './grpc-fields.ts';
 import { GrpcStream, type GrpcCall, type GrpcStreamHost } from './grpc-stream.ts';
 
-/** What a connection is made of. */
 export interface GrpcConnectionParts {
   /** Connected; with TLS the handshake is done. */
   readonly socket: Socket;
@@ -39,7 +38,7 @@ const PING_ANSWER_MS = 3000;
  * recommends at least as many).
  */
 const STREAMS_USUAL = 100;
-/** Bytes of answers to PING and SETTINGS that a server which goes on sending may leave unread. */
+/** Bytes of answers to PING and SETTINGS that a server may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
 /** The last stream: then a connection has had its time. */
 const STREAM_LAST = 0x3fff_ffff;
@@ -62,7 +61,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   #maxStreams = STREAMS_USUAL;
   #closed: GrpcFailure | null = null;
   #retiring = false;
-  /** When something has come last, by the clock. */
+  /** Clock time of the last bytes from the server. */
   heardAt: number;
   #watchdog: Timer | null = null;
 
@@ -168,7 +167,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     if (this.#retiring) this.#end('the server takes no more calls on this connection');
   }
 
-  /** What is written in this turn leaves in one piece. */
+  /** Writes the output of this turn in one piece. */
   #gather(): void {
     if (this.#socket.writableCorked > 0) return;
     this.#socket.cork();

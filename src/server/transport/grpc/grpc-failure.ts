@@ -1,14 +1,17 @@
 /** Why a call over gRPC brought nothing. */
 
-/** What kind of failure it is, which decides what is done next. */
+/** Decides what the caller does next. */
 export type GrpcFailureKind =
-  /** No connection, or it broke, or the server takes no call now: another one may. */
+  /**
+   * There is no connection, or it broke, or the server takes no call now. Another server may take
+   * it.
+   */
   | 'unavailable'
-  /** The connection stands but nothing comes. */
+  /** The connection is open but silent. */
   | 'silent'
-  /** What comes is no gRPC. */
+  /** The bytes are not gRPC. */
   | 'malformed'
-  /** A message is longer than what is taken. */
+  /** A message is longer than the limit. */
   | 'large'
   /** The server ended the call with a status other than OK. */
   | 'status';
@@ -52,7 +55,7 @@ const names = [
   ...['OutOfRange', 'Unimplemented', 'Internal', 'Unavailable', 'DataLoss', 'Unauthenticated'],
 ];
 
-/** How people write a code: `Unavailable`. */
+/** The name of a code as people write it: `Unavailable`. */
 export function statusName(code: number): string {
   return names[code] ?? `Code(${code})`;
 }

@@ -8,10 +8,7 @@ import { STATUS } from './grpc-failure.ts';
 import { PREFIX } from './grpc-stream.ts';
 
 const PATH = Buffer.from(QUERY_PATH);
-/**
- * Method Not Allowed, Unsupported Media Type: what is not even gRPC is refused in the words of
- * HTTP.
- */
+/** Method Not Allowed, Unsupported Media Type: requests that are not gRPC get an HTTP status. */
 const METHOD = 405;
 const MEDIA = 415;
 
@@ -23,7 +20,7 @@ const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
 
 const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
 
-/** What each refusal tells the client. */
+/** The texts of refusals, for the client. */
 const texts: Readonly<Record<number, string>> = {
   [STATUS.UNKNOWN]: 'no DNS query',
   [STATUS.UNIMPLEMENTED]: 'unknown method, or a compressed message',
@@ -33,8 +30,8 @@ const texts: Readonly<Record<number, string>> = {
 };
 
 /**
- * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) as HTTP/2 connections serve it; codes are
- * statuses of gRPC, or of HTTP for what is no gRPC.
+ * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) on HTTP/2 connections. Codes are gRPC
+ * statuses, or HTTP statuses for requests that are not gRPC.
  */
 export class GrpcService implements Http2Service {
   readonly bodyMax: number = PREFIX + PACKET_PREFIX_MAX + MESSAGE_MAX;

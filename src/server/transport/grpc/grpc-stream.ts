@@ -3,11 +3,11 @@ import { oneLine } from '../../base/visible.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import type { ResponseFields } from './response-fields.ts';
 
-/** What becomes of a call. */
+/** Events of a call. */
 export interface GrpcCall {
   /** One whole message; it is lent until the call returns. */
   onMessage(message: Buffer): void;
-  /** The last thing that is told: null is status OK. */
+  /** The last event; null is status OK. */
   onEnd(failure: GrpcFailure | null): void;
 }
 
@@ -65,7 +65,7 @@ export class GrpcStream {
     this.flush();
   }
 
-  /** Gives the call up: nothing is told any more. */
+  /** Cancels the call: no more events follow. */
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
@@ -73,7 +73,7 @@ export class GrpcStream {
     this.#host.forget(this.id);
   }
 
-  /** The server takes so many bytes more (or fewer). */
+  /** The server takes `bytes` more, or fewer. */
   widen(bytes: number): void {
     this.#room += bytes;
     this.flush();

@@ -69,7 +69,7 @@ async function listener(
   return made;
 }
 
-/** A server of HTTP/2 that does what it is told with each call. */
+/** An HTTP/2 server that follows a script for each call. */
 async function scripted(
   t: TestContext,
   script: (stream: ServerHttp2Stream, nth: number) => void,

@@ -26,7 +26,6 @@ import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
 const UNIX = 'unix:';
 
-/** What an upstream over gRPC is made of. */
 export interface GrpcUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -34,9 +33,9 @@ export interface GrpcUpstreamParts {
 }
 
 /**
- * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection that carries all
- * queries, with TLS where `tls` is given. Queries beyond what the server takes at a time wait for
- * their turn. Errors are told as gRPC's client for Go tells them.
+ * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection carries all queries,
+ * with TLS if `tls` is set. Queries beyond the server's limit wait. Errors have the words of gRPC's
+ * client for Go.
  */
 export class GrpcUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -116,8 +115,8 @@ export class GrpcUpstream implements Upstream, Carrier {
     const { exchange, packet } = call;
     this.#over(call);
     const now = this.#clock.now();
-    // A server may close a connection just when it is used: one that had brought replies is no sign
-    // of a bad one.
+    // A server may close a connection just when it is used. That is no sign of a bad connection if
+    // it brought replies before.
     const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;
@@ -217,7 +216,7 @@ export class GrpcUpstream implements Upstream, Carrier {
             ...(this.#session !== null && { session: this.#session }),
             ALPNProtocols: ['h2'],
           });
-    // It keeps no process alive: who asks waits for its deadline.
+    // It does not keep the process alive: queries wait until their deadlines only.
     socket.unref();
     socket.on('session', (ticket: Buffer) => {
       this.#session = ticket;

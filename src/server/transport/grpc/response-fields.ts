@@ -1,13 +1,12 @@
 /** Header blocks of gRPC responses. */
 import { HeaderDecoder } from '../http2/header-decoder.ts';
 
-/** A message of a status that is longer is not read: nobody reads so much. */
+/** Longer messages of a status are not read. */
 const TEXT_MAX = 1024;
 
 /**
- * What a gRPC response's header blocks say that a client must know. The decoder's table is the
- * connection's, so every block is to be read, whoever it is for; fields that mean nothing here make
- * no object, however many a few bytes stand for.
+ * The parts of a gRPC response's header blocks that a client needs. The decoder's table belongs to
+ * the connection, so every block must be read. Fields without meaning here make no object.
  */
 export class ResponseFields {
   /** `:status`; 0: there is none, or it is none. */

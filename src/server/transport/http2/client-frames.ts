@@ -35,8 +35,8 @@ export function wordsFrame(
 }
 
 /**
- * What a client says first: no pushes, and how many bytes it takes without being asked, per stream
- * and in all.
+ * The first frames of a client: no pushes, and the bytes that the server may send at once, per
+ * stream and in all.
  */
 export function clientGreeting(streamWindow: number, connectionWindow: number): Buffer {
   const settings = Buffer.alloc(12);

@@ -1,4 +1,4 @@
-/** What comes to an HTTP/2 client on one connection (RFC 9113), whatever it asks over it. */
+/** Reads the frames that an HTTP/2 client receives on one connection (RFC 9113). */
 import type { Socket } from 'node:net';
 import { makeFrame, wordsFrame } from './client-frames.ts';
 import { Http2FrameReader } from './frame-reader.ts';
@@ -6,7 +6,7 @@ import { FrameBudget } from './frame-budget.ts';
 import { ERROR, FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 
-/** Who is told. Bytes are lent: they are others' when the call returns. */
+/** Receives events. Bytes are valid only during the call. */
 export interface ClientInputHost {
   /** No more is to be read. */
   readonly stopped: boolean;
@@ -47,7 +47,7 @@ export class ClientInput {
 
   /**
    * @param window bytes of bodies that the server may send unasked in all
-   * @param unreadMax bytes that a server which goes on sending may leave unread
+   * @param unreadMax bytes that a server may leave unread
    */
   constructor(
     socket: Socket,
@@ -86,7 +86,8 @@ export class ClientInput {
     else if (type !== FRAME.HEADERS && this.#budget.spend()) return this.#calm();
     if (block.open !== 0 && (type !== FRAME.CONTINUATION || id !== block.open))
       return host.onViolation('a header block is cut off');
-    // Each PING is answered: who takes no answers must not make them pile up here.
+    // Each PING is answered; a server that does not read the answers must not make them pile up
+    // here.
     if (this.#socket.writableLength > this.#unreadMax)
       return host.onViolation('it does not read what it is sent');
     switch (type) {
@@ -117,7 +118,7 @@ export class ClientInput {
       case FRAME.PUSH_PROMISE:
         return host.onViolation('it pushes what nobody asked for');
     }
-    // Frames of other kinds are to be passed over.
+    // Frames of other kinds are ignored.
     if (block.error !== null) host.onViolation('a header block is broken');
   }
 

@@ -16,8 +16,8 @@ const PARAMETER = Buffer.from('dns=');
 const QUESTION_MARK = 0x3f;
 
 /**
- * How requests and replies of DNS over HTTPS (RFC 8484) read, for all versions of HTTP. One object
- * per listener.
+ * Requests and replies of DNS over HTTPS (RFC 8484), for all versions of HTTP. One object per
+ * listener.
  */
 export class DnsOverHttps {
   /** The query of a GET, `message[0, length)`; valid until the next request is judged. */

@@ -23,7 +23,7 @@ export class Http2FrameReader {
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
-  /** What the client did wrong (RFC 9113 section 7); nothing more can be read. */
+  /** The client's error (RFC 9113, section 7); nothing more can be read. */
   error: number | null = null;
   /** Bytes of the preface that have come. */
   #greeted: number;
@@ -62,7 +62,7 @@ export class Http2FrameReader {
     this.#filled = 0;
   }
 
-  /** Lets go of all frames that have been read: nobody looks at their bytes any more. */
+  /** Releases all frames that were read. */
   release(): void {
     if (this.#spent !== null) releaseBytes(this.#spent);
     this.#spent = null;

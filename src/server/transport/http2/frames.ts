@@ -4,13 +4,10 @@ import { readUint32 } from '../../base/big-endian.ts';
 /** Bytes of a frame's header. */
 export const FRAME_HEADER = 9;
 
-/** What a client's bytes begin with (section 3.4). */
+/** The first bytes of a client (section 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/**
- * The largest payload that either side may send before the other has allowed more; here nobody
- * does.
- */
+/** The largest payload without permission from the other side; we never permit more. */
 export const PAYLOAD_MAX = 16_384;
 
 /**
@@ -93,7 +90,7 @@ export function writeWord(out: Uint8Array, at: number, word: number): number {
   return at + 4;
 }
 
-/** 32 bits without the first one, which is reserved wherever such a word stands. */
+/** 32 bits without the first one, which is reserved. */
 export function readWord(bytes: Uint8Array, at: number): number {
   return readUint32(bytes, at) & 0x7fff_ffff;
 }

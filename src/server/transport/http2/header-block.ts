@@ -3,7 +3,7 @@ import { ERROR, FLAG, readWord } from './frames.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { BLOCK_MAX } from './header-decoder.ts';
 
-/** Bytes of the priority that may stand before a header block. */
+/** Bytes of the priority that may precede a header block. */
 const PRIORITY_SIZE = 5;
 
 /**
@@ -19,7 +19,7 @@ export class HeaderBlock {
   end = 0;
   /** True if nothing but the block belongs to the request. */
   endsStream = false;
-  /** What the client did wrong: the connection is of no use any more. */
+  /** The client's error: the connection is unusable. */
   error: number | null = null;
 
   /** Memory kept for what is not whole. */
@@ -66,7 +66,7 @@ export class HeaderBlock {
     return true;
   }
 
-  /** Lets go of a block that has been read: nobody looks at its bytes any more. */
+  /** Releases a block that was read. */
   release(): void {
     if (this.open === 0) this.bytes = nothing;
   }

@@ -84,14 +84,14 @@ const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
  * announced.
  */
 const TABLE_SIZE = 4096;
-/** What an entry costs besides its bytes (RFC 7541 section 4.1). */
+/** The size of an entry beyond its bytes (RFC 7541, section 4.1). */
 const ENTRY_COST = 32;
 /** The longest header block that is decoded, bytes. A question of 255 bytes in a GET takes 400. */
 export const BLOCK_MAX = 16_384;
 /** No integer in a block can mean more. */
 const INTEGER_MAX = 1 << 24;
 
-/** Where Huffman strings are decoded to: a name and a value. Nothing in it outlives a field. */
+/** Holds decoded Huffman strings: a name and a value, valid for one field. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
@@ -112,7 +112,7 @@ export class HeaderDecoder {
   value: Uint8Array = scratch;
   valueStart = 0;
   valueEnd = 0;
-  /** The block was no HPACK; the table is lost. */
+  /** The block was not HPACK; the table is lost. */
   broken = false;
 
   #bytes: Uint8Array = scratch;
@@ -120,7 +120,7 @@ export class HeaderDecoder {
   #end = 0;
   /** Bytes of `scratch` that the present field uses. */
   #decoded = 0;
-  /** Where the string read last begins. */
+  /** The start of the last string. */
   #from: Uint8Array = scratch;
   #start = 0;
   /** True if a change of the table's size may still come: only before the first field. */
@@ -138,7 +138,10 @@ export class HeaderDecoder {
     this.#beginning = true;
   }
 
-  /** Goes on to the next field. @returns false at the end, and when the block is broken */
+  /**
+   * Reads the next field.
+   * @returns false at the end, or if the block is broken
+   */
   next(): boolean {
     while (this.#at < this.#end && !this.broken) {
       const first = this.#bytes[this.#at]!;

@@ -22,9 +22,9 @@ import { SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 /** No other frame that is written here is longer. */
 const CONTROL_ROOM = 256;
-/** What a stream takes besides the bytes that came or wait for it, measured. */
+/** Memory of a stream beyond the bytes it received or holds, measured. */
 const STREAM_SIZE = 1024;
-/** Streams that were refused before their body had come: what still comes of it is passed over. */
+/** Streams that were refused before their whole body came: the rest of it is ignored. */
 const REFUSED_MAX = 64;
 
 /**
@@ -95,7 +95,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     super.end();
   }
 
-  // What comes
+  // Input
 
   protected consume(chunk: Buffer, now: number): number {
     const input = this.#input;
@@ -232,8 +232,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onReset(id: number): void {
-    // A reply that is awaited goes on counting until it comes: resetting streams buys no room for
-    // more of them.
+    // A pending reply counts until it comes, so resetting streams does not allow more of them.
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
   }
@@ -246,7 +245,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     this.end();
   }
 
-  // What leaves
+  // Output
 
   get at(): number {
     return this.written + HEADERS_ROOM;
@@ -337,7 +336,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     this.#leaveInTime();
   }
 
-  /** What still comes of this stream is of no use any more, and no mistake. */
+  /** Ignores further frames of this stream, which are not an error. */
   #passOver(id: number): void {
     this.#refused.push(id);
     if (this.#refused.length > REFUSED_MAX) this.#refused.shift();
@@ -380,7 +379,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     if (this.#parked.send(arena, begin, ended)) this.moved = true;
   }
 
-  /** What the last DATA frame of a reply has as its flags. */
+  /** The flags of the last DATA frame of a reply. */
   get #lastFlag(): number {
     return this.#service.trailers === null ? FLAG.END_STREAM : 0;
   }

@@ -27,10 +27,10 @@ import type { HeaderBlock } from './header-block.ts';
 import { HeaderDecoder } from './header-decoder.ts';
 import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
 
-/** How Go's HTTP client says that the time is up. */
+/** The words of Go's HTTP client for a time-out. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
-/** Bytes that a peer which goes on sending may leave unread. */
+/** Bytes that a peer may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
 /**
  * Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is
@@ -50,7 +50,7 @@ export interface Http2Host {
   readonly now: () => number;
   readonly authority: string;
   readonly path: string;
-  /** What errors begin with: `Post "https://dns.example/dns-query"`. */
+  /** The prefix of errors: `Post "https://dns.example/dns-query"`. */
   readonly action: string;
   /** @param left the exchanges that waited on it, their deadlines still set */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void;
@@ -359,7 +359,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.waiting === 0) this.#rest();
   }
 
-  /** Nobody waits: it does not keep the process alive, and goes after a while. */
+  /** No query waits: the link does not keep the process alive, and closes after a while. */
   #rest(): void {
     if (this.#closing) return this.destroy(this.#ended());
     this.#socket.unref();

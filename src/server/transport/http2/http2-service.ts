@@ -12,23 +12,23 @@ export interface RefusalCodes {
   readonly fields: number;
   /** The request's body is missing, or longer than any message. */
   readonly body: number;
-  /** What came is no query. */
+  /** The message is not a query. */
   readonly query: number;
   /** A plugin wants no reply to leave. */
   readonly silence: number;
 }
 
 /**
- * What the requests of HTTP/2 connections and their replies are: DNS over HTTPS, DNS over gRPC. It
- * reads and writes header blocks and what stands around a DNS message in a body; frames, windows
- * and streams are the connection's. One object for all of a listener.
+ * The meaning of requests and replies on HTTP/2 connections: DNS over HTTPS, or DNS over gRPC. It
+ * reads and writes header blocks and the bytes around a DNS message in a body. Frames, windows and
+ * streams belong to the connection. One object per listener.
  */
 export interface Http2Service {
   /** Bytes of a request's body at most. */
   readonly bodyMax: number;
   /** True if every client takes several replies in one TLS record. */
   readonly grouped: boolean;
-  /** What a reply with a DNS message counts as; refusals count as their codes. */
+  /** The status in metrics of a reply with a DNS message; refusals have their own codes. */
   readonly status: number;
   readonly refusals: RefusalCodes;
   /** The header block behind each reply's body; null: a body ends its reply. */
@@ -54,8 +54,8 @@ export interface Http2Service {
    */
   writeFields(out: Uint8Array, at: number, reply: Uint8Array, start: number, end: number): number;
   /**
-   * Writes what stands before a DNS message of so many bytes in a body, at most `BODY_PREFIX_MAX`.
-   * @returns where it ends
+   * Writes the bytes before a DNS message of `length` bytes in a body, at most `BODY_PREFIX_MAX`.
+   * @returns the position after them
    */
   writePrefix(out: Uint8Array, at: number, length: number): number;
   /**

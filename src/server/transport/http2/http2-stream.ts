@@ -8,7 +8,7 @@ export class Http2Stream extends Timed {
   readonly id: number;
   /** Bytes of reply that the client lets us send on this stream. */
   window: number;
-  /** What the header says the body has; -1: nothing. */
+  /** The length of the body according to the header; -1: not given. */
   readonly contentLength: number;
   /** The query, if it does not come in the body. */
   question: Uint8Array | null = null;
@@ -18,9 +18,9 @@ export class Http2Stream extends Timed {
   receiveWindow: number;
   /** The whole request has come. */
   asked = false;
-  /** Nobody wants the reply any more. */
+  /** The client no longer wants the reply. */
   closed = false;
-  /** What is left of the reply's body. */
+  /** The unsent rest of the reply's body. */
   reply: Uint8Array | null = null;
   readonly #late: (stream: Http2Stream) => void;
 

@@ -19,15 +19,12 @@ const lengths = [
 ] as const;
 
 const END_OF_STRING = 256;
-/** What a nibble leads to: the next state, and perhaps a byte. */
+/** The result of a nibble: the next state, and perhaps a byte. */
 const STATE = 0xff;
 const SYMBOL_SHIFT = 8;
 const EMITS = 1 << 16;
 const WRONG = 1 << 17;
-/**
- * A string may end in the middle of a code only if what is there is the beginning of the end code:
- * up to seven ones.
- */
+/** A string may end within a code only with the first bits of the end code: up to seven ones. */
 const PADDING_MAX = 7;
 
 interface HuffmanTables {

@@ -3,15 +3,15 @@ import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readTtl, Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-/** How long a failure, or a reply without records, may be cached, in seconds. */
+/** Seconds that a failure, or a reply without records, may be cached. */
 const FAILURE_TTL = 5;
 const TTL_MAX = 3600;
 
 const records = new Records();
 
 /**
- * How long an HTTP cache may keep the message `bytes[start, end)`, in seconds: its lowest TTL; for
- * a negative reply also at most the SOA's minimum (RFC 8484 section 5.1).
+ * Seconds that an HTTP cache may store the message `bytes[start, end)`: its lowest TTL; for a
+ * negative reply at most the SOA's minimum (RFC 8484, section 5.1).
  */
 export function leastTtl(bytes: Uint8Array, start: number, end: number): number {
   const rcode = bytes[start + 3]! & FLAG.RCODE;

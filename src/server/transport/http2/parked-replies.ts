@@ -8,8 +8,8 @@ import type { Http2Stream } from './http2-stream.ts';
 export type BeginData = (length: number, last: boolean, id: number) => number;
 
 /**
- * How much the client lets us send (RFC 9113 section 5.2), and the replies that it does not let
- * leave yet.
+ * The bytes that the client allows us to send (RFC 9113, section 5.2), and the replies that wait
+ * for it.
  */
 export class ParkedReplies {
   /** Bytes that may be sent on the connection. */
@@ -69,7 +69,10 @@ export class ParkedReplies {
     return any;
   }
 
-  /** The client lets so many bytes more leave. @returns false: more than there can be */
+  /**
+   * The client allows `bytes` more.
+   * @returns false: more than HTTP/2 permits
+   */
   grant(stream: Http2Stream | null, bytes: number): boolean {
     if (stream === null) return (this.window += bytes) <= WINDOW_MAX;
     return (stream.window += bytes) <= WINDOW_MAX;

@@ -8,8 +8,8 @@ import type { Http2Stream } from './http2-stream.ts';
 const CONNECTION_WINDOW: number = 1024 * 1024;
 
 /**
- * What a DATA frame leads to: the body goes on, is whole (`bytes[start, end)`), is longer than any
- * message; its stream or the connection has to end because of `error`.
+ * The result of a DATA frame: the body continues, is whole (`bytes[start, end)`), or is longer than
+ * any message; or the stream or the connection must end because of `error`.
  */
 export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
 
@@ -28,8 +28,8 @@ export class RequestBodies {
   readonly #max: number;
 
   /**
-   * @param max bytes of a body at most
-   * @param grant lets the client send so many bytes more, on a stream or (0) on the connection
+   * @param max the most bytes of a body
+   * @param grant allows the client to send more bytes, on a stream or (0) on the connection
    */
   constructor(max: number, grant: (id: number, bytes: number) => void) {
     this.#max = max;

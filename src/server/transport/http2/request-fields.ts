@@ -1,7 +1,7 @@
 /**
- * The header blocks of a DNS client's requests (HPACK, RFC 7541): names are entries of the static
- * table, values are written out, and nobody is to remember them. The same for all requests of an
- * upstream, but for the end.
+ * The header blocks of a DNS client's requests (HPACK, RFC 7541). Names are entries of the static
+ * table, values are literals, and none are indexed. They are the same for all requests of an
+ * upstream, except at the end.
  */
 
 const NAME = {

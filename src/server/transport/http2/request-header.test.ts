@@ -43,7 +43,7 @@ describe('the header of a request', () => {
       'request',
     );
     assert.equal(read(header, Buffer.concat([request, Buffer.alloc(9, LAST_ENTRY)])), 'too-large');
-    // The table is as it was: the connection can go on.
+    // The table is unchanged: the connection can continue.
     assert.equal(read(header, Buffer.concat([request, Buffer.of(LAST_ENTRY)])), 'request');
   });
 
@@ -73,7 +73,7 @@ describe('the header of a request', () => {
       assert.notEqual(read(header, bytes), 'broken');
       const [block, crowded] = [Buffer.concat([request, usual]), Buffer.concat([request, bytes])];
       const other = new RequestHeader();
-      // It was a thousand times as long where each field was looked at.
+      // It took a thousand times as long when it looked at each field.
       await costsAtMost(
         200,
         () => read(header, crowded),

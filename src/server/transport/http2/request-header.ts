@@ -1,8 +1,8 @@
 import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
 /**
- * What a header block is: a request's, the trailers of one, longer than was announced, against the
- * rules of HTTP, no header block at all, or so much longer that it has not been read to its end.
+ * The kind of a header block: a request's, trailers, longer than announced, against the rules of
+ * HTTP, not a header block, or so much longer that it was not read to its end.
  */
 export type HeaderVerdict =
   | 'request'
@@ -18,11 +18,10 @@ export type HeaderVerdict =
  */
 export const LIST_MAX: number = BLOCK_MAX;
 /**
- * Who lets a block stand for more than this means no request by it. A thousand fields take as long
- * as fifty requests.
+ * A block beyond this is not an honest request. A thousand fields take as long as fifty requests.
  */
 const LIST_BREAK = 4 * LIST_MAX;
-/** What each field counts besides its bytes. */
+/** The size of a field beyond its bytes. */
 const FIELD_COST = 32;
 
 const names = {

@@ -1,4 +1,4 @@
-/** What comes to an HTTP/2 server on one connection (RFC 9113), whatever is asked over it. */
+/** Reads the frames that an HTTP/2 server receives on one connection (RFC 9113). */
 import { arena } from '../write-reply.ts';
 import { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, readWord, writeWord } from './frames.ts';
@@ -6,7 +6,7 @@ import { HeaderBlock } from './header-block.ts';
 import { RequestHeader } from './request-header.ts';
 import { readSettings } from './server-settings.ts';
 
-/** Who is told. Bytes are lent: they are others' when the call returns. */
+/** Receives events. Bytes are valid only during the call. */
 export interface ServerInputHost {
   /**
    * A request's header is whole: `header`, of use unless it is `tooLarge`.
@@ -41,7 +41,7 @@ export interface ServerInputHost {
  * nothing but an answer.
  */
 export class ServerInput {
-  /** The header of the request that the host is told of. */
+  /** The header of the current request. */
   readonly header: RequestHeader = new RequestHeader();
   /** The highest stream that the client has opened. */
   last = 0;
@@ -73,7 +73,7 @@ export class ServerInput {
     return size;
   }
 
-  /** Lets go of all that has been read: nobody looks at its bytes any more. */
+  /** Releases everything that was read. */
   release(): void {
     this.#reader.release();
     this.#block.release();
@@ -125,7 +125,7 @@ export class ServerInput {
       case FRAME.PUSH_PROMISE:
         return host.onViolation(ERROR.PROTOCOL_ERROR);
       default:
-      // Frames that nobody knows here mean nothing (section 4.1).
+      // Unknown frames are ignored (section 4.1).
     }
   }
 

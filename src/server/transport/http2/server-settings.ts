@@ -27,15 +27,15 @@ export function writeSettings(out: Uint8Array, at: number, streams: number): voi
   }
 }
 
-/** What a frame of settings says that matters here. */
+/** The settings of a client that matter here. */
 export interface ClientSettings {
   /** Bytes that may be sent on a stream to begin with; null: it does not say. */
   readonly streamWindow: number | null;
-  /** What is wrong with it; null: nothing. */
+  /** The error in them, or null. */
   readonly error: number | null;
 }
 
-/** Reads whole settings. Of a name that stands there several times the last value counts. */
+/** Reads whole settings. The last of several values counts. */
 export function readSettings(bytes: Buffer, start: number, end: number): ClientSettings {
   let streamWindow: number | null = null;
   for (let at = start; at < end; at += SIZE) {
@@ -48,7 +48,7 @@ export function readSettings(bytes: Buffer, start: number, end: number): ClientS
   return { streamWindow, error: null };
 }
 
-/** What is wrong with the value of a setting; null: nothing. */
+/** The error in the value of a setting, or null. */
 function faultOf(name: number, value: number): number | null {
   switch (name) {
     case SETTING.ENABLE_PUSH:

@@ -19,7 +19,6 @@ import { tlsOptions } from '../upstream/upstream-tls.ts';
 
 const PATH = '/dns-query';
 
-/** What an upstream over HTTPS is made of. */
 export interface HttpsUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;

@@ -10,7 +10,7 @@ export interface EvictableConnection {
   destroy(): void;
 }
 
-/** How many of the least recently used connections are checked for an idle one. */
+/** The number of least recently used connections that are checked for an idle one. */
 const LOOKED_AT = 64;
 
 /**
@@ -49,10 +49,10 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Closes the one that has been idle for longest, where memory is short. Those on which replies
-   * are due stay.
-   * @param spared so many stay in any case
-   * @returns whether one was closed
+   * Closes the connection that has been idle for longest, when memory is short. Connections with
+   * pending replies stay.
+   * @param spared the number of connections that stay in any case
+   * @returns false: none was closed
    */
   evictIdle(spared: number): boolean {
     if (this.#all.size < spared) return false;

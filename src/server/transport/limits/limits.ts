@@ -1,6 +1,6 @@
 import { limit, type Limit } from '../../base/limits.ts';
 
-/** What a listener allows its clients; a reload may change it for open connections. */
+/** The limits for clients of a listener; a reload may change them for open connections. */
 export interface ListenerLimits {
   /** Milliseconds for a TLS handshake, and again for the first query of a connection. */
   readonly readTimeoutMs: number;
@@ -12,7 +12,7 @@ export interface ListenerLimits {
   readonly maxQueries: number;
   /** The most connections; at the limit the longest idle one is closed. */
   readonly connections: number;
-  /** So many connections stay, however short memory is. */
+  /** The number of connections that stay, however short memory is. */
   readonly spared: number;
   /**
    * The most TLS handshakes under way, counted separately; at the limit the oldest one is closed.

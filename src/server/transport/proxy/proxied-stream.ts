@@ -9,7 +9,7 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** What reading headers needs from the listener. */
+/** The listener's part in reading headers. */
 export interface ProxiedHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -17,9 +17,9 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the PROXY protocol header of each connection before anything else. Connections that have
- * not sent theirs are limited in number and time, like handshakes. A client without a header goes
- * on as soon as its first bytes show that there is none.
+ * Reads the PROXY protocol header of each connection first. Connections that have not sent theirs
+ * are limited in number and time, like handshakes. A client without a header continues as soon as
+ * its first bytes show that.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
@@ -111,7 +111,7 @@ class WaitingConnection extends Timed implements EvictableConnection {
     const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     const verdict = header.read(bytes, 0, bytes.length);
     if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
-      // Copied, because the chunk may be much larger than what was received in it.
+      // Copied, because the chunk may be much larger than the received bytes.
       this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
       return;
     }

@@ -31,7 +31,7 @@ const nobody: ProxyPlan = { ...everybody, allow: [parseNet('10.9.0.0/16')!], oth
 interface Started {
   readonly listener: Listener;
   readonly parts: TestParts;
-  /** Who has asked, and where: `192.0.2.1:40000 > 10.0.0.1:53`. */
+  /** The client and the server of each query: `192.0.2.1:40000 > 10.0.0.1:53`. */
   readonly seen: string[];
 }
 
@@ -46,7 +46,7 @@ async function start(
   const serve = (query: Query) => {
     const { peer, peerAt, family, peerPort, local, localPort } = query;
     const from = printAddress(peer, peerAt, family === 4 ? 4 : 16);
-    // What is no query is refused by the server, so that it can be counted and limited.
+    // The server refuses messages that are not queries, so that they are counted and limited.
     if (query.rejection === 0) seen.push(`${from}:${peerPort} > ${local}:${localPort}`);
     return replyWith(query);
   };
@@ -307,7 +307,7 @@ for (const [kind, make] of udp) {
       const client = await UdpClient.open();
       t.after(() => client.close());
       listener.adopt({ ...parts.terms, proxy: null });
-      // What stands there is then the client's own message, and no query.
+      // The bytes are then the client's own message, which is not a query.
       client.send(Buffer.concat([binary(0x12), query]), listener.port);
       await client.next(300);
       assert.deepEqual(started.seen, []);

@@ -9,14 +9,14 @@ export const PROXY_HEADER_MAX = 2048;
 
 /** The longest header of version 1, its line end included. */
 const TEXT_MAX = 107;
-/** What version 2 begins with. */
+/** The first bytes of version 2. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
 /**
- * What the bytes begin with: no header, part of one, a whole one, or something that begins like a
- * header and is malformed (or longer than is read).
+ * The first bytes contain no header, part of one, a whole one, or something that begins like a
+ * header and is malformed or too long.
  */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 

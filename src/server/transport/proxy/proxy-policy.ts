@@ -1,7 +1,7 @@
 import { netHolds, type Net } from '../../base/ip.ts';
 
 /**
- * What to do with a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject`
+ * The action for a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject`
  * connections that have one; or `skip`: treat all bytes as the client's.
  */
 export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
@@ -10,7 +10,7 @@ export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
 export interface ProxyPlan {
   /** Addresses whose headers are used; empty: `others` applies to all. */
   readonly allow: readonly Net[];
-  /** What applies to all other addresses. */
+  /** The action for all other addresses. */
   readonly others: ProxyAction;
   /**
    * Milliseconds for which a datagram that is only a header holds for the following ones; 0: not at
@@ -21,7 +21,7 @@ export interface ProxyPlan {
   readonly sessions: number;
 }
 
-/** What applies to a header from the address `bytes[at, …)`. */
+/** The action for a header from the address `bytes[at, …)`. */
 export function proxyAction(
   { allow, others }: ProxyPlan,
   bytes: Uint8Array,

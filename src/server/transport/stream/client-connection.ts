@@ -1,5 +1,5 @@
 /**
- * What all client connections have in common: limits on memory, fair turns, deadlines, an orderly
+ * The common part of all client connections: limits on memory, fair turns, deadlines, an orderly
  * end.
  */
 import type { Socket } from 'node:net';
@@ -16,14 +16,14 @@ import { turns, type TurnTaker } from './turns.ts';
 import { arena } from '../write-reply.ts';
 
 /**
- * How many bytes are read of one connection before others have their turn, and how many queries of
- * a turn these count for.
+ * Bytes that are read from one connection before others have their turn, and the queries of a turn
+ * that they count for.
  */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /**
- * Milliseconds after which others have their turn, looked at once in so many queries: one costs
- * microseconds, unless its answer is large or has to be searched.
+ * Milliseconds after which others have their turn, checked once in several queries. One query costs
+ * microseconds, unless its answer is large or must be searched for.
  */
 const LONG_SERVE_MS = 5;
 const LOOK_EVERY = 4;
@@ -67,12 +67,12 @@ export abstract class ClientConnection
   readonly #ends: ConnectionEnds;
   /**
    * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls
-   * it), or for room (whatever makes room calls `flush`). Nothing more is read meanwhile.
+   * it), or for room (whatever makes room calls `flush`). Reading stops until then.
    */
   #rest: Buffer | null = null;
   /** The client is not reading, so the socket's output waits. */
   #blocked = false;
-  /** How many more queries may be served in this turn. */
+  /** Queries that may still be served in this turn. */
   #turn = 0;
   #beganAt = 0;
   /** Bytes read since the connection last had its turn. */
@@ -81,7 +81,7 @@ export abstract class ClientConnection
   #goOnReading: (() => void) | null = null;
   /** The next turn is to come: `turns` knows. */
   #queued = false;
-  /** What the current deadline limits. */
+  /** The reason for the current deadline. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
   /** The number of held bytes last reported to the host. */
   #toldHeld = 0;
@@ -275,8 +275,8 @@ export abstract class ClientConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = turns.allowance;
-    // What several TLS connections sent may stand in the same memory, and some of it may not be
-    // read yet.
+    // Input of several TLS connections may share the same memory, and some of it may not be read
+    // yet.
     const { length } = chunk;
     const isAlone = length === chunk.buffer.byteLength;
     this.#take(chunk, isAlone);
@@ -369,7 +369,7 @@ export abstract class ClientConnection
 
 /** A copy of the first `size` bytes of the arena; from `LARGE` on in memory of its own. */
 export function written(size: number): Buffer {
-  // What was made of these replies before they came here lies outside the heap, too.
+  // The sources of these replies are outside the heap, too.
   if (size >= LARGE) passedThrough(size);
   const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
   arena.copy(bytes, 0, 0, size);

@@ -6,8 +6,7 @@ import type { StreamHost } from './stream-listener.ts';
 import { arena } from '../write-reply.ts';
 
 /**
- * First size of the buffer for a message that comes in pieces; it grows with what has really been
- * received.
+ * First size of the buffer for a message that comes in pieces; it grows with the received bytes.
  */
 const FIRST_PIECE = 512;
 /** Buffer for the replies of one turn that go into one TLS record: some ten of the usual size. */
@@ -34,7 +33,7 @@ export class FramedConnection extends ClientConnection {
   }
 
   protected get heldBeside(): number {
-    // Unread replies over TLS are in memory as they were, and encrypted.
+    // Unread replies over TLS are in memory twice: plain and encrypted.
     return (this.#piece?.length ?? 0) + (this.#encrypted ? super.unsent : 0);
   }
 

@@ -5,8 +5,8 @@ import { MESSAGE_MAX } from '../../wire/iana.ts';
 const FIRST_SIZE = 512;
 
 /**
- * A DNS message that comes in pieces, in one buffer that grows with what has been received. The
- * pieces are not kept as chunks: pieces of one byte each would take a hundred times the memory.
+ * A DNS message that comes in pieces, in one buffer that grows with the received bytes. A list of
+ * chunks would take a hundred times the memory for pieces of one byte.
  */
 export class GatheredMessage {
   #bytes = nothing;
@@ -31,7 +31,7 @@ export class GatheredMessage {
     return this.#bytes.length;
   }
 
-  /** What has been received, as a view that is valid until `add`. */
+  /** The received bytes, as a view that is valid until `add`. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

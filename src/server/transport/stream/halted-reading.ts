@@ -1,7 +1,7 @@
 /** A connection that is not read from for a moment. */
 import type { Socket } from 'node:net';
 
-/** What the runtime reads from, of which it tells nobody officially. */
+/** The undocumented object that Node reads from. */
 interface Handle {
   /** True if the runtime believes that it is being read from. */
   readonly reading?: boolean;
@@ -11,9 +11,8 @@ interface Handle {
 
 /**
  * Stops reading from the system at once: `pause` lets another 64 KiB of each connection into memory
- * that is on nobody's account, and the runtime would read 2 MiB of one connection before it looks
- * at the next.
- * @returns goes on; null: it cannot be stopped
+ * that is not counted, and Node would read 2 MiB of one connection before it looks at the next.
+ * @returns a function that continues; null: it cannot be stopped
  */
 export function haltReading(socket: Socket): (() => void) | null {
   const handle = handleOf(socket);

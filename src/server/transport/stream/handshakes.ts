@@ -14,7 +14,7 @@ import type { ClientAuth, ListenerTls } from '../listener.ts';
 import { ticketKeys, ticketPeriod } from './ticket-keys.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** What handshakes need from their listener. */
+/** The listener's part in handshakes. */
 export interface HandshakeHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -25,7 +25,7 @@ export interface HandshakeHost {
   readonly isShort: () => boolean;
 }
 
-/** So many handshakes may be under way where memory is short: each takes some 50 KiB. */
+/** The most handshakes at a time while memory is short: each takes some 50 KiB. */
 const SHORT_MAX = 64;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Writes the secrets of TLS connections to a file in NSS's key log format, which lets Wireshark and
- * the like decrypt captures.
+ * Writes the secrets of TLS connections to a file in NSS's key log format, so that Wireshark can
+ * decrypt captures.
  */
 import { appendFileSync, constants } from 'node:fs';
 import type { Log } from '../../base/log.ts';

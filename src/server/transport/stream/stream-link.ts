@@ -19,9 +19,9 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 /** The most queries that one connection carries at a time. */
 const PIPELINE = 16;
 /**
- * How long after a query on a reused connection the system is asked whether the peer still
- * acknowledges: an acknowledgement takes at most 40 ms, and on a dead connection the query should
- * be retried within 100.
+ * Milliseconds after a query on a reused connection until the system is asked whether the peer
+ * still acknowledges. An acknowledgement takes at most 40 ms, and on a dead connection the query
+ * should be retried within 100.
  */
 const HEARS_MS = 60;
 /**
@@ -49,9 +49,9 @@ export interface StreamLinkHost {
  * order. As a `Timed`: the deadline for connecting, and later for being idle.
  */
 export class StreamLink extends Timed implements Carrier {
-  /** How many queries wait for their replies. */
+  /** Queries that wait for their replies. */
   waiting = 0;
-  /** How many replies it has brought. */
+  /** Replies so far. */
   answered = 0;
   readonly #host: StreamLinkHost;
   readonly #socket: Socket;

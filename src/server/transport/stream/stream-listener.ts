@@ -44,7 +44,7 @@ export interface StreamProtocol {
   connect(socket: Socket, host: StreamHost): StreamConnection;
 }
 
-/** What the connections of one listener share. */
+/** The common part of the connections of one listener. */
 export interface StreamHost {
   readonly intake: Intake;
   readonly clock: Clock;
@@ -85,7 +85,7 @@ export class StreamListener implements Listener, StreamHost {
   readonly #connections: ConnectionTable<StreamConnection>;
   /** null: connections are not encrypted. */
   #handshakes: Handshakes | null = null;
-  /** null: no PROXY headers are looked for. */
+  /** null: PROXY headers are not expected. */
   #proxied: ProxiedStreams | null = null;
   #limits: ListenerLimits;
   #port: number;
@@ -212,7 +212,7 @@ export class StreamListener implements Listener, StreamHost {
     this.#accept(socket);
   };
 
-  /** What a connection leaves behind has to go before memory is less short. */
+  /** The memory of a closed connection must be collected before memory is less short. */
   #evictedForMemory(): void {
     if (++this.#evictions % COLLECT_EVERY === 0) collectGrown();
   }

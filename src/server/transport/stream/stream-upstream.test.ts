@@ -97,7 +97,7 @@ function portOf(made: Server): number {
   return address.port;
 }
 
-/** Notes where the bytes of its reply stand. */
+/** Records the position of its reply's bytes. */
 class NotingExchange extends UpstreamExchange {
   bytes: Uint8Array | null = null;
   done: () => void = () => {};
@@ -579,7 +579,7 @@ describe('HTTPS upstream', () => {
     const { up, counts } = upstream(t, 'https', portOf(made), { maxConnections: 3 });
     await exchange(up, ask('a.example.'), 5000);
     await Promise.all(Array.from({ length: 30 }, (_, i) => exchange(up, ask(`n${i}.`), 5000)));
-    // The first one only finds out which HTTP is spoken.
+    // The first one only detects the version of HTTP.
     assert.ok(connections <= 4, `${connections} connections`);
     const rest = Array.from({ length: 5000 }, (_, i) => exchange(up, ask(`m${i}.`), 20));
     const ends = await Promise.allSettled(rest);

@@ -12,10 +12,9 @@ import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';
 
-/** Up to so many connections, every query gets one to itself. */
+/** Up to this many connections, every query gets its own. */
 const UNSHARED = 8;
 
-/** What an upstream over TCP or TLS is made of. */
 export interface StreamUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -25,9 +24,9 @@ export interface StreamUpstreamParts {
 
 /**
  * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections each query has
- * one to itself, so that a slow name delays no others; beyond that, connections carry several
- * queries at a time, whose replies may come in any order. Connections are kept for later queries;
- * if the upstream has closed one meanwhile, the query is retried on a new one.
+ * its own, so that a slow name delays no others. Beyond that, connections carry several queries at
+ * a time, whose replies may come in any order. Idle connections stay open for later queries. If the
+ * upstream has closed one, the query is retried on a new one.
  */
 export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly parts: UpstreamParts;
@@ -110,7 +109,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     this.#dialTime.learn(tookMs);
   }
 
-  /** True if an idle connection is kept; not if there are enough. */
+  /** True if an idle connection stays open; false if there are enough. */
   keeps(link: StreamLink): boolean {
     const { maxIdle } = this.parts;
     if (this.#closed) return false;

@@ -35,7 +35,7 @@ async function client(t: TestContext, listener: StreamListener): Promise<StreamC
   return stream;
 }
 
-/** The records of `replyWith`, as they stand in a reply to a name that is not at its end. */
+/** The records of `replyWith`, as in a reply to a name that does not end the message. */
 function replyBytes(count: number): Buffer {
   const records = Array.from({ length: count }, (_, i) =>
     Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, (i + 1) & 0xff]),
@@ -120,8 +120,7 @@ describe('TCP', () => {
       await once(socket, 'connect');
       sockets = [...sockets, socket];
     }
-    // What they send stands in the system's buffers before anything of it is read: all in this
-    // turn.
+    // Their messages are in the system's buffers before any of it is read: all in this turn.
     const message = framed(Buffer.alloc(65_535, 0x80));
     for (const socket of sockets) for (let i = 0; i < 40; i++) socket.write(message);
     const begun = received();

@@ -5,7 +5,7 @@
 import { builtins } from '../../base/builtins.ts';
 import type { ListenerTls } from '../listener.ts';
 
-/** How long a key is used, in milliseconds. Tickets themselves are valid for five minutes. */
+/** Milliseconds that a key is used. Tickets themselves are valid for five minutes. */
 const PERIOD_MS = 6 * 3600 * 1000;
 
 /** The number of the key period that contains this wall clock time. */

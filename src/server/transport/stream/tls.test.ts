@@ -71,7 +71,7 @@ function raw(t: TestContext, { port }: StreamListener): Socket {
 const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sockets of our side on the port that wait for somebody to close them. */
+/** Our sockets on the port that wait to be closed. */
 function inCloseWait(port: number): number {
   const CLOSE_WAIT = '08';
   const ours = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -318,7 +318,7 @@ describe('DNS over TLS', () => {
     });
   }
 
-  // By what the client shows: nothing, a certificate of the authority, one of somebody else.
+  // By the client's certificate: none, one of the authority, one of another authority.
   for (const [clientAuth, nothing, ours, foreign] of [
     ['nocert', true, true, true],
     ['request', true, true, true],

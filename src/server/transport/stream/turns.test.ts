@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Turns, type TurnTaker } from './turns.ts';
 
-/** A connection with so many queries to be served. */
+/** A connection with `queries` to be served. */
 class Asking implements TurnTaker {
   left: number;
   readonly #turns: Turns;
@@ -59,7 +59,7 @@ describe('turns', () => {
     turns.spend(1);
     assert.equal(turns.allowance, 1);
     const order: string[] = [];
-    // Each takes six milliseconds: of those that wait one has its turn, then two at a time.
+    // Each takes six milliseconds: of the waiting ones, one has its turn, then two at a time.
     const slow = (name: string): TurnTaker => ({
       takeTurn() {
         assert.ok(turns.allowance > 0);

@@ -1,7 +1,7 @@
 /**
  * Shares a thread's time between its connections. One turn of the event loop serves a bounded
- * number of queries, so that new connections (the runtime accepts one per turn), datagrams and
- * upstream replies wait for milliseconds at most, however much others have sent.
+ * number of queries, so that new connections (Node accepts one per turn), datagrams and upstream
+ * replies wait for milliseconds at most.
  */
 
 /**
@@ -25,7 +25,7 @@ const SHORT = 16;
  */
 const TURN_MS = 10;
 
-/** How many used queue entries accumulate before they are removed together. */
+/** The most used queue entries that accumulate before they are removed together. */
 const CLEARED = 256;
 
 /** A connection with queries that wait for their turn. */
@@ -43,24 +43,24 @@ export class Turns {
   #queue: TurnTaker[] = [];
   /** Index of the first entry that has not had its turn. */
   #first = 0;
-  /** How many more queries may be served in this turn of the event loop. */
+  /** Queries that may still be served in this turn of the event loop. */
   #left = TURN_QUERIES;
   #spentMs = 0;
   #armed = false;
 
-  /** How many queries a connection may have served at once for what it has just sent. */
+  /** The most queries of a connection that are served at once. */
   get allowance(): number {
     if (this.#spentMs >= TURN_MS) return 1;
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
-  /** A query has been taken, or what is worth so many. */
+  /** Counts one query, or work that equals several. */
   count(queries = 1): void {
     this.#left -= queries;
     if (this.#left <= 0) this.#arm();
   }
 
-  /** Serving a connection took so many milliseconds. */
+  /** Counts the milliseconds that serving a connection took. */
   spend(ms: number): void {
     this.#spentMs += ms;
     if (this.#spentMs < TURN_MS) return;

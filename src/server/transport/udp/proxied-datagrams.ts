@@ -18,7 +18,7 @@ interface ProxiedPeer {
  * address and port; when there are too many sessions, the least recently used one is dropped.
  */
 export class ProxiedDatagrams {
-  /** Where the DNS message of the last datagram begins. */
+  /** The start of the DNS message in the last datagram. */
   start = 0;
   readonly #header = new ProxyHeader();
   readonly #counters: ListenerCounters;

@@ -21,15 +21,17 @@ import { FLAG } from '../../wire/iana.ts';
 const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
 /**
- * How many random ports are tried for one without waiting queries before one with waiting queries
- * is used.
+ * Random ports that are tried, to find one without waiting queries, before a port with waiting
+ * queries is used.
  */
 const DRAWS = 3;
-/** The first queries of a batch have ports of their own; of further queries, so many share one. */
+/**
+ * The first queries of a batch have ports of their own; further queries share ports in groups of
+ * this size.
+ */
 const OWN_PORTS = 16;
 const SHARED_BY = 4;
 
-/** What the source ports of an upstream are made of. */
 export interface SourcePortsParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;

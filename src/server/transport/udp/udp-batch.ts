@@ -16,11 +16,11 @@ import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from '../connection-ends.ts';
 
 /**
- * How many batches one socket may receive before the event loop goes on: about 3 ms of work, as
- * long as queries cost what they usually do.
+ * Batches that one socket may receive before the event loop continues: about 3 ms of work at the
+ * usual cost of a query.
  */
 const ROUNDS = 8;
-/** After so many milliseconds the event loop goes on, whatever queries cost. */
+/** Milliseconds after which the event loop continues in any case. */
 const TURN_MS = 5;
 /**
  * A datagram that has waited in the socket for longer gets no reply, in milliseconds: its client
@@ -28,9 +28,9 @@ const TURN_MS = 5;
  * what waited longest would only make all others late, too.
  */
 const STALE_MS = 4000;
-/** How soon after a full batch the kernel is asked for lost datagrams, in milliseconds. */
+/** Milliseconds after a full batch until the kernel is asked for lost datagrams. */
 const LOST_MS = 1000;
-/** How many used `WayBack` objects are kept for reuse. */
+/** The most used `WayBack` objects that are kept for reuse. */
 const SPARE_MAX = 256;
 
 /**
@@ -61,9 +61,9 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: SocketWatch | null = null;
-  /** How many datagrams are read at once: less while queries cost more than usual. */
+  /** Datagrams that are read at once: fewer while queries cost more than usual. */
   #most = BATCH;
-  /** When the socket was last read to its end: what is in it now came later. */
+  /** The last time the socket was read to its end: its content arrived later. */
   #emptyAt = 0;
   /** Lost datagrams counted so far. */
   #lost = 0;

@@ -1,4 +1,4 @@
-/** What both UDP listeners have in common. */
+/** The common part of both UDP listeners. */
 import { Intake } from '../intake.ts';
 import type { ListenerCounters } from '../listener-counters.ts';
 import type { ListenAddress, ListenerParts, ListenerTerms } from '../listener.ts';
@@ -14,7 +14,7 @@ export abstract class UdpListener {
   protected readonly parts: ListenerParts;
   protected readonly intake: Intake;
   protected readonly family: 4 | 6;
-  /** null: no PROXY headers are looked for. */
+  /** null: PROXY headers are not expected. */
   protected proxied: ProxiedDatagrams | null = null;
   #port: number;
 

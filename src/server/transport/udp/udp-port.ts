@@ -27,10 +27,9 @@ export interface UdpPortOwner {
   /** Called when the system reports that something sent did not arrive or could not be sent. */
   onError(error: Error): void;
   /**
-   * Called when sending the query with this id met an error. The owner may only record it: nothing
-   * may be sent during the call.
-   * @param left whether the query was sent all the same, so that the error belongs to an earlier
-   * one
+   * Called when sending the query with this id failed. The owner may only record it: nothing may be
+   * sent during the call.
+   * @param left true if the query was sent, so that the error belongs to an earlier one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
 }
@@ -79,8 +78,8 @@ class BatchedUdpPort implements UdpPort {
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
 /**
- * A port through `node:dgram`. What is sent before it is connected waits; if it cannot be
- * connected, nothing is sent.
+ * A port through `node:dgram`. Messages wait until it is connected. If it cannot be connected,
+ * nothing is sent.
  */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;

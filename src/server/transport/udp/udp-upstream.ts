@@ -14,7 +14,6 @@ import { SourcePorts } from './source-ports.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import type { OpenUdpPort } from './udp-port.ts';
 
-/** What an upstream over UDP is made of. */
 export interface UdpUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly clock: Clock;
@@ -27,9 +26,9 @@ export interface UdpUpstreamParts {
 }
 
 /**
- * One upstream over UDP. Every query is sent from a random port and with a random id; only a
- * datagram from the upstream's address (the sockets are connected) to that port with that id and
- * that question ends the wait (RFC 5452).
+ * One upstream over UDP. Every query has a random port and a random id. Only a datagram from the
+ * upstream's address (the sockets are connected) to that port, with that id and that question, ends
+ * the wait (RFC 5452).
  */
 export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;

@@ -32,7 +32,7 @@ for (const transport of ['batched', 'plain'] as const) {
       serve: Serve,
       endpoint: Partial<ListenAddress> = {},
     ): Promise<ReturnType<typeof make>> {
-      // As with `bufsize`, and no bound: what is tested here is the listener.
+      // As with `bufsize`, without a bound: this tests the listener.
       const unbounded: Serve = (query) => {
         query.udpMost = 65_535;
         return serve(query);
@@ -449,7 +449,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.equal(listener.counters.cut.value, 1);
   });
 
-  /** Has another process ask so many times while this thread stands still. */
+  /** Another process sends `count` queries while this thread is stopped. */
   function floodAt(port: number, count: number): void {
     const script = `
       const socket = require('node:dgram').createSocket('udp4');

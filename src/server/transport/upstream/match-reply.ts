@@ -13,7 +13,7 @@ import type { Query } from '../query.ts';
  */
 export type Match = 'reply' | 'garbled' | 'stray';
 
-/** How `bytes[start, end)` relates to `query`, which was sent with `id`. */
+/** The relation of `bytes[start, end)` to `query`, which was sent with `id`. */
 export function matchReply(
   query: Query,
   id: number,
@@ -43,9 +43,7 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
   );
 }
 
-/**
- * True if a whole question stands there. Its name cannot be compressed: nothing stands before it.
- */
+/** True for a whole question. Its name cannot be compressed, because no name precedes it. */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
     if (bytes[at]! > 63) return false;

@@ -1,7 +1,7 @@
 /** The end of upstreams that a configuration no longer has. */
 import type { Clock } from '../../base/clock.ts';
 
-/** After so many milliseconds no query can wait for an upstream any more. */
+/** Milliseconds after which no query can wait for an upstream. */
 const RETIRE_MS = 6000;
 
 /**

@@ -38,7 +38,7 @@ export abstract class UpstreamExchange extends Timed {
   /** Must be set before the start; it owns its bytes. */
   query!: Query;
 
-  /** When it was started and over what, for measurements. */
+  /** The start time and the transport, for measurements. */
   startedAt = 0;
   proto: Protocol = 'udp';
 

@@ -4,8 +4,8 @@ import { FLAG, HEADER, OPCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../query.ts';
 
 /**
- * The UDP size in queries that are sent in a form of ours: a reply of this size passes nearly every
- * path unfragmented (DNS flag day 2020). What is larger comes over TCP.
+ * The UDP size in queries that are sent in our own form: a reply of this size passes nearly every
+ * path unfragmented (DNS flag day 2020). Larger replies come over TCP.
  */
 const UDP_SIZE = 1232;
 /** Bytes of an OPT record without options. */
@@ -16,10 +16,10 @@ const QUERY_FLAGS = FLAG.OPCODE | FLAG.RD | FLAG.AD | FLAG.CD;
 const none = new Uint8Array(0);
 
 /**
- * Has a client's query sent upstream in a form of ours, without the client's EDNS options: COOKIE,
- * TCP-KEEPALIVE and PADDING concern one hop alone (RFC 7873, 7828, 7830), and with Client Subnet or
- * an unknown one the answer would be that client's own. Other operations than queries, and those
- * that are signed for the upstream (RFC 8945 section 5.5), stay as they are.
+ * Sends a client's query upstream in our own form, without the client's EDNS options. COOKIE,
+ * TCP-KEEPALIVE and PADDING concern one hop only (RFC 7873, 7828, 7830). With Client Subnet or an
+ * unknown option the answer would be for that client only. Other operations than queries, and
+ * queries that are signed for the upstream (RFC 8945, section 5.5), stay unchanged.
  */
 export function sendAsOurs(query: Query): void {
   if (query.upstreamOptions === null && query.opcode === OPCODE.QUERY && !query.isSigned)
