@@ -86,7 +86,7 @@ class ApiServerSource implements Source {
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
-  /** When it was last logged that objects are left out. */
+  /** The time of the last log line about objects that are left out. */
   #complainedAt = -Infinity;
   #leftOut = 0;
   /** The API servers by the last slice that named any: one that ends removes itself from its Service. */
@@ -247,8 +247,7 @@ class ApiServerSource implements Source {
     if (empty.length < this.#stores.size) return;
     let out: ObjectChange[] = [];
     let ageMs = 0;
-    // The slices made of one core Endpoints object stand next to each other, and are stored
-    // together.
+    // The slices made of one core Endpoints object follow each other, and are stored together.
     let group: KubeObject[] = [];
     const keep = (): void => {
       const first = group[0];
@@ -349,7 +348,7 @@ function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }
 
-/** How the server is shown in the API server's audit log. */
+/** The user agent of the server in the API server's audit log. */
 function serverUserAgent(version: string): string {
   const arch: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
   return `CoreDNS-compatible ndots/${version} (${process.platform}/${arch[process.arch] ?? process.arch})`;

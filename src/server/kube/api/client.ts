@@ -38,7 +38,7 @@ export interface ApiRequest {
   /** Additional headers, for what the API server passes on (`pods/proxy`). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly into: JsonStream;
-  /** What the request is for, e.g. `list services`; used in log lines. */
+  /** The purpose of the request, e.g. `list services`; used in log lines. */
   readonly task: string;
   /** The longest wait for the first byte of the reply, in milliseconds. */
   readonly answerMs: number;
@@ -65,11 +65,10 @@ export interface RestHooks {
   requested?(labels: { method: string; host: string; code: string }): void;
   /** The duration of a request (not a watch) in seconds. */
   took?(labels: { verb: string; host: string }, seconds: number): void;
-  /** How long the rate limit delayed a request, in seconds. */
+  /** The delay of a request by the rate limit, in seconds. */
   heldBack?(labels: { verb: string; host: string }, seconds: number): void;
 }
 
-/** What a client is made of. */
 export interface ClientParts {
   readonly connection: ApiConnection;
   readonly clock: Clock;

@@ -16,8 +16,8 @@ import {
 import { OidcToken } from './oidc-token.ts';
 
 /**
- * How to reach one API server, and with which credentials. Credentials are loaded for each request,
- * so their rotation needs no extra handling.
+ * Address and credentials of one API server. Credentials are loaded for each request, so their
+ * rotation needs no extra handling.
  */
 export interface ApiConnection {
   /** Base URL; its path, if any, is put before every API path. */
@@ -37,8 +37,7 @@ export interface Access {
   /** A list value makes one header line per entry. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /**
-   * Null for plain HTTP. The same object as long as nothing has changed, so that connections can be
-   * kept.
+   * Null for plain HTTP. The same object while nothing changes, so that connections can be reused.
    */
   readonly tls: TlsMaterial | null;
 }
@@ -52,7 +51,7 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Where kubelet mounts a pod's token, CA and namespace. */
+/** The mount of a pod's token, CA and namespace by kubelet. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**

@@ -6,13 +6,12 @@ import { ApiFailure } from './failure.ts';
 /** The default limit of a reply; enough for one object or a list of them. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
-/** What is asked for. */
 export interface JsonRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What the request is for, e.g. `get pods`; used in messages. */
+  /** The purpose of the request, e.g. `get pods`; used in messages. */
   readonly task: string;
   /** A longer reply is a failure of kind `large`; absent: 64 MiB. */
   readonly bytesMax?: number;

@@ -42,7 +42,7 @@ export type Pem =
   | { readonly from: 'file'; readonly path: string }
   | { readonly from: 'data'; readonly text: string };
 
-/** How a user of a kubeconfig file authenticates. */
+/** The way in which a user of a kubeconfig file authenticates. */
 export type KubeconfigUser =
   | { readonly how: 'nobody' }
   | { readonly how: 'token'; readonly token: string }

@@ -12,7 +12,6 @@ import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { createObject, findObject, replaceObject } from './one-object.ts';
 
-/** What leader election needs. */
 export interface LeaseParts {
   readonly client: ApiClient;
   readonly namespace: string;
@@ -39,7 +38,10 @@ export class Lease {
   readonly #parts: LeaseParts;
   readonly #failures: FailureReport;
   #holder = '';
-  /** What was last read, and when it last changed in milliseconds of the monotonic clock. */
+  /**
+   * The last state that was read, and the time of its last change in milliseconds of the monotonic
+   * clock.
+   */
   #seen = '';
   #changedAt = -Infinity;
 
@@ -49,7 +51,7 @@ export class Lease {
     this.#failures = new FailureReport({ clock, log, work: `the lease ${namespace}/${name}` });
   }
 
-  /** The holder of the lease as last read; `''`: nobody. */
+  /** The holder of the lease as last read; `''`: there is none. */
   get holder(): string {
     return this.#holder;
   }
@@ -143,7 +145,7 @@ export class Lease {
       if (lease === null || text(spec, 'holderIdentity') !== this.#parts.identity) return;
       await this.#write(lease, { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }, signal);
     } catch {
-      // If that fails, it expires by itself.
+      // If that fails, it expires.
     }
   }
 

@@ -8,9 +8,9 @@ import type { Random } from '../../base/random.ts';
 import type { ApiFailure } from './failure.ts';
 
 /**
- * What to do after a failure, and how to report it. `detour`: the request is repeated in another
- * way, without a report; `relist`: the same, by a list; `dropped`: a watch broke off, which is
- * routine; `failure`: it is reported.
+ * The next step after a failure, and its report. `detour`: the request is repeated in another way,
+ * without a report; `relist`: the same, by a list; `dropped`: a watch broke off, which is routine;
+ * `failure`: it is reported.
  */
 export interface NextTry {
   readonly as: 'detour' | 'relist' | 'dropped' | 'failure';
@@ -26,13 +26,13 @@ const RETRY_AFTER_MAX_MS = 60_000;
  */
 const USEFUL_LIST_MS = 60_000;
 /**
- * How many lists may break off before streaming lists are given up, and how many watches may fail
- * before a list is requested.
+ * The number of lists that may break off before streaming lists are given up, and of watches that
+ * may fail before a list is requested.
  */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;
 
-/** What is known about one kind at one API server, learned from its answers. */
+/** Facts about one kind at one API server, learned from its answers. */
 export class ListWatchState {
   /** The version to watch from; null: a list is due. */
   version: string | null = null;
@@ -192,9 +192,7 @@ export class ListWatchState {
     this.#watchFailures = 0;
   }
 
-  /**
-   * How long to wait before a list, if the list before was not useful for long, in milliseconds.
-   */
+  /** Milliseconds until the next list, if the list before was not useful for long. */
   #relistMs(): number {
     if (this.#clock.now() - (this.#listedAt ?? -Infinity) >= USEFUL_LIST_MS)
       this.#relisting.succeed();

@@ -20,7 +20,7 @@ const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** The most objects of a list; clusters have tens of thousands of pods, and more is a mistake. */
 const ITEMS_MAX = 200_000;
 
-/** How a list ended: complete, or cut short by `take` or the limit of items. */
+/** The end of a list: complete, or cut short by `take` or the limit of items. */
 export type ListEnd = 'whole' | 'cut';
 
 /**

@@ -59,7 +59,7 @@ export function patchObject(
   return change(client, request, 'PATCH', 'application/merge-patch+json', patch);
 }
 
-/** Deletes an object; it is no failure if it does not exist. */
+/** Deletes an object; succeeds if it does not exist. */
 export async function deleteObject(client: ApiClient, request: ObjectRequest): Promise<void> {
   await unlessMissing(() => change(client, request, 'DELETE', 'application/json', null));
 }

@@ -239,7 +239,7 @@ describe('a server that', () => {
       rig.server
         .requests('watch', 'services')
         .filter(({ query }) => query.get('sendInitialEvents') === 'true').length;
-    // Virtual time stands still: nothing is waited for.
+    // Virtual time does not advance: nothing waits.
     await until(() => lists() === 2 && rig.server.watches.size === before);
   });
 
@@ -508,7 +508,7 @@ describe('a list that never ends', () => {
       await rig.clock.advance(50_000);
       await quiet();
       assert.equal(asked(), before);
-      // What came of the endless list is gone with the first one that ends.
+      // The objects of the endless list disappear with the first list that ends.
       lift();
       await elapse(rig.clock, 60_000, () => rig.source.synced);
       assert.equal(rig.heard.names('Service').length, 3);

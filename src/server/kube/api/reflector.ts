@@ -19,13 +19,13 @@ import { presentVersion } from './present-version.ts';
 import type { ResourceForm, WatchedResource } from './resources.ts';
 import { serverReturn, type ServerReturn } from './server-return.ts';
 
-/** A list with more than that is taken for one that never ends. */
+/** A longer list counts as one that never ends. */
 export interface ListMost {
   readonly items: number;
   readonly pages: number;
 }
 
-/** What to watch, the store to fill, and who is notified. */
+/** The resource, the store to fill, and the listeners. */
 export interface ReflectorParts<T, C> {
   readonly client: ApiClient;
   readonly resource: WatchedResource<T>;
@@ -59,7 +59,7 @@ export class Reflector<T, C> {
   /** True if bookmarks have been received, so that a quiet connection must be dead. */
   #bookmarks = false;
   #out: C[] = [];
-  /** What the list under way has had so far; null: there is none. */
+  /** The size of the current list so far; null: there is none. */
   #listed: { items: number; pages: number } | null = null;
 
   constructor(parts: ReflectorParts<T, C>) {

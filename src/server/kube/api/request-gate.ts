@@ -3,7 +3,7 @@ import { sleep, type Clock } from '../../base/clock.ts';
 /** Configurable limits on requests to the server; 0: no limit. */
 export interface RequestLimits {
   readonly perSecond: number;
-  /** How many requests may be sent at once after a pause; at least 1 if `perSecond` is set. */
+  /** Requests that may be sent at once after a pause; at least 1 if `perSecond` is set. */
   readonly burst: number;
   /** Concurrent lists; watches do not count. */
   readonly inFlight: number;
@@ -21,8 +21,8 @@ export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
   const waiting: (() => void)[] = [];
   let inFlight = 0;
   /**
-   * When the next request may be sent if the bucket is empty. The bucket fills as this time recedes
-   * into the past.
+   * The time of the next request if the bucket is empty. The bucket fills as this time recedes into
+   * the past.
    */
   let nextAt = -Infinity;
   const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;

@@ -13,7 +13,7 @@ import {
   type TransformOptions,
 } from '../store/transform.ts';
 
-/** What to list and watch, and what is kept of each object. */
+/** A resource to list and watch, and the stored part of each object. */
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
@@ -24,7 +24,7 @@ export interface WatchedResource<T> {
   readonly forms: readonly ResourceForm<T>[];
 }
 
-/** What to list and watch for one kind that DNS knows. */
+/** The list and watch of one kind that DNS knows. */
 export interface Resource extends WatchedResource<KubeObject> {
   readonly kind: ObjectKind;
 }

@@ -41,8 +41,8 @@ const ANSWER_BYTES = 4 * 1024 * 1024;
 const SPREAD_MS = 2500;
 
 /**
- * What a probe looks for. `reachable`: any answer at all; `ready`: an answer without a server
- * error; `allowed`: the list is permitted.
+ * The goal of a probe. `reachable`: any answer at all; `ready`: an answer without a server error;
+ * `allowed`: the list is permitted.
  */
 type Wanted = 'reachable' | 'ready' | 'allowed';
 
@@ -112,7 +112,7 @@ export class ServerReturn {
     this.#probing = probing;
     const { signal } = probing;
     const { clock, random } = this.#parts;
-    /** Keys of what failed, and of what has never failed. */
+    /** Keys that failed, and keys that never failed. */
     const away = new Set<string>();
     const fine = new Set<string>();
     for (let probes = 0; !signal.aborted; probes++) {

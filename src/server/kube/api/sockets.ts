@@ -50,10 +50,7 @@ export class Sockets {
     this.#parts = parts;
   }
 
-  /**
-   * An idle connection, or a new one that is still being established; what is written is sent when
-   * it is.
-   */
+  /** An idle connection, or a new one that is still being established; writes wait until it is. */
   take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
     // The server identifies a client certificate by the connection, so other credentials need other
     // connections.

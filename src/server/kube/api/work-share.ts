@@ -1,10 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { processorLimit } from '../../runtime/processor-limit.ts';
 
-/** What measuring the share needs. */
 export interface WorkShareParts {
   readonly clock: Clock;
-  /** Processor time that this thread has used, milliseconds. */
+  /** CPU time of this thread, milliseconds. */
   cpuMs(): number;
   /** The most CPUs that the process may use; called now and then. Infinity: no limit. */
   processors(): number;
@@ -25,7 +24,7 @@ const BURST_MS = 3;
  * in milliseconds.
  */
 const DEBT_MS = 20;
-/** How long a value of `processors` is used, in milliseconds. */
+/** Milliseconds that a value of `processors` is used. */
 const LIMIT_MS = 1000;
 
 /**
@@ -40,10 +39,7 @@ export class WorkShare {
   #askedAt = -Infinity;
   #at: number;
   #cpuMs: number;
-  /**
-   * Processor time that may be used before a pause is due, in milliseconds; negative: too much was
-   * used.
-   */
+  /** CPU time until a pause is due, in milliseconds; negative: too much was used. */
   #allowanceMs = BURST_MS;
 
   constructor(parts: WorkShareParts) {

@@ -133,7 +133,7 @@ function plus(bytes: Uint8Array, offset: number): Uint8Array {
   return sum;
 }
 
-/** How far `to` is behind `from`; negative or infinite if they cannot be compared. */
+/** The distance of `to` behind `from`; negative or infinite if they cannot be compared. */
 function distance(from: Uint8Array, to: Uint8Array): number {
   let value = 0;
   for (let i = 0; i < from.length; i++) value = value * 256 + (to[i]! - from[i]!);

@@ -39,9 +39,9 @@ export interface ImpliedEntry {
 }
 
 /**
- * The cluster that a set of manifests describes: the written objects, and those that a cluster's
- * controllers would make of them (pods, endpoint slices, cluster addresses, namespaces). Addresses
- * stay the same from one `build` to the next.
+ * The cluster that a set of manifests describes: the written objects, and objects that controllers
+ * would derive from them (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the
+ * same from one `build` to the next.
  */
 export class ImpliedCluster {
   readonly #wanted: WantedObjects;

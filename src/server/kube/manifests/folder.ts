@@ -84,7 +84,7 @@ export class ManifestFolder {
     for (const [path, error] of seen.unread.errors) problems.push(unreadable(path, error));
     const changed: string[] = [];
     for (const [path, { bytes }] of this.#files) {
-      // What cannot be looked at is as it was.
+      // Files that could not be read keep their content.
       if (found.has(path) || seen.unread.hides(path)) continue;
       this.#files.delete(path);
       this.#bytes -= bytes;
@@ -119,7 +119,7 @@ export class ManifestFolder {
   }
 
   /**
-   * Takes over what was read of a file. A file with errors keeps its last good content; of a new
+   * Stores the result of reading a file. A file with errors keeps its last good content; of a new
    * one the good parts count.
    */
   #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
@@ -160,7 +160,7 @@ export class ManifestFolder {
     if (above.has(real) || depth > DEPTH_MAX) return;
     const within = new Set(above).add(real);
     for (const name of names) {
-      // This also skips `..data` and the like, which hold the same files again.
+      // This also skips `..data` and its kind, which hold the same files again.
       if (name.startsWith('.')) continue;
       const path = join(folder, name);
       let stats: Stats;
@@ -186,7 +186,7 @@ export class ManifestFolder {
   }
 }
 
-/** What one look has come upon. */
+/** The findings of one look. */
 class Seen {
   /** Files of manifests. */
   readonly found = new Map<string, Stats>();

@@ -81,7 +81,7 @@ function tooMany(
   };
 }
 
-/** The remedy for exceeding the memory limit. */
+/** The fix for exceeding the memory limit. */
 export const manifestMemoryRemedy =
   'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
 

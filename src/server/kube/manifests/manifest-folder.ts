@@ -20,7 +20,7 @@ export interface ManifestParts {
   readonly log: Log;
   /** The ranges for addresses that no manifest states. */
   readonly ranges?: Partial<ClusterRanges>;
-  /** How often to look for changes, in milliseconds; default 1000. */
+  /** Milliseconds between two looks for changes; default 1000. */
   readonly pollMs?: number;
   /** Called for each problem of a manifest, in addition to the log line. */
   problem?(problem: Problem): void;

@@ -138,7 +138,7 @@ class PodMaker {
     });
   }
 
-  /** The pods of a deployment or the like, one per replica. */
+  /** The pods of a deployment or another workload, one per replica. */
   ofWorkload(workload: Manifest): ImpliedPod[] {
     const spec = child(workload.raw, 'spec');
     const template = child(spec, 'template');

@@ -1,11 +1,11 @@
-/** The manifests of a directory or a file, read once: for verbs that end by themselves. */
+/** Reads the manifests of a directory or a file once, for verbs that end on their own. */
 import { Problem } from '../../base/problem.ts';
 import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All manifests that are good. `problem` is told what is wrong with the others, and that there are
- * none at all, because a wrong directory would look like a cluster without services.
+ * All good manifests. `problem` receives the faults of the others, or that there are none at all,
+ * because a wrong directory would look like a cluster without services.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(
@@ -31,7 +31,9 @@ export async function readGoodManifests(path: string): Promise<readonly Manifest
   });
 }
 
-/** The problem where nothing is made of the rest, and nobody waits for the file to be mended. */
+/**
+ * The problem without its sentence about the rest of the file, for verbs that do not watch files.
+ */
 function withoutFate(problem: Problem): Problem {
   return problem.with({
     hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',

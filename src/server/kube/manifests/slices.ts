@@ -5,8 +5,8 @@ import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
 
 /**
- * The slices that the endpoint slice controller would make of a service with a selector: one per
- * address family and set of port numbers (pods may give one port name different numbers).
+ * The slices that the endpoint slice controller would derive from a service with a selector: one
+ * per address family and set of port numbers (pods may give one port name different numbers).
  * @param pods all pods of the service's namespace
  * @param zones by node name
  */

@@ -10,15 +10,13 @@ import {
   type AnyDocument,
 } from './yaml-stream.ts';
 
-/** Where in a document a value stands: the keys and indexes that lead to it. */
+/** The place of a value in a document: the keys and indexes that lead to it. */
 export type DocumentPath = readonly (string | number)[];
 
-/** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
+/** One document of a YAML (or JSON) file, and the position of each of its parts in the file. */
 export interface YamlDocument {
   readonly value: unknown;
-  /**
-   * Where the value at `path` begins; if there is none, the place of the innermost enclosing value.
-   */
+  /** The position of the value at `path`, or of the innermost enclosing value if there is none. */
   place(path: DocumentPath): Place;
 }
 
@@ -172,9 +170,9 @@ export function isTemplate(content: string): boolean {
 }
 
 /**
- * True if braces of Go templates stand where a value begins, which YAML reads as a mapping within a
- * key. Those within quotes and blocks of text are text: of alerts, or of values that a chart
- * renders itself.
+ * True if a value begins with braces of Go templates, which YAML reads as a mapping within a key.
+ * Braces within quotes and blocks of text are text of alerts, or of values that a chart renders
+ * itself.
  */
 export function hasTemplateKey(value: unknown): boolean {
   const seen = new Set<unknown>();

@@ -1,6 +1,6 @@
 /**
- * Declares what a YAML file may contain: each shape reads one value, and reports what is wrong with
- * it and where.
+ * Declares the permitted content of a YAML file: each shape reads one value, and reports its faults
+ * and their places.
  */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PIECE_MEMORY, YamlBoundError, yamlPieces } from './yaml-stream.ts';
 
-/** What comes out: entries of lists as `[index, value]`, documents as they are. */
+/** The output: entries of lists as `[index, value]`, documents unchanged. */
 function pieces(text: string, memory = PIECE_MEMORY): unknown[] {
   return [...yamlPieces(text, memory)].map(({ document, item }) => {
     assert.deepEqual(document.errors, []);

@@ -6,7 +6,7 @@ import type { CST, Document } from 'yaml';
 /** A document as the parser produces it. */
 export type AnyDocument = Document.Parsed;
 
-/** A part of a file that is in memory by itself. */
+/** A part of a file that is in memory on its own. */
 export interface YamlPiece {
   readonly document: AnyDocument;
   /** Its index in `items` of the document that comes after it; null: it is a whole document. */
@@ -15,7 +15,7 @@ export interface YamlPiece {
   readonly length: number;
 }
 
-/** Ends the reading of a file that exceeds a limit. What came before it counts. */
+/** Ends the reading of a file that exceeds a limit. Documents before it count. */
 export class YamlBoundError extends Error {
   /** Offset in characters from the beginning of the file. */
   readonly offset: number;
@@ -35,7 +35,7 @@ export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 /** The deepest nesting. The deepest schemas of custom resources have some forty levels. */
 const DEPTH_MAX = 200;
 /**
- * The most memory that the parser takes for a word, a sign or a line break, in bytes; measured:
+ * The most memory that the parser needs for a word, a sign or a line break, in bytes; measured:
  * empty mappings in a list take 480.
  */
 const BYTES_PER_PART = 512;
@@ -43,10 +43,10 @@ const BYTES_PER_PART = 512;
 const BYTES_PER_CHARACTER = 36;
 
 /**
- * The documents of a file, one after the other; the parser drops each when the next one is asked
- * for. Entries of a list `items` at the top of a document, as `kubectl get -o yaml` and `-o json`
- * print them, are returned separately before the document and are null in it, so a file of any size
- * needs the memory of its largest object. A document with anchors is returned whole.
+ * The documents of a file, one after the other. The parser drops each document before the next one.
+ * Entries of a list `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print
+ * them, are returned separately before the document and are null in it, so a file of any size needs
+ * the memory of its largest object. A document with anchors is returned whole.
  * @param memory the most bytes for reading one piece
  * @param entries false: lists are returned whole, too
  * @throws YamlBoundError when a piece needs more, or is nested too deeply

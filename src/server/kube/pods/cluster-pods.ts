@@ -15,7 +15,7 @@ import { unlessMissing } from '../api/one-object.ts';
 
 /** Time limit for a request, in milliseconds. */
 const WAIT_MS = 8000;
-/** How many pods are searched for a running one. */
+/** The number of pods that are searched for a running one. */
 const mostPods = '50';
 
 /** A source that requests each thing once; call `close` at the end. */
@@ -25,7 +25,7 @@ export function clusterPods(
     readonly version: string;
     readonly signal: AbortSignal;
     readonly waitMs?: number;
-    /** What can be given instead of a cluster: `--manifests DIR`. */
+    /** An option that replaces a cluster: `--manifests DIR`. */
     readonly instead?: string;
   },
 ): PodSource & { close(): void } {

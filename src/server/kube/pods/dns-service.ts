@@ -4,7 +4,7 @@
  */
 import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
 
-/** Where distributions run cluster DNS. */
+/** The namespaces in which distributions run cluster DNS. */
 export const dnsNamespaces = ['kube-system', 'openshift-dns'] as const;
 
 /** Selects the DNS pods of a namespace where their Service cannot be read, by the label k8s-app. */
@@ -27,7 +27,10 @@ export function dnsServiceIn(
   return ranked[0]?.service ?? null;
 }
 
-/** How surely pods ask it: the least is the surest; Infinity: they do not ask it. */
+/**
+ * The rank of a service as the one that pods use: the least is the surest; Infinity: pods do not
+ * use it.
+ */
 function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   const metadata = child(service, 'metadata');
   const addresses = serviceAddresses(service);

@@ -44,7 +44,6 @@ export type TargetKind = keyof typeof kinds;
 /** All of them. */
 const targetKinds = Object.keys(kinds) as readonly TargetKind[];
 
-/** What an autoscaler is made of. */
 export interface AutoscalerParts {
   readonly connection: ApiConnection;
   readonly version: string;
@@ -99,7 +98,7 @@ export class Autoscaler {
   }
 
   /**
-   * Runs until the signal. Failures are reported and retried; replicas stay as they are meanwhile.
+   * Runs until the signal. Failures are reported and retried; replicas stay unchanged until then.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
@@ -127,7 +126,7 @@ export class Autoscaler {
         try {
           await this.#scale(target, sized, signal);
         } catch (error) {
-          // The other targets are scaled all the same.
+          // The other targets are still scaled.
           if (!(error instanceof ApiFailure) || signal.aborted) throw error;
           failure ??= error;
         }
@@ -200,7 +199,7 @@ function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
   return { path, task, waitMs: WAIT_MS, signal };
 }
 
-/** What to report to a person; null: it is a bug. */
+/** The report for a person; null: it is a bug. */
 function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
   if (error instanceof ApiFailure) return error;
   if (error instanceof Problem)
@@ -210,7 +209,7 @@ function asFailure(error: unknown): { kind: string; message: string; advice: str
 
 /**
  * Parses a comma-separated list of targets: `deployment/coredns`.
- * @throws what `wrong` makes of a malformed word
+ * @throws the error that `wrong` returns for a malformed word
  */
 export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
   return given.split(',').map((word) => {

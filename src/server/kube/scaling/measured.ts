@@ -14,7 +14,7 @@ export interface ReplicaSample {
   readonly cacheHits: number;
 }
 
-/** What was measured, and the replicas that follow from it. */
+/** The measurements, and the replicas that follow from them. */
 export interface MeasuredSize {
   readonly replicas: number;
   readonly because: string;

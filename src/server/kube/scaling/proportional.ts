@@ -83,7 +83,7 @@ function linear(params: JsonObject, where: string): Sizing {
 function ladder(params: JsonObject, where: string): Sizing {
   const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
   const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
-  // Without any rung, replicas stay as they are: a misspelt key must not mean zero.
+  // Without any rung, replicas stay unchanged: a misspelled key must not mean zero.
   if (byCores.length + byNodes.length === 0)
     throw wrong(where, 'has neither coresToReplicas nor nodesToReplicas');
   return {

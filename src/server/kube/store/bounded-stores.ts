@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
  */
 export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
 
-/** A store that can be told that an object still exists without storing its current state. */
+/** A store that can learn that an object still exists, without its current state. */
 export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
   readonly kind: ObjectKind;
   /** False: the object is not known. */
@@ -19,8 +19,8 @@ export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
 }
 
 /**
- * When there is no room for new objects, known ones may still grow by this part of the limit, and
- * at least by so many bytes.
+ * Without room for new objects, known ones may still grow by this part of the limit, and at least
+ * by this number of bytes.
  */
 const SLACK = 1 / 8;
 const SLACK_BYTES = 1024 * 1024;

@@ -52,7 +52,6 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
     return bytes;
   }
 
-  /** How many objects were left out. */
   get leftOut(): number {
     return this.#leftOut.size;
   }
@@ -66,8 +65,8 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 
   /**
-   * Stores an object. An event that is older than what is known is ignored (it was in transit while
-   * the reply to a change came); a list is not.
+   * Stores an object. An event that is older than the stored state is ignored (it was in transit
+   * while the reply to a change came); a list is not.
    */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;

@@ -11,7 +11,7 @@ function feed(
 ): void {
   const bytes = Buffer.from(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  // One buffer for all pieces, as a connection has it: whatever is kept must have been copied.
+  // One buffer for all pieces, as with a connection: stored parts must have been copied.
   const lent = Buffer.alloc(bytes.length);
   let from = 0;
   for (const to of [...places, bytes.length]) {

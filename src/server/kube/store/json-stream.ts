@@ -35,7 +35,7 @@ const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
- * Passes on each element of the top-level array `items` as it completes. What surrounds the items
+ * Passes on each element of the top-level array `items` as it completes. The text around the items
  * is parsed at the end, because `metadata` may come before or after them. `end` throws
  * `MalformedStream` if the list is not complete.
  */
@@ -58,7 +58,7 @@ export class ListReader implements JsonStream {
     this.#item = item;
   }
 
-  /** How many items have been passed on. */
+  /** The number of items that were passed on. */
   get items(): number {
     return this.#items;
   }

@@ -1,7 +1,7 @@
 /**
  * Encodes objects in a few dozen bytes, from which they can be restored and which can be compared
  * with those of a newer version. The same object always has the same encoding while the string
- * table lives. What is not part of the object's state (`triggeredAt`) is left out.
+ * table lives. `triggeredAt` is left out: it is not part of the object's state.
  */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
@@ -28,7 +28,7 @@ const NAME_MAX = 256;
 
 /** Strings that many objects share (nodes, zones, port names, namespaces), each stored once. */
 export class StringTable {
-  /** When there are this many different words, further ones are written out in place. */
+  /** With this number of different words, further ones are written out in place. */
   static readonly limit = 65_536;
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];

@@ -12,7 +12,7 @@ export interface RoomLimits {
 
 /** An empty value has few characters of JSON but takes much more memory. */
 const VALUE_BYTES = 24;
-/** What is stored in addition to the object: its name in several places, derived data. */
+/** The memory in addition to the object: its name in several places, derived data. */
 const OBJECT_BYTES = 1500;
 
 const COMMA = 0x2c;
@@ -31,7 +31,7 @@ export function weightOf(object: object): number {
   return OBJECT_BYTES + text.length + values * VALUE_BYTES;
 }
 
-/** How much memory is in use. Several stores may share it. */
+/** Memory in use. Several stores may share it. */
 export class ObjectRoom {
   readonly #limits: RoomLimits;
   readonly #namespaces = new Map<string, number>();

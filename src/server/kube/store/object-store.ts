@@ -143,7 +143,7 @@ export class ObjectStore {
   *#living(address: number): Generator<KubeObject> {
     const [first, ...others] = this.#objectsAt(address);
     if (first !== undefined) yield first;
-    // If there are several, each is looked up again, as it may have been changed meanwhile.
+    // If there are several, each is looked up again, because it may have changed.
     for (let index = 1; index <= others.length && !this.#isDead(address); index++) {
       const object = this.#objectsAt(address)[index];
       if (object !== undefined) yield object;
@@ -295,7 +295,7 @@ export class ObjectStore {
   }
 
   *#addresses(): Generator<number> {
-    // Iterated by index, because chunks that are added meanwhile must be read as well.
+    // Iterated by index, because chunks that are added during the loop must be read as well.
     for (let index = 0; index < this.#chunks.length; index++) {
       const chunk = this.#chunks[index];
       if (!chunk) continue;

@@ -46,9 +46,9 @@ export interface EndpointSlice {
   readonly ports: readonly ServicePort[];
   readonly endpoints: readonly Endpoint[];
   /**
-   * When the change that led here happened (annotation
+   * The time of the change that led here (annotation
    * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since 1970; 0 if unknown, and
-   * always 0 in a source's `snapshot()`, which is nobody's change.
+   * always 0 in a source's `snapshot()`, which is not a change.
    */
   readonly triggeredAt: number;
   /**
@@ -120,7 +120,7 @@ export interface Node {
 
 /** All kinds of objects that a source brings in. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
-/** What kind of object it is, as the API calls it. */
+/** The kind of an object, as the API names it. */
 export type ObjectKind = KubeObject['kind'];
 
 /**

@@ -16,7 +16,9 @@ export interface SnapshotHead {
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /** What the source was asked to bring in, as JSON; a file for other wishes is not used. */
+  /**
+   * The resources that the source was asked for, as JSON; a file for other resources is not used.
+   */
   readonly wanted: string;
 }
 
@@ -71,7 +73,7 @@ export async function writeSnapshot(
 
 /**
  * Checks the whole file, then returns its head and objects. Returns null if there is no file;
- * throws an `Error` that says what is wrong with it.
+ * throws an `Error` with the fault.
  */
 export function readSnapshot(
   file: string,
@@ -80,7 +82,7 @@ export function readSnapshot(
 ): { readonly objects: number } | null {
   let handle: number;
   try {
-    // O_NONBLOCK: opening a named pipe would otherwise block until somebody writes to it.
+    // O_NONBLOCK: opening a named pipe would otherwise block until a program writes to it.
     handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null;

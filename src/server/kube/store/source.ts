@@ -1,7 +1,7 @@
 import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
 /**
- * Where Kubernetes objects come from: an API server or a directory of manifests. Lives on the main
+ * The origin of Kubernetes objects: an API server or a directory of manifests. Lives on the main
  * thread.
  */
 export interface Source {
@@ -37,7 +37,7 @@ export interface SourceEvents {
   away?(): void;
 }
 
-/** What to bring in. Services and namespaces are always included. */
+/** The resources to load. Services and namespaces are always included. */
 export interface WantedObjects {
   readonly endpoints: boolean;
   readonly pods: boolean;
