@@ -17,7 +17,7 @@ import { DataPlane } from './worker/data-plane.ts';
 
 type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
 
-/** What an embedded server is made of. */
+/** The parts of an embedded server. */
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   /** Makes the upstreams. */
   readonly network: Network;
@@ -53,10 +53,9 @@ interface Opened {
 /**
  * A whole server in memory: control plane and one worker on this thread, with the given clock,
  * random numbers and upstreams. It opens no DNS socket; messages come and go as bytes, parsed and
- * written as those of a listener are.
+ * written like those of a listener.
  *
- * With a virtual clock nothing happens by itself: whoever awaits a promise from here must let time
- * pass.
+ * With a virtual clock nothing happens until the caller lets time pass.
  */
 export class EmbeddedServer {
   /** The control plane: for reloads, metrics, and the list of listen addresses. */

@@ -57,7 +57,7 @@ function soa(serial: number): Rec {
   return { owner: origin, type: TYPE.SOA, ttl: 60, data };
 }
 
-/** What a record is, whatever its TTL and how its name is spelled. */
+/** The identity of a record: everything except its TTL and the case of its name. */
 const keyOf = ({ owner: name, type: kind, data }: Rec): string =>
   `${printName(foldName(name))} ${kind} ${Buffer.from(data).toString('hex')}`;
 
@@ -98,7 +98,7 @@ function listed(bytes: Uint8Array): Rec[] {
   return found;
 }
 
-/** The next version as it is made of the one before. */
+/** The next version, derived from the version before. */
 function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
   const to = soa(old.serial + 1);
   const step = difference(stored([soa(old.serial), ...removed]), stored([to, ...added]));

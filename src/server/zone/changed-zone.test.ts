@@ -33,7 +33,7 @@ function zoneOf(names: number): PackedZone {
   return builder.pack();
 }
 
-/** The work of making the next version, with what `write` puts to the records that go and come. */
+/** The work of making the next version; `write` adds the records that go and come. */
 function changing(
   old: PackedZone,
   write: (removed: GrowingBytes, added: GrowingBytes) => void,

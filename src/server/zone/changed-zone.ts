@@ -1,6 +1,6 @@
 /**
- * The next version of a zone, made of the one before and of what changed. Only the names that
- * changes are about are built; all others are copied as they are packed, in long pieces.
+ * Makes the next version of a zone from the version before and its changes. Only changed names are
+ * built; all others are copied in packed form, in long pieces.
  */
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
@@ -27,9 +27,9 @@ export interface NewSoa {
 }
 
 /**
- * The version of a zone after these changes: what a builder makes of the records of the old version
- * that stay, the SOA record, and those that come, in this order.
- * @throws Error if a record that goes is not there, or one that comes cannot be taken
+ * The version of a zone after these changes: what a builder would make of the remaining records,
+ * the SOA record and the new records, in this order.
+ * @throws Error if a removed record does not exist, or a new one cannot be taken
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
   const zone = new ZoneData(old);
@@ -42,7 +42,7 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
   const builder = new ZoneBuilder(old.origin, touched.size);
   /** Nodes that keep some of what they own. */
   const kept = new Set<number>();
-  /** Records at names that are left as they are. */
+  /** Records at unchanged names. */
   let others = old.records - 1;
   const one = new GrowingBytes();
   for (const node of touched) {
@@ -79,8 +79,8 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
 }
 
 /**
- * The node with a label (lower case, at `at`) below `parent` whatever it owns, or the place where
- * it would stand: the node behind.
+ * The node with a label (lower case, at `at`) below `parent`, whatever it owns; or the node behind
+ * its place.
  */
 function childOrPlace(
   zone: ZoneData,
@@ -127,7 +127,7 @@ function* goneNodes(
     yield;
   }
   const gone = new Map<number, number>();
-  // Those below a node have higher numbers, and are looked at before it.
+  // Nodes below a node have higher numbers, and come first.
   for (const node of (yield* inOrder(candidates)).reverse()) {
     yield;
     const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > zone.setsAt(node);
@@ -162,8 +162,7 @@ function isBelow(zone: ZoneData, node: number, above: number): boolean {
 }
 
 /**
- * Where each node of `fresh` goes: the node whose place it takes, or before which it stands
- * (`isNew`).
+ * The place of each node of `fresh`: the node that it replaces, or the node behind it (`isNew`).
  */
 function* placesOf(
   zone: ZoneData,
@@ -232,7 +231,7 @@ function* spliced(
   let stop = 0;
   for (let i = 0; ;) {
     const next = Math.min(stops[stop] ?? zone.size, i < fresh.size ? places[i]! : zone.size);
-    // Up to here all is as it was.
+    // Everything up to here is unchanged.
     const shift = data.length - zone.at(at);
     for (let from = zone.at(at); from < zone.at(next); from += COPY_BYTES) {
       data.push(zone.data.subarray(from, Math.min(zone.at(next), from + COPY_BYTES)));

@@ -1,4 +1,4 @@
-/** What differences between versions of a zone come to. */
+/** The sum of differences between versions of a zone. */
 import type { Slices } from '../base/slices.ts';
 import { CLASS, TYPE, typeName } from '../wire/iana.ts';
 import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
@@ -7,18 +7,18 @@ import type { GrowingBytes } from './growing.ts';
 
 /** A record that differences are about. */
 interface RecordChange {
-  /** What is said of it last: it is there, or it is gone. */
+  /** The last state: the record exists, or is gone. */
   came: boolean;
-  /** The first that is said of it is that it goes: the old version has to have it. */
+  /** The first change removes it: the old version must have it. */
   readonly expected: boolean;
   found: boolean;
   bytes: Uint8Array;
 }
 
 /**
- * What differences come to: which records of the old version go, or have another TTL, and which
- * come. A record that goes has to be there: where it is not, the two servers have had different
- * zones under one serial, and the whole one puts that right.
+ * The sum of differences: the records of the old version that go or have another TTL, and the new
+ * ones. A removed record must exist. If it does not, the two servers have had different zones under
+ * one serial, and a whole transfer corrects that.
  */
 export class Changes {
   readonly #origin: WireName;
@@ -70,7 +70,7 @@ export class Changes {
   }
 
   #note(bytes: Uint8Array, came: boolean): void {
-    // The SOA record says where differences begin and end. What lies elsewhere was never kept.
+    // SOA records mark the ends of differences. SOA records elsewhere were never stored.
     if (partsOf(bytes).type === TYPE.SOA) return;
     const owner = foldName(trimmed(bytes));
     if (suffixAt(owner, this.#origin) < 0) return;
@@ -117,7 +117,7 @@ export function putRecord(
   to.push(data);
 }
 
-/** Of a record as it is sent: where its type stands, and the type, and its TTL. */
+/** The position of the type in a record as sent, the type, and the TTL. */
 export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
   const fields = trimmed(bytes).length;
   const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;

@@ -26,8 +26,8 @@ function zoneOf(fill: (add: Add) => void): ZoneData {
 }
 
 /**
- * How often nodes are looked at while a query that wants DNSSEC is answered, and the bytes of the
- * reply.
+ * The number of nodes that are searched while a query that wants DNSSEC is answered, and the bytes
+ * of the reply.
  */
 function searches(
   zone: ZoneData,

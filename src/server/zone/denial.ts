@@ -22,9 +22,9 @@ export class Denial {
   #parts: HashParts | null = null;
   #isSigned = false;
   /**
-   * By node: its own NSEC3 node or -1, and the one that covers the wildcard below it. Names that
-   * are not there are new each time, but what encloses them is not, and a hash of a hundred
-   * iterations is dear.
+   * By node: its own NSEC3 node or -1, and the node that covers the wildcard below it. Missing
+   * names are new each time, but their closest enclosers are not, and a hash of a hundred
+   * iterations is expensive.
    */
   readonly #own = new Map<number, number>();
   readonly #starCovering = new Map<number, number>();
@@ -84,7 +84,7 @@ export class Denial {
     this.#add(covering);
   }
 
-  /** The name itself is not there: what is answered comes from a wildcard. */
+  /** The name itself does not exist: the answer comes from a wildcard. */
   noExactName(
     node: number,
     name: Uint8Array,
@@ -136,7 +136,7 @@ export class Denial {
   #signedBefore(node: number): number {
     const zone = this.#zone!;
     while (node >= 0) {
-      // What lies below a cut is passed over at once: there may be a hundred thousand addresses.
+      // Skips everything below a cut at once: there may be a hundred thousand addresses.
       if ((zone.flags(node) & NODE.GLUE) !== 0) node = zone.parent(node);
       else if (zone.find(node, TYPE.NSEC)) return node;
       else node--;

@@ -10,7 +10,7 @@ import { ZoneBuilder } from './zone-builder.ts';
 const origin = parseName('example.org.');
 const name = parseName('a.example.org.');
 
-/** A zone with one name of so many TXT records, of some 5000 bytes each. */
+/** A zone with one name of `texts` TXT records, of some 5000 bytes each. */
 function pack(serial: number, texts: number): PackedZone {
   const builder = new ZoneBuilder(origin);
   const soa = Buffer.alloc(22);

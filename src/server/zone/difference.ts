@@ -9,9 +9,9 @@ import { RecordCursor } from './record-cursor.ts';
 import { ZoneData } from './zone-data.ts';
 
 /**
- * What changed from one version of a zone to the next (RFC 1995): records taken out and put in, in
- * wire form without compression, one behind the other: owner, type, class, TTL, length, data.
- * Shared memory, never changed.
+ * The changes from one version of a zone to the next (RFC 1995): removed and added records, in wire
+ * form without compression, one behind the other: owner, type, class, TTL, length, data. Shared
+ * memory, never changed.
  */
 export interface Difference {
   readonly from: number;
@@ -22,16 +22,16 @@ export interface Difference {
   readonly added: Uint8Array;
 }
 
-/** Records of one name are compared as sets as long as they have so many bytes. */
+/** Bytes up to which the records of one name are compared as sets. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
-/** A mask: after so many names there may be a pause. */
+/** A mask: after this many names there may be a pause. */
 const NAME_SLICE = 0x3f;
 
 /**
- * The difference between two versions of a zone, found in slices. Names with the same records in
- * both are passed over as they are packed: they are most of them.
- * @returns null: it would take more than so many bytes, or a name has too many to be compared
+ * The difference between two versions of a zone, found in slices. Most names have the same records
+ * in both and are skipped in packed form.
+ * @returns null: it would take more bytes than the limit, or a name has too many records
  */
 export function* differenceOf(
   old: PackedZone,
@@ -82,7 +82,7 @@ class NodeByNode {
     if (++this.node < this.#size) this.length = this.zone.name(this.node, this.owner);
   }
 
-  /** Where the names stand to each other; the end stands behind all. */
+  /** The order of the two names; the end follows all names. */
   compare(other: NodeByNode): number {
     if (!this.isThere) return 1;
     if (!other.isThere) return -1;

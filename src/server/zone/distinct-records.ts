@@ -3,12 +3,12 @@ import { TYPE } from '../wire/iana.ts';
 import { GrowingNumbers, type GrowingBytes } from './growing.ts';
 
 /**
- * Records of an RRset, each once (RFC 2181 section 5). They stand in the log of a builder: type,
- * TTL, length, data.
+ * Records of an RRset without duplicates (RFC 2181, section 5). They are in the log of a builder:
+ * type, TTL, length, data.
  */
 export class DistinctRecords {
   readonly #log: GrowingBytes;
-  /** Where they stand. */
+  /** Their positions. */
   readonly #list = new GrowingNumbers();
   /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
   #known: Map<number, number> | null = null;
@@ -77,10 +77,10 @@ export class DistinctRecords {
   }
 }
 
-/** Where length and data of a record stand in the log, counted from its beginning. */
+/** The position of length and data of a record in the log, from its start. */
 const LENGTH = 6;
 const DATA = 8;
-/** So many are compared one by one. */
+/** Up to this many are compared one by one. */
 const FEW = 8;
 
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */

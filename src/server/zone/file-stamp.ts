@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 /** A file, and what it looked like when it was read; null: it was not there. */
 export type FileStamp = readonly [path: string, stamp: string | null];
 
-/** What a file looks like: its time, size and place as one text; null: it is not there. */
+/** Time, size and place of a file as one text; null: it does not exist. */
 export function fileStamp(path: string): string | null {
   try {
     const { mtimeMs, size, ino } = statSync(path);
@@ -14,7 +14,7 @@ export function fileStamp(path: string): string | null {
   }
 }
 
-/** True if all of these files are as they were. */
+/** True if all of these files are unchanged. */
 export function areAsRead(files: readonly FileStamp[]): boolean {
   return files.every(([path, stamp]) => fileStamp(path) === stamp);
 }

@@ -16,7 +16,7 @@ export class GrowingNumbers {
     return this.length++;
   }
 
-  /** What has been written: a view. */
+  /** The written part: a view. */
   get written(): Uint32Array {
     return this.#items.subarray(0, this.length);
   }
@@ -40,7 +40,7 @@ export class GrowingBytes {
     this.bytes = typeof room === 'number' ? new Uint8Array(room) : room;
   }
 
-  /** What has been written: a view. */
+  /** The written part: a view. */
   get written(): Uint8Array {
     return this.bytes.subarray(0, this.length);
   }
@@ -96,7 +96,7 @@ export class GrowingBytes {
     return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
   }
 
-  /** True if the bytes here begin as another buffer does, so many of them. */
+  /** True if the first `size` bytes here equal those of another buffer. */
   equals(at: number, other: Uint8Array, size: number): boolean {
     for (let i = 0; i < size; i++) if (this.bytes[at + i] !== other[i]) return false;
     return true;

@@ -10,12 +10,12 @@ import { isNewer } from './serial.ts';
 import { serialIn, ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** What came of asking a primary for a zone. */
+/** The result of a transfer from a primary. */
 export interface Transferred {
-  /** null: the zone is as it was. */
+  /** null: the zone is unchanged. */
   readonly packed: PackedZone | null;
   readonly serial: number;
-  /** What changed, if the primary said it. */
+  /** The changes, if the primary sent them. */
   readonly differences: readonly Difference[] | undefined;
   /** Records that came. */
   readonly records: number;
@@ -25,18 +25,24 @@ export interface Transferred {
 export interface IncomingRoom {
   /** The most memory that the records of a zone may take. */
   readonly maxBytes: number;
-  /** Asks for memory for so many bytes of records more. @throws Error if there is none */
+  /**
+   * Claims memory for more bytes of records.
+   * @throws Error if there is none
+   */
   readonly claim: (bytes: number) => void;
-  /** Asks for so many bytes beside those of records. @throws Error if there are none */
+  /**
+   * Claims memory for other bytes than records.
+   * @throws Error if there is none
+   */
   readonly reserve: (bytes: number) => void;
 }
 
-/** Records that differences may have: these are kept one by one, the whole zone is not. */
+/** The most records in differences: these are stored one by one, a whole zone is not. */
 const DIFFERENCE_RECORDS_MAX = 100_000;
 /** The same, bytes. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Where in a transfer the next record belongs. */
+/** The place of the next record in a transfer. */
 type TransferState = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
 
 /** Puts a zone together from the records of a transfer as they come. */
@@ -77,7 +83,10 @@ export class IncomingZone {
     return this.#bytes;
   }
 
-  /** What has come counts as so many bytes. @throws Error if there are too many */
+  /**
+   * Counts at least this many bytes for the received part.
+   * @throws Error if there are too many
+   */
   takesAtLeast(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes);
     if (this.#bytes > this.#maxBytes)
@@ -106,7 +115,7 @@ export class IncomingZone {
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
         this.#serial = serialIn(data.bytes);
         this.#soa = { owner: trimmed(owner).slice(), ttl, data: data.written.slice() };
-        // What is not newer says that nothing has changed, whatever follows.
+        // A serial that is not newer means that nothing has changed, whatever follows.
         this.#state =
           this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
         return this.isComplete;
@@ -220,7 +229,7 @@ function soaDataIn(records: Uint8Array): Uint8Array {
   return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
 }
 
-/** Bytes of the five numbers that stand behind the two names in the data of an SOA record. */
+/** Bytes of the five numbers behind the two names in the data of an SOA record. */
 const SOA_NUMBERS = 20;
 
 /** True if the data of two SOA records is the same, whatever the case of its names (RFC 4343). */

@@ -29,11 +29,11 @@ const THREAD_FROM_RECORDS = 50_000;
 const POOLED_MS = 10_000;
 
 /**
- * What reading takes at the worst moment for each byte of text: the text, the records as they are
- * collected, the zone that comes of them. Measured: 6.6 of short records, less of long ones.
+ * Memory for each byte of text at the worst moment: the text, the collected records, the zone.
+ * Measured: 6.6 for short records, less for long ones.
  */
 const READING_TIMES = 7;
-/** So much is read whatever is left, bytes. */
+/** Bytes that are always permitted. */
 const READ_ALWAYS = 4 * 1024 * 1024;
 
 /** Bytes of text that may be read, so that the process stays within what its container may take. */
@@ -42,7 +42,7 @@ function readingRoom(): number {
   return Math.max(READ_ALWAYS, Math.floor(left / READING_TIMES));
 }
 
-/** What the thread is to read. */
+/** The job of the thread. */
 export interface ZoneJob {
   readonly path: string;
   readonly origin: WireName;
@@ -51,13 +51,13 @@ export interface ZoneJob {
   readonly share: number;
   /** The most that it and what it includes may have; more is `EFBIG`. */
   readonly bytes: number;
-  /** Where it says how far it is: the memory of a `ReadingProgress`. */
+  /** Shows the progress: the memory of a `ReadingProgress`. */
   readonly progress: Uint32Array;
   /** The key of the process: others look names up in what the thread packs. */
   readonly hashKey: HashKey;
 }
 
-/** How a zone file is read. */
+/** Limits and helpers for reading a zone file. */
 export interface LoadTerms {
   /** Runs the reading by a thread, and may let it wait for others. */
   readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
@@ -70,7 +70,8 @@ export interface LoadTerms {
 }
 
 /**
- * What it has to say: the zone and its problems as plain data, or why the file could not be read.
+ * The result of the thread: the zone and its problems as plain data, or the reason why the file
+ * could not be read.
  */
 export type ZoneThreadResult =
   | {
@@ -135,8 +136,7 @@ export async function loadZone(
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
-  // As much as this thread may have: the runtime's own limit is far beyond what a container may
-  // take.
+  // The limit of this thread: Node's own is far beyond that of a container.
   const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
   const worker = new Worker(entry, {
     workerData: job,

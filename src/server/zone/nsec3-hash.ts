@@ -3,27 +3,26 @@ import { TYPE } from '../wire/iana.ts';
 import { Sha1Message } from './sha1.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** How a zone's names are hashed (RFC 5155 section 4). */
+/** The hash parameters of a zone's names (RFC 5155, section 4). */
 export interface HashParts {
   readonly iterations: number;
   readonly salt: Uint8Array;
 }
 
 /**
- * Iterations that are made: a name that nobody has asked for before costs 0.05 ms with so many, and
- * 20 ms with 65 535. RFC 9276 wants none; validators take a zone with more than 150 for one that is
- * not signed, and signers make none.
+ * The most iterations. A name that is not cached costs 0.05 ms with this many, and 20 ms with 65
+ * 535. RFC 9276 wants none. Validators treat a zone with more than 150 as unsigned.
  */
 export const ITERATIONS_MAX = 150;
 
 /** The only algorithm that there is. */
 const SHA1 = 1;
-/** A mask: after so many nodes there may be a pause. */
+/** A mask: after this many nodes there may be a pause. */
 const NODE_SLICE = 0x3ff;
 
 /**
- * How the names of the chain are hashed that denials are of: the apex says which chains are whole
- * (RFC 5155 section 4). Of several that with the fewest iterations; null: there is none.
+ * The hash parameters of the chain for denials: the apex lists the whole chains (RFC 5155, section
+ * 4). Of several, the chain with the fewest iterations; null: there is none.
  */
 export function readHashParts(zone: ZoneData): HashParts | null {
   if (!zone.find(0, TYPE.NSEC3PARAM)) return null;
@@ -32,7 +31,7 @@ export function readHashParts(zone: ZoneData): HashParts | null {
   for (let left = zone.count; left > 0; left--) {
     const at = zone.varint(next);
     next = at + zone.value;
-    // Records with other flags are passed over (RFC 5155 section 4.1.2).
+    // Records with other flags are ignored (RFC 5155, section 4.1.2).
     if (zone.data[at] !== SHA1 || zone.data[at + 1] !== 0) continue;
     const iterations = iterationsAt(zone.data, at);
     if (parts !== null && parts.iterations <= iterations) continue;
@@ -47,9 +46,9 @@ function iterationsAt(data: Uint8Array, at: number): number {
 }
 
 /**
- * Those of the nodes with NSEC3 records that are of the chain which the apex names. While a signer
- * changes the salt, or goes over to NSEC3 or away from it, those of another chain stand between
- * them, which need not be whole (RFC 5155 section 7.3).
+ * The nodes with NSEC3 records of the chain that the apex names. While a signer changes the salt,
+ * or changes to or from NSEC3, records of another chain that is not whole may be among them (RFC
+ * 5155, section 7.3).
  */
 export function* chainOf(zone: ZoneData, hashed: readonly number[]): Slices<readonly number[]> {
   const parts = readHashParts(zone);

@@ -32,7 +32,7 @@ export interface PackedZone {
   readonly serial: number;
 }
 
-/** What a node is, besides its RRsets. */
+/** Flags of a node, in addition to its RRsets. */
 export const NODE: {
   readonly CUT: 1;
   readonly DNAME: 2;
@@ -70,8 +70,8 @@ export function homeSlot(hash: number, slots: number): number {
 }
 
 /**
- * How many low bits of a slot hold the node's number + 1; the others hold the low bits of its hash,
- * so that other labels are told apart without a look at them.
+ * The number of low bits of a slot that hold the node's number + 1. The others hold the low bits of
+ * its hash, so that other labels are told apart quickly.
  */
 export function nodeBits(nodes: number): number {
   return 32 - Math.clz32(nodes + 1);

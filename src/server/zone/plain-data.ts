@@ -7,7 +7,7 @@ import type { GrowingBytes } from './growing.ts';
 const name = new Uint8Array(NAME_MAX);
 
 /**
- * Reads record data and writes it as it is without compression, in place of what `to` holds.
+ * Reads record data and writes it without compression, replacing the content of `to`.
  * @throws ReadError
  */
 export function readPlainData(from: Reader, type: number, length: number, to: GrowingBytes): void {

@@ -6,14 +6,13 @@ import { writeData } from './record-data.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * The owner of what is written: the node that `apex` or `node` has chosen last, or the name that is
- * looked for.
+ * The owner of the written records: the last node that `apex` or `node` chose, or the queried name.
  */
 export type Owner = 'node' | 'name';
 
 /**
- * Writes the RRsets that a zone stands at, with their signatures where the query wants them (RFC
- * 4035 section 3.1).
+ * Writes the current RRsets of a zone, with their signatures where the query wants them (RFC 4035,
+ * section 3.1).
  */
 export class RrsetWriter {
   /** The type of the last RRset in the answer section. */
@@ -34,8 +33,8 @@ export class RrsetWriter {
   }
 
   /**
-   * From now on it is about this zone.
-   * @param most once the message has so many bytes, nothing more is written, and TC is set
+   * Begins a reply from this zone.
+   * @param most once the message has this many bytes, nothing more is written, and TC is set
    */
   begin(zone: ZoneData, dnssec: boolean, most: number): void {
     this.#zone = zone;
@@ -45,8 +44,8 @@ export class RrsetWriter {
   }
 
   /**
-   * This name is looked for now.
-   * @param at where in the message it stands; -1: nowhere that a pointer reaches
+   * Sets the queried name.
+   * @param at its position in the message; -1: nowhere that a pointer reaches
    */
   lookFor(name: Uint8Array, at: number): void {
     this.#name = name;
@@ -65,7 +64,7 @@ export class RrsetWriter {
   }
 
   /**
-   * Writes the RRset that the zone stands at.
+   * Writes the current RRset of the zone.
    * @param ttl instead of its own; -1: none
    */
   write(section: Section, owner: Owner, ttl = -1, signed: boolean = this.#dnssec): void {
@@ -87,7 +86,10 @@ export class RrsetWriter {
     if (signed) this.signatures(section, owner, ttl);
   }
 
-  /** Writes the signatures of the RRset that the zone stands at. @returns whether there are any */
+  /**
+   * Writes the signatures of the current RRset of the zone.
+   * @returns whether there are any
+   */
   signatures(section: Section, owner: Owner, ttl: number = this.#zone.ttl): boolean {
     const zone = this.#zone;
     const writer = this.#writer;

@@ -1,6 +1,6 @@
 /**
  * True if a zone with this serial has changed since the other: serial arithmetic (RFC 1982).
- * Halfway round is no order: false.
+ * Serials half the range apart have no order: false.
  */
 export function isNewer(serial: number, than: number): boolean {
   const ahead = (serial - than) >>> 0;

@@ -1,7 +1,9 @@
 import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../transport/one-exchange.ts';
 
-/** `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is named. null: it is no such address. */
+/**
+ * `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is given. null: it is not such an address.
+ */
 export function parseServer(text: string): RemoteServer | null {
   const found = parseHostPort(text);
   return found === null ? null : { host: found.host, port: found.port ?? 53 };

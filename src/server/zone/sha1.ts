@@ -11,7 +11,7 @@ const state = new Int32Array(5);
 
 /** A message of a length that stays the same, padded once. */
 export class Sha1Message {
-  /** What is hashed is written here, `[0, length)`. */
+  /** The input of the hash, `[0, length)`. */
   readonly bytes: Uint8Array;
   readonly #view: DataView;
 

@@ -11,7 +11,7 @@ const ROOMY = 60_000;
 /** Names whose addresses are added. */
 const TARGETS_MAX = 64;
 
-/** Adds the addresses that the zone has of what records name. */
+/** Adds the zone's addresses of the names in records. */
 export class TargetAddresses {
   readonly #writer: MessageWriter;
   readonly #sets: RrsetWriter;
@@ -85,7 +85,9 @@ export class NodeList {
   }
 }
 
-/** Where in the data of a type the name stands whose addresses are wanted, too; -1: nowhere. */
+/**
+ * The position, in the data of a type, of the name whose addresses are wanted as well; -1: none.
+ */
 function targetOffset(type: number): number {
   switch (type) {
     case TYPE.NS:

@@ -8,7 +8,7 @@ import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire
 import { NODE, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** Where in the data of these types the target begins. */
+/** The position of the target in the data of these types. */
 const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.NS, 0],
   [TYPE.MX, 2],
@@ -16,11 +16,11 @@ const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.CNAME, 0],
 ]);
 
-/** So many targets of one zone are looked at; a zone that has more was not written by hand. */
+/** The most targets of one zone that are checked; a zone that has more was not written by hand. */
 const TARGETS_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
-/** What is odd about a record. */
+/** A suspicious record. */
 export interface Oddity {
   readonly place: Place;
   readonly text: string;
@@ -35,8 +35,7 @@ interface Noted {
 }
 
 /**
- * Collects targets that lie in the zone as its records are read, and says of which nothing is
- * there.
+ * Collects targets within the zone while its records are read, and finds those that do not exist.
  */
 export class TargetCheck {
   readonly #origin: WireName;
@@ -61,7 +60,7 @@ export class TargetCheck {
     if (!this.#noted.has(key)) this.#noted.set(key, { owner, type, target, place });
   }
 
-  /** What is odd about the zone that became of them. */
+  /** The suspicious records of the finished zone. */
   *oddities(packed: PackedZone): Generator<Oddity> {
     const zone = new ZoneData(packed);
     for (const { owner, type, target, place } of this.#noted.values()) {

@@ -34,8 +34,8 @@ function framed(id: number, records: string, beside: Partial<Message> = {}): Buf
 }
 
 /**
- * Fetches the zone from a primary that sends these records, whatever it is asked, and then goes on
- * as it is told.
+ * Fetches the zone from a primary that sends these records, whatever the query is, and then does
+ * what `rest` says.
  */
 async function from(
   records: string,
@@ -56,7 +56,7 @@ async function from(
   await once(primary, 'listening');
   const { port } = primary.address() as AddressInfo;
   const terms = {
-    // What is much takes its time on a busy machine.
+    // A large transfer takes its time on a busy machine.
     idleMs: maxBytes > MOST_BYTES ? 10_000 : 300,
     totalMs: 20_000,
     maxBytes,
@@ -123,7 +123,7 @@ test('memory for the next version is asked for before it is made of the old one'
     throw new Error('there is no room for it');
   };
   await assert.rejects(from(step, old, undefined, MOST_BYTES, none), /there is no room for it/);
-  // What brings the whole zone, or nothing new, makes no second copy.
+  // A whole zone, or nothing new, makes no second copy.
   await from(soa(1), old, undefined, MOST_BYTES, none);
   await from(soa(2) + 'a A 192.0.2.2\n' + soa(2), old, undefined, MOST_BYTES, none);
 });

@@ -30,18 +30,17 @@ export interface TransferInTerms extends IncomingRoom {
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
-  /** What the primary and this server sign with (RFC 8945); null: nothing is signed. */
+  /** The key of the primary and this server (RFC 8945); null: nothing is signed. */
   readonly key: TsigSigningKey | null;
   /** Seconds since 1970, for signatures. */
   readonly seconds: () => number;
-  /** What has come is put together in slices. */
+  /** The received records are put together in slices. */
   readonly clock: Clock;
 }
 
 /**
- * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or what has changed since `old` (IXFR,
- * RFC 1995), which may turn out to be all of it, too. Nothing is kept of a transfer that does not
- * come to its end.
+ * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or the changes since `old` (IXFR, RFC
+ * 1995), which may be all of it as well. Nothing is stored of an incomplete transfer.
  * @throws Error in words for the log
  */
 export async function transferIn(
@@ -120,14 +119,17 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
 }
 
 /**
- * What surrounds the records of a message: header, question, signature, bytes. What a message has
- * beyond it counts as records, and so do as many bytes of one that has none as `MESSAGE_LEAST`:
- * else a primary could send for ever.
+ * Bytes around the records of a message: header, question, signature. Further bytes count as
+ * records, and so do `MESSAGE_LEAST` bytes of a message without records: else a primary could send
+ * for ever.
  */
 const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
 
-/** Owner and data of a record without compression: records are many, and none is kept as it is. */
+/**
+ * Owner and data of a record without compression: records are many, and none is stored in this
+ * form.
+ */
 const owner = new Uint8Array(NAME_MAX);
 const data = new GrowingBytes();
 

@@ -11,7 +11,7 @@ import type { RecordStream, StreamStep } from './transfer-source.ts';
 
 const owner = parseName('example.org.');
 
-/** Records with so many bytes of data; null is a pause. */
+/** Records with these numbers of bytes of data; null is a pause. */
 function streamOf(sizes: readonly (number | null)[]): RecordStream {
   let at = -1;
   return {

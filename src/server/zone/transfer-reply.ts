@@ -15,7 +15,7 @@ import type { RecordStream, Transferable } from './transfer-source.ts';
  */
 const MESSAGE_BYTES = 16_000;
 
-/** So many bytes of a message are left for what is added when it is sent: a signature, OPT. */
+/** Bytes of a message that stay free for a signature and OPT. */
 const ADDED_BYTES = 1024;
 
 /**
@@ -79,7 +79,7 @@ export function onlySoa(zone: Transferable): RecordStream {
 }
 
 /**
- * The changes since `serial`: between two SOA records of now, each difference as it is. null: they
+ * The changes since `serial`: each stored difference, between two current SOA records. null: they
  * are not known so far back.
  */
 export function changesSince(zone: Transferable, serial: number): RecordStream | null {
@@ -112,7 +112,7 @@ function inTurn(streams: readonly RecordStream[]): RecordStream {
   };
 }
 
-/** Records that stand one after the other without compression. */
+/** Records one after the other without compression. */
 function storedRecords(bytes: Uint8Array): RecordStream {
   let at = 0;
   let end = 0;
@@ -135,7 +135,7 @@ function recordEnd(bytes: Uint8Array, at: number): number {
   return fields + 10 + ((bytes[fields + 8]! << 8) | bytes[fields + 9]!);
 }
 
-/** Writes the record that stands at `at` without compression. */
+/** Writes the record at `at`, which has no compression. */
 function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): void {
   const fields = at + nameLength(bytes, at);
   const type = (bytes[fields]! << 8) | bytes[fields + 1]!;

@@ -3,8 +3,7 @@ import type { MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
 /**
- * What a stream of records comes to: a record, nothing yet (it has worked long enough for one
- * turn), or its end.
+ * The result of a step: a record, nothing yet (it has worked long enough for one turn), or the end.
  */
 export type StreamStep = 'record' | 'pause' | 'end';
 
@@ -13,7 +12,7 @@ export type StreamStep = 'record' | 'pause' | 'end';
  * pause.
  */
 export interface RecordStream {
-  /** Goes on to the next record, at first to the first one. */
+  /** Continues with the next record; at first with the first one. */
   next(): StreamStep;
   /** The most bytes that the record takes. */
   readonly size: number;
@@ -21,9 +20,7 @@ export interface RecordStream {
   write(to: MessageWriter): void;
 }
 
-/**
- * One version of a zone, for transfer. It does not change, whatever happens to the zone meanwhile.
- */
+/** One version of a zone, for transfer. It does not change when the zone does. */
 export interface Transferable {
   /** As text, for the log: `example.org.` */
   readonly zone: string;
@@ -43,10 +40,13 @@ export interface TransferSource {
    * The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give.
    */
   find(name: Uint8Array, length: number): Transferable | null;
-  /** Tells of zones that have changed, and of all that are there at first. @returns ends it */
+  /**
+   * Reports all zones, and then each zone that changes.
+   * @returns a function that ends it
+   */
   watch(tell: (zone: Transferable) => void): () => void;
 }
 
-/** Where plugins offer their zones, and `transfer` finds them. */
+/** The port at which plugins offer their zones to `transfer`. */
 export const transferSources: PluginPort<TransferSource> =
   definePort<TransferSource>('transfer sources');

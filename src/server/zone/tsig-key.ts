@@ -17,9 +17,9 @@ export interface FileKey extends TsigKey {
 }
 
 /**
- * The key of this name and secret (base64), or what is wrong with them.
- * @param broken is told of a secret that is no base64: the key is one that nobody has then, whose
- * signatures are all wrong; null: it is a mistake
+ * The key of this name and secret (base64), or the fault in them.
+ * @param broken receives a secret that is not base64: no signature then matches the key; null: it
+ * is a mistake
  */
 export function makeKey(
   name: string,
@@ -47,7 +47,7 @@ function wireName(text: string): WireName | null {
   }
 }
 
-/** The algorithm of this name, or what is wrong with it. */
+/** The algorithm of this name, or the reason why it is unknown. */
 export function algorithmOrWhy(name: string): TsigAlgorithm | string {
   const found = algorithmNamed(name);
   if (found !== undefined) return found;
@@ -59,9 +59,9 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`,
  * any number of them.
- * @param file as the Corefile has it
- * @param by who reads it, in front of messages: `plugin/tsig: `
- * @param broken as of `makeKey`; it is told of algorithms that are not known, too
+ * @param file as in the Corefile
+ * @param by the reader, as a prefix of messages: `plugin/tsig: `
+ * @param broken as for `makeKey`; it also receives unknown algorithms
  * @throws Problem with the line
  */
 export function readKeyFile(
@@ -151,7 +151,7 @@ function parseKeys(
   return keys;
 }
 
-/** Words, what stands between quotes, braces and semicolons; without comments. */
+/** Words, quoted texts, braces and semicolons; without comments. */
 function wordsOf(text: string): readonly KeyWord[] {
   const words: KeyWord[] = [];
   let line = 1;

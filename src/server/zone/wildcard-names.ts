@@ -9,14 +9,14 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest
- * encloser), or whose DNAME, or below which a plugin makes an answer for any name; -1: none does.
- * Offered by plugins that answer from zones or make answers, asked by `rrl`, which says whether the
- * reply is that there are no records of the type.
+ * The position in `query.folded` of the name whose wildcard answers the query (its closest
+ * encloser), or whose DNAME does, or below which a plugin answers any name; -1: none. Offered by
+ * plugins that answer from zones or generate answers, used by `rrl`, which knows whether the reply
+ * is NODATA.
  */
 export type WildcardOf = (query: Query, isNoData: boolean) => number;
 
-/** Where `rrl` finds the wildcards of the zones that are served beside it. */
+/** The port at which `rrl` finds the wildcards of served zones. */
 export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
 /** Looks it up in these zones; allocates nothing. */

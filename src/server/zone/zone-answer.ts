@@ -18,12 +18,12 @@ const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Answers from a zone as RFC 1034 section 4.3.2 says, with RFC 2308 (negative answers), 4592
- * (wildcards), 6672 (DNAME), 6604 (result codes of chains), 8020 (empty non-terminals), and what
- * DNSSEC adds where the query wants it (RFC 4035 section 3.1, RFC 5155 section 7.2).
+ * Answers from a zone by RFC 1034, section 4.3.2, with RFC 2308 (negative answers), 4592
+ * (wildcards), 6672 (DNAME), 6604 (result codes of chains), 8020 (empty non-terminals), and DNSSEC
+ * where the query wants it (RFC 4035, section 3.1, RFC 5155, section 7.2).
  *
- * As CoreDNS, an answer has the zone's name servers in its authority section, and addresses of the
- * zone for what it names.
+ * As in CoreDNS, an answer has the zone's name servers in its authority section, and the zone's
+ * addresses of the names in it.
  */
 export class ZoneAnswers {
   /**
@@ -38,7 +38,7 @@ export class ZoneAnswers {
   readonly #addresses: TargetAddresses;
   /** Aliases that have been followed. */
   readonly #followed = new NodeList();
-  /** The name that is looked for: the question's, then what aliases lead to. Lower case. */
+  /** The current name: the question's, then the targets of aliases. Lower case. */
   #name: Uint8Array = new Uint8Array(0);
   #length = 0;
   #chained: Uint8Array = new Uint8Array(NAME_MAX + 1);
@@ -56,10 +56,10 @@ export class ZoneAnswers {
   }
 
   /**
-   * The reply to a query whose name lies in the zone.
-   * @param through a name that owns nothing is for somebody else to answer
-   * @param most once the reply has so many bytes, nothing more is written, and TC is set
-   * @returns null: this is such a name
+   * The reply to a query whose name is in the zone.
+   * @param through another plugin answers for a name that owns nothing
+   * @param most once the reply has this many bytes, nothing more is written, and TC is set
+   * @returns null: the name owns nothing
    */
   answer(query: Query, zone: ZoneData, through: boolean, most: number = MESSAGE_MAX): Reply | null {
     this.#zone = zone;
@@ -104,7 +104,7 @@ export class ZoneAnswers {
         source = (zone.flags(node) & NODE.WILD) !== 0 ? zone.child(node, STAR, 0) : -1;
         if (source < 0) {
           if (through && links === 0) return this.#pass();
-          // It may lie in a zone below that is served here, too.
+          // It may be in a zone below that is served here, too.
           if (links > 0) return this.#leave();
           if (this.#dnssec) this.#denial.noName(node, this.#name, this.#length, nodeAt, nextAt);
           return this.#negative(RCODE.NXDOMAIN);
@@ -134,7 +134,7 @@ export class ZoneAnswers {
         this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
       return this.#positive(source === 0 && (type === TYPE.NS || type === TYPE.ANY));
     }
-    // A long chain: what was followed of it is the answer, and who asked goes on from its end.
+    // A long chain: the answer is the followed part, and the client continues from its end.
     return this.#positive();
   }
 
@@ -149,7 +149,7 @@ export class ZoneAnswers {
     return this.#failed(`the aliases of ${query.name} lead to no end`);
   }
 
-  /** What is wrong with the zone is for the log and for the client. */
+  /** The log and the client get the fault of the zone. */
   #failed(text: string): Reply {
     return failure(RCODE.SERVFAIL, this.#plugin, new Error(text), [{ code: EDE.OTHER, text }]);
   }
@@ -226,8 +226,7 @@ export class ZoneAnswers {
   #spareAt = 0;
 
   /**
-   * The spare name and the one that is looked for are the same: a DNAME, or a wildcard's alias,
-   * leads to itself.
+   * True if the spare name equals the current one: a DNAME, or a wildcard's alias, leads to itself.
    */
   get #spareIsName(): boolean {
     if (this.#spareLength !== this.#length) return false;
@@ -240,7 +239,7 @@ export class ZoneAnswers {
     this.#spareAt = stands <= POINTER_MAX ? stands : -1;
   }
 
-  /** From now on the spare name is looked for. */
+  /** Continues with the spare name. */
   #swap(): void {
     this.#name = this.#spare;
     this.#length = this.#spareLength;
@@ -287,7 +286,7 @@ export class ZoneAnswers {
   }
 
   /**
-   * The name lies in another zone: its name servers, and their addresses as far as they are known
+   * The name is in another zone: its name servers, and those of their addresses that are known
    * here.
    */
   #referral(query: Query, node: number, chained: boolean): Reply {
@@ -319,7 +318,7 @@ export class ZoneAnswers {
   }
 }
 
-/** True if a question for this type is answered by what an alias leads to. */
+/** True if the target of an alias answers a question for this type. */
 function follows(type: number): boolean {
   return type !== TYPE.CNAME && type !== TYPE.ANY && type !== TYPE.RRSIG && type !== TYPE.NSEC;
 }

@@ -9,7 +9,7 @@ import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
 
-/** What keeps a record from being taken. */
+/** The reasons for refusing a record. */
 export type RecordRefusal =
   | 'outside'
   | 'second-soa'
@@ -20,13 +20,13 @@ export type RecordRefusal =
   | 'too-many';
 
 /**
- * Records that a name may have: no reply has room for as many, and those of one name are looked at
- * one by one.
+ * The most records of a name: no reply has room for as many, and those of one name are searched one
+ * by one.
  */
 export const NAME_RECORDS_MAX = 65_536;
 
 const NONE = 0xffff_ffff;
-/** Types that may stand beside a CNAME (RFC 4034 section 2.5, RFC 2535 section 2.3.5). */
+/** Types that may accompany a CNAME (RFC 4034, section 2.5, RFC 2535, section 2.3.5). */
 const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KEY, TYPE.SIG]);
 
 /**
@@ -36,7 +36,7 @@ const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KE
 export class ZoneBuilder {
   readonly #origin: WireName;
   /**
-   * Per node: where its label stands, its parent, its first and its last record, how many it has.
+   * Per node: the position of its label, its parent, its first and its last record, their number.
    * Node 0 is the apex.
    */
   readonly #labels = new GrowingBytes();
@@ -45,12 +45,12 @@ export class ZoneBuilder {
   readonly #first = new GrowingNumbers();
   readonly #last = new GrowingNumbers();
   readonly #counts = new GrowingNumbers();
-  /** Per record: the next one of its node, and where it stands: type, TTL, length, data. */
+  /** Per record: the next one of its node, and its position: type, TTL, length, data. */
   readonly #next = new GrowingNumbers();
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
   #slots: Uint32Array;
-  /** What is used for one node after the other while they are packed. */
+  /** Scratch for one node after the other while they are packed. */
   readonly #ofNode = new GrowingNumbers();
   readonly #distinct = new DistinctRecords(this.#log);
   readonly #distinctSignatures = new DistinctRecords(this.#log);
@@ -78,7 +78,7 @@ export class ZoneBuilder {
     return this.#recordAt.length;
   }
 
-  /** True if there is an SOA record: what is no zone without. */
+  /** True if there is an SOA record, which a zone needs. */
   get hasSoa(): boolean {
     return this.#serial >= 0;
   }
@@ -94,8 +94,8 @@ export class ZoneBuilder {
   }
 
   /**
-   * Takes a record. Its owner and its data may stand at the beginning of larger buffers.
-   * @returns null, or why it is not taken
+   * Takes a record. Its owner and its data may be at the start of larger buffers.
+   * @returns null, or the reason for refusing it
    */
   add(
     owner: Uint8Array,
@@ -109,7 +109,7 @@ export class ZoneBuilder {
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
-      // The same one once more ends what dig prints of a transfer.
+      // The same SOA record again ends dig's output of a transfer.
       if (this.#serial >= 0) return this.#is(this.#soa, data, length) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
       this.#soa = this.#recordAt.length;
@@ -133,9 +133,9 @@ export class ZoneBuilder {
   }
 
   /**
-   * Takes a record as a primary has it. Glue of other zones, and what stands beside a CNAME, is
-   * left out: it is theirs to mend.
-   * @throws Error if there can be no zone with this record, and none without it
+   * Takes a record from a primary. Glue of other zones, and records beside a CNAME, are left out:
+   * the primary must fix them.
+   * @throws Error if no zone can have this record, or none without it
    */
   addTransferred(
     owner: Uint8Array,
@@ -150,7 +150,7 @@ export class ZoneBuilder {
       throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
   }
 
-  /** Where the origin begins in the owner, or -1. */
+  /** The position of the origin in the owner, or -1. */
   #depthAt(owner: Uint8Array): number {
     return suffixAt(folded, this.#origin, foldNameInto(owner, 0, folded));
   }
@@ -309,7 +309,7 @@ export class ZoneBuilder {
     return order;
   }
 
-  /** What the node is by what it owns. */
+  /** The flags of a node by what it owns. */
   #flags(old: number, node: number): number {
     let flags = 0;
     let hidden = false;
@@ -359,12 +359,11 @@ export class ZoneBuilder {
 }
 
 /**
- * From so many bytes on a zone is packed where it stays, with room for the most that it can take:
- * what nobody writes to is no memory, and a second copy would be. Smaller blocks would not be
- * untouched.
+ * From this many bytes on a zone is packed in place, with room for its largest size. Pages that are
+ * never written cost no memory, and a second copy would. Smaller blocks would not stay unwritten.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Masks: after so many steps of a small loop, and so many nodes, there may be a pause. */
+/** Masks: after this many steps of a small loop, and this many nodes, there may be a pause. */
 const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
 const labelStarts = new Uint8Array(128);

@@ -4,7 +4,7 @@ import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
 import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
-/** How a walk down the tree ended. */
+/** The end of a walk down the tree. */
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
@@ -23,9 +23,9 @@ export class ZoneData {
 
   /** The node where the walk ended: the name's own, the cut, the DNAME, or the closest encloser. */
   node = 0;
-  /** Where in the name that was looked for the node's own name begins. */
+  /** The position of the node's own name in the queried name. */
   nodeAt = 0;
-  /** Where in it the name of one label more begins (`nothing`, `dname` and `cut`). */
+  /** The position of the name with one label more (`nothing`, `dname` and `cut`). */
   nextAt = 0;
 
   constructor(packed: PackedZone) {
@@ -43,7 +43,7 @@ export class ZoneData {
     return this.#nodes.length / 2 - 1;
   }
 
-  /** Where the node begins in `data`. */
+  /** The position of the node in `data`. */
   at(node: number): number {
     return this.#nodes[2 * node]!;
   }
@@ -141,7 +141,7 @@ export class ZoneData {
 
   type = 0;
   ttl = 0;
-  /** Records: how many, and where the first one's length stands. */
+  /** Records: their number, and the position of the first one's length. */
   count = 0;
   recordsAt = 0;
   /** Signatures, likewise. */
@@ -150,7 +150,7 @@ export class ZoneData {
   #setEnd = 0;
   #nodeEnd = 0;
 
-  /** Where the RRsets of a node begin in `data`: behind its flags and its label. */
+  /** The position of a node's RRsets in `data`: behind its flags and its label. */
   setsAt(node: number): number {
     const at = this.at(node) + 1;
     return at + 1 + this.data[at]!;
@@ -269,7 +269,7 @@ export class ZoneData {
     return this.packed.nsec3.length > 0;
   }
 
-  /** Where the data of the SOA record begins, and its TTL in `ttl`; a zone has one. */
+  /** The position of the SOA record's data, and its TTL in `ttl`; a zone has one. */
   soa(): number {
     this.find(0, TYPE.SOA);
     return this.varint(this.recordsAt);

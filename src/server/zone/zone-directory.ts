@@ -9,8 +9,8 @@ export interface OfZone {
 }
 
 /**
- * Finds the zone that a name lies in among one or thousands. Looking allocates nothing; a zone
- * comes and goes without a look at the others.
+ * Finds the zone of a name among one or thousands. A lookup allocates nothing; adding or removing a
+ * zone does not touch the others.
  */
 export class ZoneDirectory<T extends OfZone> {
   /** By the number of bytes of their origins, longest first: few lengths however many zones. */

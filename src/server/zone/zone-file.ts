@@ -26,11 +26,11 @@ import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builde
  * more.
  */
 const FILE_MAX = 500 * 1024 * 1024;
-/** Mistakes that are told of one file; more of them are most likely one mistake. */
+/** The most mistakes that are reported for one file; more are most likely one mistake. */
 const PROBLEMS_MAX = 20;
 /** Type, class, TTL and length of a record. */
 const RECORD_AROUND = 10;
-/** A mask: after so many records there may be a pause. */
+/** A mask: after this many records there may be a pause. */
 const RECORD_SLICE = 0x3f;
 
 /** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
@@ -44,23 +44,23 @@ export class ZoneTooLarge extends Error {
   }
 }
 
-/** How much may be read. */
+/** Limits for reading. */
 export interface ZoneFileTerms {
   /** Bytes of all files, and records; more is `ZoneTooLarge`. */
   readonly bytes?: number;
   readonly records?: number;
   /** Bytes that all records may take; more is a mistake. */
   readonly share?: number;
-  /** Is told how far it is. */
+  /** Receives the progress. */
   readonly progress?: ReadingProgress;
 }
 
-/** What came of reading a zone file. */
+/** The result of reading a zone file. */
 export interface ZoneFileResult {
   /** null: there is no zone, and `problems` say why. */
   readonly packed: PackedZone | null;
   readonly problems: readonly Problem[];
-  /** What is passed over, and how it is understood. */
+  /** Ignored parts, and how they were understood. */
   readonly warnings: readonly Problem[];
   /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
   readonly digest: string;
@@ -69,11 +69,11 @@ export interface ZoneFileResult {
 }
 
 /**
- * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a
- * mistake is no zone: all its mistakes are told of at once.
- * @param unless a zone with this serial need not be read on, and the result has neither zone nor
- * problems; null: any is read
- * @param beforePacking runs when all has been read and the text is needed no more
+ * Reads a zone from a file, in slices, so that the thread is never blocked for long. A zone with a
+ * mistake is not served: all its mistakes are reported together.
+ * @param unless a zone with this serial need not be read further, and the result has neither zone
+ * nor problems; null: any is read
+ * @param beforePacking runs when all is read and the text is no longer needed
  * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
 export async function readZoneFile(
@@ -241,7 +241,7 @@ function textOf(bytes: Buffer, file: string): string {
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
-/** A file whose end was lost in a crash has zeros there; a name with one is asked for by nobody. */
+/** A file whose end was lost in a crash has zeros there. A name with a zero is never queried. */
 function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   let line = 1;
   let lineAt = 0;
@@ -265,7 +265,7 @@ interface Stray {
 
 const writer = new MessageWriter(false);
 
-/** Thrown by who is told of mistakes: those of this file suffice. */
+/** Thrown when enough mistakes of this file were reported. */
 const enough = new Error('no more mistakes are looked for');
 
 function* untilEnough<T>(records: Iterable<T>): Generator<T> {

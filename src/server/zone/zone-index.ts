@@ -6,18 +6,18 @@ import { chainOf } from './nsec3-hash.ts';
 import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** What is found out about the nodes of a zone once all of them stand. */
+/** Facts about the nodes of a finished zone. */
 export interface ZoneIndex {
   readonly slots: Uint32Array;
   readonly nsec3: Uint32Array;
 }
 
-/** What a node is by its parent and children. Its other flags come from what it owns. */
+/** Flags of a node by its parent and children. Its other flags come from what it owns. */
 const BY_PLACE = NODE.GLUE | NODE.WILD;
 /** The tables are asked for what nodes own only. */
 const origin = Uint8Array.of(0);
 const none = new Uint32Array(0);
-/** A mask: after so many nodes there may be a pause. */
+/** A mask: after this many nodes there may be a pause. */
 const NODE_SLICE = 0x3ff;
 
 /**

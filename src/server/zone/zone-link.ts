@@ -1,4 +1,4 @@
-/** What plugins that answer from zones do with a query. */
+/** The link of plugins that answer from zones. */
 import { isLater, type Maybe } from '../base/maybe.ts';
 import type { Next } from '../engine/contract/plugin.ts';
 import { ReplyCache } from '../engine/contract/reply-cache.ts';
@@ -15,8 +15,8 @@ import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * What the link is made of. `ask` asks the whole server, for the targets of aliases; `next` is the
- * plugin behind.
+ * The parts of the link. `ask` queries the whole server, for the targets of aliases; `next` is the
+ * next plugin.
  */
 export interface ZoneLinkParts {
   readonly plugin: string;
@@ -26,12 +26,9 @@ export interface ZoneLinkParts {
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
-  /** No plugin stands behind: what lies in no zone is refused. */
+  /** There is no next plugin: names outside all zones are refused. */
   readonly last: boolean;
-  /**
-   * Answers a NOTIFY for a zone (RFC 1996); default: it is refused, since nobody else says what the
-   * zone holds.
-   */
+  /** Answers a NOTIFY for a zone (RFC 1996); default: it is refused. */
   readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
 }
 
@@ -50,14 +47,14 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   };
 
   /**
-   * Writes what the client can receive. A longer reply is made as a whole when its question is asked
-   * again, and remembered until the zone changes: so `loadbalance` has all addresses to draw from.
+   * Writes what the client can receive. A longer reply is made as a whole when its question comes
+   * again, and cached until the zone changes: so `loadbalance` has all addresses to draw from.
    */
   const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
     const passes = through?.holds(query) === true;
     const first = answers.answer(query, data, passes, query.limit);
     if (first === null || !first.truncated || query.limit === MESSAGE_MAX) return first;
-    // DNSSEC records are not part of what a reply is remembered by.
+    // The cache of whole replies does not distinguish DNSSEC.
     if (query.dnssecOk) return first;
     const known = replies.get(query);
     if (known !== null) return known;
@@ -102,7 +99,7 @@ function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Re
   return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
 }
 
-/** Somebody who may not be asked, or cannot say, leaves the alias alone. */
+/** A server that refuses or fails leaves the alias alone. */
 function joined(first: Reply, rest: Reply): Reply {
   const { rcode } = rest;
   const says = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.SERVFAIL;

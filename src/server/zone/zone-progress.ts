@@ -1,22 +1,20 @@
 /**
- * Tells how much of a zone has been read or fetched, in the log and in a metric, where that takes
- * long: otherwise nobody could tell a slow load from one that hangs.
+ * Reports the progress of reading or fetching a zone, in the log and in a metric, so that a slow
+ * load does not look like one that hangs.
  */
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
 import { sharedWords } from '../base/shared-memory.ts';
 
-/**
- * A load is first told of after so many milliseconds: shorter ones are only told of at their end.
- */
+/** Milliseconds until the first report: shorter loads are only reported at their end. */
 const FIRST_MS = 5000;
 /** The time between the lines that follow, in milliseconds. */
 const AGAIN_MS = 10_000;
 /** The time between updates of the metric, in milliseconds. */
 const TICK_MS = 1000;
 
-/** How far a file has been read. It is shared memory: the thread that reads need not be asked. */
+/** The progress of reading a file, in shared memory: the reading thread need not be asked. */
 export class ReadingProgress {
   readonly words: Uint32Array;
 
@@ -24,7 +22,7 @@ export class ReadingProgress {
     this.words = words;
   }
 
-  /** So many records have been read, the last one at this line of its file. */
+  /** Counts `records` that have been read, the last one at this line of its file. */
   note(records: number, line: number): void {
     this.words[0] = records;
     this.words[1] = line;
@@ -46,7 +44,7 @@ export class ReadingProgress {
   }
 }
 
-/** Where progress is told. */
+/** The receivers of progress. */
 export interface ProgressParts {
   readonly clock: Clock;
   readonly log: Log;
@@ -55,8 +53,8 @@ export interface ProgressParts {
 }
 
 /**
- * Tells of something that has begun now, until it is cancelled: it is over.
- * @param print what is done, and how far it has come
+ * Reports the progress of something that begins now, until it is cancelled.
+ * @param print the action, and its progress
  */
 export function tellProgress(
   { clock, log, gauge }: ProgressParts,

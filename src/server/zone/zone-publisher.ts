@@ -10,7 +10,7 @@ import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
 import type { ZoneChange } from './zone-replica.ts';
 
-/** What telling a worker of a zone takes on its way: the zone itself is shared memory. */
+/** Bytes of a message about a zone to a worker: the zone itself is shared memory. */
 const CHANGE_BYTES = 256;
 /**
  * The older versions of a zone are remembered as differences as long as these take no more than
@@ -30,7 +30,7 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly #confirmed = new Map<string, number>();
   /** By zone: the digest of the file that is served, if it is one. */
   readonly digests: Map<string, string> = new Map();
-  /** By zone: where its file was at the last look, if it was looked for. */
+  /** By zone: the path of its file at the last look, if it was looked for. */
   readonly paths: Map<string, string> = new Map();
   readonly #clock: Clock;
 
@@ -71,7 +71,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
-  /** What would change with this version; null: that is not known, or not worth its memory. */
+  /** The changes of this version; null: not known, or not worth their memory. */
   async differences(zone: string, packed: PackedZone): Promise<readonly Difference[] | null> {
     const old = this.packed(zone);
     if (old === null || !isNewer(packed.serial, old.serial)) return null;
@@ -89,7 +89,7 @@ export class ZonePublisher implements KeptAcrossReloads {
   }
 
   /**
-   * When a zone was confirmed last, milliseconds of the clock; null: never. It outlives reloads.
+   * The last confirmation of a zone, milliseconds of the clock; null: never. It outlives reloads.
    */
   confirmedAt(zone: string): number | null {
     return this.#confirmed.get(zone) ?? null;
@@ -111,7 +111,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 
-  /** Every worker answers from what was put. */
+  /** Runs when every worker answers from what was put. */
   whenApplied(run: () => void): void {
     this.#set.whenApplied(run);
   }

@@ -53,7 +53,7 @@ test('a zone that takes long to be read holds up no other one', async () => {
   const all = reloader.refresh([large, small]);
   while (publisher.packed('small.') === null) await new Promise((go) => setTimeout(go, 5));
   assert.equal(publisher.packed('large.'), null);
-  // Nor is it read twice at a time, whoever asks again.
+  // Nor is it read twice at a time, however often it is requested.
   await reloader.refresh([large, small]);
   assert.equal(publisher.packed('large.'), null);
   await all;

@@ -20,7 +20,7 @@ export interface ZoneSource {
   readonly byTime: boolean;
 }
 
-/** What a reloader is made of: where it publishes the zones, and what it uses of the world. */
+/** The parts of a reloader: the publisher, and its access to files and time. */
 export interface ZoneReloaderParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
@@ -29,8 +29,8 @@ export interface ZoneReloaderParts {
 }
 
 /**
- * Keeps zones as their files say: reads them, reads them again when they have changed, and
- * publishes what it read. A file with a mistake, or one that is gone, leaves the zone as it was.
+ * Keeps zones equal to their files: reads them, reads them again when they have changed, and
+ * publishes the result. A file with a mistake, or a missing one, leaves the zone unchanged.
  */
 export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
@@ -38,7 +38,7 @@ export class ZoneReloader {
   readonly #stamps = new Map<string, readonly FileStamp[]>();
   readonly #metrics: ZoneMetrics;
   /**
-   * The end of what is read in slices by this thread, and of what threads of their own read: one
+   * The end of the current reading in slices on this thread, and of reading on other threads: one
    * file at a time of each kind.
    */
   #busy: Promise<void> = Promise.resolve();
@@ -185,7 +185,7 @@ export class ZoneReloader {
       return { problems, missing: null, taken: packed.serial };
     } catch (error) {
       if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
-      // What takes more memory than there is will do so again: only another file is read.
+      // A file that needs too much memory will do so again: only another file is read.
       if (errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') {
         if (stamp !== null) this.#stamps.set(zone, [[path, stamp]]);
         return { problems: [tooMuch(path)], missing: null, taken: null };
@@ -207,8 +207,8 @@ function tooMuch(path: string): Problem {
 type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
 /**
- * Metrics of zones, each by the name of its zone: records and serial of what is served, versions
- * taken, versions refused, records of one that is coming.
+ * Metrics of zones, each by the name of its zone: records and serial of the served version,
+ * accepted versions, refused versions, records of an incoming one.
  */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
@@ -218,7 +218,7 @@ export interface ZoneMetrics {
   readonly loading: { with(zone: string): Gauge };
 }
 
-/** What is counted of zones, whichever plugin serves them. */
+/** Metrics of zones, for all plugins that serve them. */
 export function zoneMetrics(metrics: Registry): ZoneMetrics {
   return {
     records: metrics.gauge('ndots_zone_records', 'Records of a zone.', ['zone'], 'last'),

@@ -69,7 +69,10 @@ export class ZoneReplica implements Replica<ZoneChange> {
     this.#unnamed = null;
   }
 
-  /** Tells of zones that have changed. @returns ends it */
+  /**
+   * Reports zones that have changed.
+   * @returns a function that ends it
+   */
   watch(tell: (zone: ServedZone) => void): () => void {
     this.#watchers.add(tell);
     return () => this.#watchers.delete(tell);

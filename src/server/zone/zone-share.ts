@@ -1,4 +1,4 @@
-/** How large a zone may be where nobody has said. */
+/** The default size limit of a zone. */
 import { memoryLimit } from '../runtime/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../runtime/memory-share.ts';
 
@@ -8,8 +8,8 @@ import { memoryShare, type MemoryTerms } from '../runtime/memory-share.ts';
 export const ZONE_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
 /**
- * Bytes that the records of one zone may take: a quarter of what the container may take above 95
- * MiB, 1 GiB where nothing bounds it.
+ * The most bytes of one zone's records: a quarter of the container's memory above 95 MiB, 1 GiB
+ * without a limit.
  */
 export function zoneShare(): number {
   return memoryShare(memoryLimit(), ZONE_MEMORY);

@@ -5,8 +5,8 @@ import type { ProxyPlan } from '../../transport/proxy/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /**
- * What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) set for their server block
- * before it is opened.
+ * The settings of configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) for their server
+ * block before it is opened.
  */
 export interface BlockPlan {
   readonly zones: readonly string[];

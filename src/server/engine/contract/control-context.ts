@@ -1,4 +1,4 @@
-/** What a plugin sees of the control plane. */
+/** The control plane, as plugins see it. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -20,13 +20,13 @@ export interface ControlChannel {
   onJoin(state: () => Iterable<unknown>): void;
   /** Receives the messages that workers send over this channel. */
   onMessage(handler: (message: unknown, worker: number) => void): void;
-  /** How many workers have joined this channel. */
+  /** The number of workers that have joined this channel. */
   readonly workers: () => number;
 }
 
 /**
- * What the control part of a plugin works with: its place on the main thread, and the channel of
- * its instance.
+ * The context of a plugin's control part: its place on the main thread, and the channel of its
+ * instance.
  */
 export interface ControlContext extends ControlChannel, NamedFiles {
   readonly zones: readonly string[];

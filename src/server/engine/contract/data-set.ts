@@ -14,9 +14,10 @@
 export interface DataSetParts<C, R = void> {
   /**
    * Everything in the set, as changes that build it from nothing. It is read piece by piece over
-   * many turns of the event loop, for one worker at a time, while changes go on: each piece must be
-   * current when it is read. Items that exist all the while must be included; items that are added
-   * or removed meanwhile may be. Its `return` is called if it is not read to the end.
+   * many turns of the event loop, for one worker at a time, while changes continue: each piece must
+   * be current when it is read. Items that exist all the time must be included; items that are
+   * added or removed during the snapshot may be. Its `return` is called if it is not read to the
+   * end.
    */
   snapshot(): Iterable<C>;
   /** The approximate number of bytes of a change in transit. */

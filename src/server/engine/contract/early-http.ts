@@ -23,7 +23,7 @@ interface EarlyListener {
 }
 
 const open: EarlyListener[] = [];
-/** When a connection began at the earliest, for those that were there before the server. */
+/** The earliest possible start of a connection, for connections that are older than the server. */
 const begun = new WeakMap<object, number>();
 
 /**
@@ -82,7 +82,7 @@ function cut(socket: Socket): void {
   setTimeout(() => socket.destroy(), 100).unref();
 }
 
-/** Hands over what is open at an address. */
+/** Hands over the open socket of an address. */
 export interface EarlyConnections {
   readonly server: Server;
   readonly sockets: readonly Socket[];
@@ -107,7 +107,10 @@ export function closeEarly(): void {
   }
 }
 
-/** How long the client of a connection may have waited before its request was read, milliseconds. */
+/**
+ * The longest time that the client of a connection may have waited before its request was read,
+ * milliseconds.
+ */
 export function waitedMs(socket: object): number {
   const since = begun.get(socket);
   begun.delete(socket);
@@ -136,7 +139,7 @@ interface ProbeAddress {
   readonly port: number;
 }
 
-/** Where the plugins are served, as far as single lines say so. */
+/** The addresses of the plugins, as far as single lines define them. */
 export function probeAddresses(
   corefile: string,
   plugins: ReadonlyMap<string, number>,

@@ -32,7 +32,7 @@ export interface EndpointPlan {
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
 
-/** What each listener may hold where nobody has said. */
+/** The default limits of each listener. */
 export interface ListenerShares {
   /** Queries that may wait. */
   readonly waiting: number;
@@ -51,7 +51,7 @@ const AMPLE: ListenerShares = {
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
  * @param folder base of relative file paths
- * @param shares of a listener of which nothing is said
+ * @param shares the default limits of a listener
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
@@ -133,7 +133,7 @@ interface GrowingPlan extends EndpointPlan {
   zones: { block: number; zone: string }[];
 }
 
-/** What a block says about a transport's limits, and what is usual for the rest. */
+/** The limits of a transport: those of the block, and defaults for the rest. */
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,

@@ -1,7 +1,4 @@
-/**
- * How far lookups may lead that are made on the way to one reply, and the reply to those that lead
- * further.
- */
+/** The bounds of lookups that are made for one reply, and the reply to lookups beyond them. */
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 

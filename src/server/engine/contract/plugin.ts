@@ -1,4 +1,4 @@
-/** What a plugin is, and what it sees of the data plane. */
+/** The contract of a plugin, and the data plane as plugins see it. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -52,7 +52,7 @@ export interface Plugin {
   control?(options: never, context: ControlContext): Maybe<void>;
   /**
    * Worker: makes the link; called from the last plugin of the chain to the first. A plugin without
-   * it is no link.
+   * it is not a link.
    */
   setup?(options: never, context: WorkerContext, next: Next): Next;
 }
@@ -106,7 +106,7 @@ export interface WorkerChannel {
 }
 
 /**
- * What the data plane part of a plugin works with: its place in one worker, and the channel of its
+ * The context of a plugin's data plane part: its place in one worker, and the channel of its
  * instance.
  */
 export interface WorkerContext extends WorkerChannel, NamedFiles {
@@ -128,7 +128,9 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   readonly writer: MessageWriter;
   /** Makes upstreams. */
   readonly network: Network;
-  /** Asks the whole server, from the top of the matching block (for CNAME targets and the like). */
+  /**
+   * Queries the whole server, from the top of the matching block (for CNAME targets, for example).
+   */
   readonly ask: Next;
   /** Offers `value` to the other plugins of this block. */
   offer<T>(port: PluginPort<T>, value: T): void;
@@ -166,9 +168,9 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
   /**
-   * What this worker keeps from one configuration to the next: made by `make` unless this plugin
-   * had something under the same key before, in the block of the same servers, zones and view. Both
-   * configurations have it while they change.
+   * State that this worker keeps from one configuration to the next: made by `make` unless this
+   * plugin had something under the same key before, in the block of the same servers, zones and
+   * view. Both configurations have it while they change.
    */
   kept<T>(key: string, make: () => T): T;
 }

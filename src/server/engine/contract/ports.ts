@@ -27,8 +27,8 @@ export const metadataCollector: PluginPort<(query: Query) => void> =
 /**
  * Finds the search path of a cluster's clients: offered by `kubernetes`, used by `autopath`. Both
  * methods return the offset in `query.folded` at which the client's first search domain
- * (`NS.svc.ZONE`) begins, with at least one label before it; -1 if the query must be answered as it
- * is.
+ * (`NS.svc.ZONE`) begins, with at least one label before it; -1 if the query must be answered
+ * unchanged.
  */
 export interface ClientSearchPaths {
   readonly plugin: string;
@@ -96,7 +96,7 @@ export interface EndedExchange {
   readonly host: string;
   readonly port: number;
   readonly proto: Protocol;
-  /** When the query was sent: milliseconds of the clock. */
+  /** The time of sending: milliseconds of the clock. */
   readonly sentAt: number;
   /** Holds the reply in `[start, end)`; null: there was none. */
   readonly reply: Uint8Array | null;
@@ -139,8 +139,8 @@ export interface OutsideName {
 }
 
 /**
- * A service that is reachable from outside, for transfers. It stays as it was when it was given,
- * whatever happens to the service meanwhile.
+ * A service that is reachable from outside, for transfers. It does not change when the service
+ * does.
  */
 export interface OutsideService {
   /** True if its endpoints have names of their own. */
@@ -162,8 +162,8 @@ export interface OutsideServices extends Dependency {
   /**
    * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of
    * a service.
-   * @param most once there are so many entries, no further endpoints are read
-   * @returns null: there is no such name; empty: it exists without addresses
+   * @param most with this many entries, no further endpoints are read
+   * @returns null: the name does not exist; empty: it exists without addresses
    */
   find(
     folded: Uint8Array,

@@ -7,8 +7,8 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /**
- * What replies depend on: `version` rises (and wraps around at 32 bits) whenever a reply made from
- * it might differ.
+ * The sources of replies: `version` rises (and wraps around at 32 bits) whenever a reply made from
+ * them might differ.
  */
 export interface Dependency {
   readonly version: number;
@@ -17,7 +17,7 @@ export interface Dependency {
 /** Slots of one generation at first and at most; at most half of them are used. */
 const SLOTS_MIN = 512;
 const SLOTS_MAX = 32_768;
-/** A question is looked for in at most this number of slots; chance needs fewer. */
+/** The most slots in which a question is searched; chance needs fewer. */
 const PROBES_MAX = 128;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;

@@ -52,8 +52,8 @@ export function checkCertificate(
 }
 
 /**
- * Checks that the file of authorities contains a certificate: an empty one would mean trusting
- * nobody, or everybody.
+ * Checks that the file of authorities contains a certificate: with an empty one, no client or every
+ * client would be trusted.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -89,7 +89,7 @@ export function outOfTime(pem: Buffer, wallMs: number): string | null {
   }
 }
 
-/** When a certificate ends, milliseconds since 1970; null: nobody can read it. */
+/** The end of a certificate, milliseconds since 1970; null: it cannot be read. */
 export function endOf(pem: Buffer): number | null {
   try {
     return new (builtins.crypto().X509Certificate)(pem).validToDate.getTime();

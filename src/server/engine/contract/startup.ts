@@ -2,7 +2,7 @@
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
-/** What to wait for, and what to log meanwhile. */
+/** The condition to wait for, and the log lines until then. */
 export interface StartupWait {
   /** Calls back, perhaps at once, when there is nothing more to wait for. */
   readonly whenReady: (run: () => void) => void;

@@ -1,4 +1,4 @@
-/** What each worker may have, and how many there are where nobody has said. */
+/** The memory of each worker, and the default number of workers. */
 import { memoryShare } from '../../runtime/memory-share.ts';
 
 const MIB = 1024 * 1024;

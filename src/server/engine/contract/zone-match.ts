@@ -1,4 +1,3 @@
-/** Tells whether a name lies in a zone. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 
@@ -7,7 +6,7 @@ interface MatchedZone {
   readonly wire: WireName;
 }
 
-/** A few zones; finds the one that a query's name lies in. A lookup allocates nothing. */
+/** Finds the zone of a query's name among a few. A lookup allocates nothing. */
 export class ZoneMatch {
   readonly #zones: readonly MatchedZone[];
 

@@ -97,9 +97,7 @@ export class Channels {
   }
 }
 
-/**
- * Sent to a worker for a data set that nobody has opened, so that it does not wait for a snapshot.
- */
+/** Sent to a worker for a data set that is not open, so that it does not wait for a snapshot. */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
 /**

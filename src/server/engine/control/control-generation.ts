@@ -29,7 +29,7 @@ import type { EndpointPlan } from '../contract/endpoints.ts';
 import { isLink } from '../contract/plugin.ts';
 import { httpAddress, mixedTls, type HttpPlan } from './http-listeners.ts';
 
-/** What the main thread provides to every configuration. */
+/** The main thread's part in every configuration. */
 export interface ControlParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -48,10 +48,10 @@ export interface ControlParts {
 
 type Hook = () => Maybe<void>;
 
-/** What a plugin does at the final shutdown. */
+/** The action of a plugin at the final shutdown. */
 export interface Shutdown {
   readonly run: Hook;
-  /** How long it is meant to take, in milliseconds; one that takes much longer hangs. */
+  /** Its expected duration in milliseconds; one that takes much longer hangs. */
   readonly lastsMs: number;
 }
 
@@ -71,7 +71,7 @@ export interface ControlGeneration {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** What the control parts of one configuration are built from. */
+/** The input of the control parts of one configuration. */
 export interface ControlDraft {
   /** Number of the configuration, which rises with each reload. */
   readonly number: number;

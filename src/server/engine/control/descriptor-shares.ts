@@ -30,7 +30,6 @@ export function sourcePortShare(limit: number, workers: number): number {
   return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
 }
 
-/** The descriptors beyond what the process needs for itself. */
 function freeOf(limit: number, workers: number): number {
   return limit - OWN - OWN_PER_WORKER * (workers - 1);
 }

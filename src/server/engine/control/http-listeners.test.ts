@@ -41,7 +41,10 @@ async function open(
   return { port: listeners.port(address)!, lines, metrics: () => collection.print('text') };
 }
 
-/** Sends the bytes of a request as they stand; the whole reply. */
+/**
+ * Sends the bytes of a request unchanged.
+ * @returns the whole reply
+ */
 async function raw(
   port: number,
   text: string,

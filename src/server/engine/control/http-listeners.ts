@@ -35,7 +35,7 @@ const TIMEOUT_MS = 5000;
 const BODY_MAX = 4096;
 /** Milliseconds between checks for slow connections. */
 const CHECK_MS = 1000;
-/** Idle connections are kept this long: scrapers come back within a minute. */
+/** Milliseconds until an idle connection is closed: scrapers come back within a minute. */
 const IDLE_MS = 60_000;
 /** A client that reads nothing of its answer for this long is disconnected. */
 const UNREAD_MS = 30_000;
@@ -47,7 +47,7 @@ interface HttpListener {
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
-/** What is served at an address: handlers by path, and whether over TLS. */
+/** The services at an address: handlers by path, and whether over TLS. */
 export interface PlannedAddress {
   readonly paths: ReadonlyMap<string, HttpHandler>;
   readonly tls: HttpTls | null;
@@ -59,7 +59,7 @@ export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 /**
  * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that
  * name it. A reload opens new addresses before it closes any, so a failed one leaves every address
- * as it was.
+ * unchanged.
  */
 export class HttpListeners {
   readonly #log: Log;

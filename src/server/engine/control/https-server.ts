@@ -6,15 +6,13 @@ import { bugText, type Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
-/**
- * What an HTTPS server is made of besides the options that it shares with those that speak HTTP.
- */
+/** The parts of an HTTPS server besides the options that it shares with HTTP servers. */
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;
   /** The most connections in a handshake; beyond it the oldest is closed. */
   readonly handshakes: number;
-  /** How long a handshake may take, milliseconds. */
+  /** The time limit of a handshake, milliseconds. */
   readonly timeoutMs: number;
   /** Called when a connection is closed to make room. */
   readonly evicted: () => void;
@@ -59,7 +57,7 @@ export function makeSecureServer(
 /**
  * Checks the certificate's files and uses them if they have changed. If they are being replaced, or
  * certificate and key do not match, the previous certificate stays in use; each such state is
- * logged once, however many connections come meanwhile.
+ * logged once, however many connections come.
  */
 function renewal(
   first: SecureContextOptions,

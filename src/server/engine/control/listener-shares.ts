@@ -1,27 +1,27 @@
-/** What each listener may hold where nobody has said: by the memory that the process may take. */
+/** The default limits of each listener, by the memory limit of the process. */
 import { memoryShare } from '../../runtime/memory-share.ts';
 import { limits } from '../../transport/limits/limits.ts';
 import type { ListenerShares } from '../contract/endpoints.ts';
 
 const MIB = 1024 * 1024;
 /**
- * A query that waits for an upstream takes some 3 KiB, measured, and half as much is garbage
- * before it is collected. Those of one transport have half of what is free: another one may have as
- * many.
+ * A query that waits for an upstream takes some 3 KiB, measured, and half as much is garbage before
+ * it is collected. Queries of one transport get half of the free memory: another transport may have
+ * as many.
  */
 const TIMES = 9000;
-/** What each worker beyond the second takes, whatever it serves; measured. */
+/** Memory of each worker beyond the second, whatever it serves; measured. */
 const WORKER = 16 * MIB;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */
 const LEAST = 4096;
 /**
- * Where memory is short the connections that stay nevertheless may take this part of it: a quarter
- * of what is left above the mark.
+ * While memory is short, the connections that stay may take this part of it: a quarter of the
+ * memory above the mark.
  */
 const SPARED = 1 / 16;
 /**
- * What a listener holds for clients that do not read their replies may be this part of it: it takes
- * three times as much memory, measured, and several listeners may be filled at a time.
+ * Replies that clients do not read may take this part of memory per listener. They cost three times
+ * as much, measured, and several listeners may be filled at a time.
  */
 const HELD = 1 / 32;
 /** The replies of some clients that read slowly. */

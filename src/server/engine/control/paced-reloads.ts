@@ -1,4 +1,4 @@
-/** How often a Corefile is loaded again, however often somebody asks. */
+/** Limits how often a Corefile is loaded again, however often that is requested. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
@@ -14,14 +14,13 @@ const ROW_MAX = 4;
  */
 const PAUSE_MS = 500;
 
-/** What `PacedReloads` needs. */
 export interface PacedReloadsParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Registry;
-  /** What else must not run during a reload. */
+  /** Excludes everything that must not run during a reload. */
   readonly taking: OneAtATime;
-  /** How many workers there are. */
+  /** The number of workers. */
   readonly workers: () => number;
   /** Loads the Corefile as it is when this is called. */
   readonly run: () => Promise<boolean>;
@@ -64,10 +63,7 @@ export class PacedReloads {
     return next;
   }
 
-  /**
-   * @param begins called when the Corefile is read: what is asked for from then on is another
-   * reload
-   */
+  /** @param begins called when the Corefile is read: later requests are another reload */
   async #inTurn(begins: () => void): Promise<boolean> {
     const { clock, log, taking, run } = this.#parts;
     const waitMs = this.#waitMs();

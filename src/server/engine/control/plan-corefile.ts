@@ -15,7 +15,6 @@ import type { Plugin } from '../contract/plugin.ts';
 import { withinDescriptors } from './descriptor-shares.ts';
 import { listenerShares } from './listener-shares.ts';
 
-/** What reading a Corefile needs. */
 export interface CorefileParts {
   /** Loads the plugins of these directives, in chain order; without names, all plugins. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -27,7 +26,7 @@ export interface CorefileParts {
   /** Base of relative paths: the Corefile's directory. */
   readonly folder: string;
   readonly log: Log;
-  /** How many workers answer, at least one; determined by the Corefile at the start. */
+  /** The number of workers, at least one; determined by the Corefile at the start. */
   readonly workers: (configuration: Configuration) => number;
   /** Descriptors that the process may open; undefined: no known limit. */
   readonly descriptors?: number;
@@ -47,9 +46,8 @@ export interface PlannedCorefile {
 /**
  * Reads and checks the Corefile; its warnings are logged.
  * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is
- * being written is
- *   empty for a moment
- * @throws Problems with everything that is wrong; Problem if it cannot be read
+ * being written is empty for a moment
+ * @throws Problems with all faults; Problem if it cannot be read
  */
 export async function planCorefile(
   parts: CorefileParts,

@@ -10,7 +10,7 @@ import { ReplicatedSet, type ReplicaLinks } from './replicated-set.ts';
 /** A key has a version, or is gone. */
 interface Change {
   readonly key: number;
-  /** Rises with every change of the key; what is gone has one, too. */
+  /** Rises with every change of the key, also when it is removed. */
   readonly version: number;
   readonly there: boolean;
 }
@@ -19,17 +19,17 @@ const CHANGE_BYTES = 10;
 const BATCH_BYTES = 40;
 const BACKLOG_BYTES = 400;
 
-/** A worker's copy, which checks what it is told. */
+/** A worker's copy, which checks what it receives. */
 class Copy implements Replica<Change, readonly number[]> {
-  /** What it answers from. */
+  /** The state that it answers from. */
   state = new Map<number, Change>();
   next: Map<number, Change> | null = null;
-  /** What the set was when the last part of the snapshot was read. */
+  /** The set when the last part of the snapshot was read. */
   wanted: readonly string[] = [];
   wantedVersion = 0;
   snapshots = 0;
   completed = 0;
-  /** The latest version it was told of. */
+  /** The latest version that it received. */
   latest = 0;
 
   begin(): void {
@@ -65,7 +65,7 @@ function present(state: ReadonlyMap<number, Change>): string[] {
     .sort();
 }
 
-/** What the set listens to. */
+/** The handlers of the set. */
 interface Handlers {
   join: (worker: number) => void;
   leave: (worker: number) => void;
@@ -77,7 +77,7 @@ class Rig {
   readonly clock = new VirtualClock();
   readonly truth = new Map<number, Change>();
   readonly copies = new Map<number, Copy>();
-  /** Versions, in the order in which they were told as applied. */
+  /** Versions, in the order in which they were reported as applied. */
   readonly applied: number[] = [];
   /** By worker: how long a batch is on its way and in the works, ms; Infinity: it hangs. */
   readonly delays = new Map<number, number>();
@@ -127,7 +127,8 @@ class Rig {
     }
     for (const [worker, copy] of this.copies) {
       const slow = (this.delays.get(worker) ?? 0) >= 500;
-      // Who has not applied it is given a snapshot: it has just joined, or fallen too far behind.
+      // A worker that has not applied it gets a snapshot: it has just joined, or fallen too far
+      // behind.
       if (!slow && copy.latest < versions.at(-1)!) this.behind.set(copy, copy.completed);
     }
   }

@@ -11,7 +11,6 @@ export interface ReplicaLinks {
   onAck(handler: (worker: number, ack: ReplicaAck) => void): void;
 }
 
-/** What a replicated set is made of. */
 export interface ReplicatedSetParts {
   /** The kind of set, for metrics, e.g. `kubernetes`. */
   readonly name: string;
@@ -67,12 +66,12 @@ interface Follower<C> {
 }
 
 /**
- * The control thread's end of a data set; contract/data-set.ts says what it guarantees. Changes are
- * kept in batches until the slowest worker has acknowledged them; each worker gets them at its own
- * pace.
+ * The control thread's end of a data set; contract/data-set.ts defines its guarantees. Changes are
+ * stored in batches until the slowest worker has acknowledged them; each worker gets them at its
+ * own pace.
  *
- * While a worker is being sent a snapshot, pending changes go first: what is read from the snapshot
- * is then never older than what the worker knows, so nothing in the worker is ever reverted.
+ * While a worker gets a snapshot, pending changes go first: parts of the snapshot are then never
+ * older than the worker's state, so nothing in the worker is ever reverted.
  */
 export class ReplicatedSet<C, R> implements DataSet<C> {
   readonly #parts: ReplicatedSetParts;

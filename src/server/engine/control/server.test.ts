@@ -82,7 +82,7 @@ const unable = bare('unable', {
   },
 });
 
-/** Hangs where it is told to; nothing it promises comes. */
+/** Hangs when told to; its promises never resolve. */
 const hanging: Plugin = definePlugin({
   syntax: directive({
     name: 'hanging',
@@ -99,7 +99,7 @@ const hanging: Plugin = definePlugin({
   },
 });
 
-/** What `keeping` has open now. */
+/** The open resources of `keeping`. */
 let keptOpen = 0;
 
 /** Keeps a thing of its own for each ADDRESS. */
@@ -129,8 +129,8 @@ const stumbling = bare('stumbling', {
 });
 
 /**
- * What it is told of queries outside its chain throws: of those that no block took, or as it is
- * asked whether one is its own.
+ * Throws at queries outside its chain: those that no block took, and those that it is asked to
+ * recognise.
  */
 const clumsy: Plugin = definePlugin({
   syntax: directive({

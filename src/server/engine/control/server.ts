@@ -34,7 +34,7 @@ import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import { Workers, type ThreadTimes } from './workers.ts';
 
-/** What a server is made of. */
+/** The parts of a server. */
 export interface ServerParts extends CorefileParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -53,10 +53,7 @@ export interface ServerParts extends CorefileParts {
   readonly hangMs?: number;
   /** The most HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
-  /**
-   * True if other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes
-   * over.
-   */
+  /** True if other processes may serve HTTP at the same addresses, e.g. one that takes over. */
   readonly sharesHttp?: boolean;
   /** Called when something ends the process (`loop`); the text has been logged. */
   readonly onFatal: (text: string) => void;
@@ -225,9 +222,9 @@ export class Server {
   }
 
   /**
-   * Loads the Corefile as it is now. False: it was rejected and the previous one still serves.
-   * Called while a Corefile is being loaded, or too often, it waits and loads it once more, because
-   * the file may have changed after it was read.
+   * Loads the current Corefile. False: it was rejected and the previous one still serves. If a
+   * Corefile is being loaded, or reloads are too frequent, it waits and loads it again, because the
+   * file may have changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#reloads.request();
@@ -284,7 +281,7 @@ export class Server {
     const { folder } = this.#parts;
     const debugging = configuration.blocks.some(({ plan }) => plan.debug);
     const debugged = this.#debugging;
-    // What the new configuration reads before it serves is told of, too.
+    // The log also shows what the new configuration reads before it serves.
     this.#debugging ||= debugging;
     let program: Program;
     let control: ControlGeneration | null = null;

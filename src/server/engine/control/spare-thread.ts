@@ -27,14 +27,14 @@ interface SpareThread extends BlankThread {
   readonly heapMb: number;
 }
 
-/** What the system calls the threads of workers. */
+/** The name of worker threads in the system. */
 export const WORKER_THREAD = 'ndots-worker';
 
 let spare: SpareThread | null = null;
 
 /**
- * Starts the thread that the first `blankThread` returns, with the heap of one of as many workers
- * as there are where nobody has said. If it is never used it ends with the process.
+ * Starts the thread that the first `blankThread` returns, with the heap for the default number of
+ * workers. If it is never used it ends with the process.
  */
 export function startSpareThread(): void {
   try {
@@ -58,8 +58,8 @@ export function blankThread(heapMb: number): BlankThread {
 }
 
 function startThread(heapMb: number): SpareThread {
-  // What the command line says would count for every thread, whatever limit it is given; the heap
-  // of this one stays as it is.
+  // The command line's limit would count for every thread and override its own; the heap of this
+  // thread stays unchanged.
   process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0');
   const own = import.meta.url;
   const entry = new URL(

@@ -21,7 +21,7 @@ function fake(loaded = true): Fake {
   return { own, pulse };
 }
 
-/** What the system says of a thread that gets this part of the CPU's time. */
+/** A thread of which the system reports this part of the CPU's time. */
 function thread(clock: VirtualClock, share: number, runnable = true): () => ThreadState {
   return () => ({ cpuMs: clock.now() * share, runnable, waits: 0 });
 }

@@ -9,7 +9,7 @@ export interface WatchedWorker {
   readonly pulse: Pulse | null;
 }
 
-/** How long a worker may be blocked, and what happens then. */
+/** The time that a worker may be blocked, and what happens then. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
   /**

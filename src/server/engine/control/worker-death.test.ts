@@ -94,7 +94,7 @@ async function victim(
     child,
     port,
     fail: (way) => {
-      // In one step: nobody must read half of it.
+      // In one step: half of it must not be read.
       writeFileSync(`${die}.new`, way);
       renameSync(`${die}.new`, die);
     },
@@ -103,7 +103,7 @@ async function victim(
   };
 }
 
-/** How many UDP sockets are bound to the port. */
+/** The number of UDP sockets that are bound to the port. */
 function bound(port: number): number {
   const wanted = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return readFileSync('/proc/net/udp', 'utf8')
@@ -111,7 +111,7 @@ function bound(port: number): number {
     .filter((line) => line.includes(wanted)).length;
 }
 
-/** Where a process or a thread may run, as the system writes it: `0-3`. */
+/** The CPUs of a process or a thread, as the system writes them: `0-3`. */
 function processorsOf(place: string): string {
   const status = readFileSync(`/proc/${place}/status`, 'latin1');
   return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)![1]!;
@@ -157,7 +157,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     const client = await UdpClient.open();
     t.after(() => client.close());
     const all = processorsOf('self');
-    // One has nothing to leave, and of more than eight some are free anyway.
+    // With one CPU none stays free, and with more than eight some are free anyway.
     const isFew = availableParallelism() > 1 && availableParallelism() <= 8;
     for (let turn = 1; turn <= 2; turn++) {
       assert.ok(await answers([client], port, turn));
@@ -240,7 +240,7 @@ grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
       await printed(child, new RegExp(`(serves again[^]*){${death}}`), 60_000);
     }
     clearInterval(flood);
-    // What had queued up meanwhile comes first.
+    // Queued queries come first.
     await answered(port, 'any.example.', 60_000, () => true);
     assert.match(child.output(), /worker 0 (ended unexpectedly .*heap out of memory|hangs)/);
   });
@@ -281,7 +281,7 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       const stuck = way === 'a worker loops' ? 0 : 1;
       assert.match(text, new RegExp(`^ndots_workers\\{state="stuck"\\} ${stuck}$`, 'm'));
       child.signal('SIGTERM');
-      // What cannot be ended in order is ended by force, and says so.
+      // A process that cannot be ended in order is ended by force, and reports that.
       assert.equal(await child.exitCode, stuck);
     });
 

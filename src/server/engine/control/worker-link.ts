@@ -8,11 +8,11 @@ import type { Pulse } from '../contract/pulse.ts';
 export interface WorkerPort {
   /** Its sign of life; null: it runs on this thread. */
   readonly pulse: Pulse | null;
-  /** How long its event loop has been busy and idle so far, in milliseconds; null: unknown. */
+  /** Milliseconds that its event loop was busy and idle so far; null: unknown. */
   times(): { readonly active: number; readonly idle: number } | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
-  /** Called when the worker dies; what is sent from then on is lost. */
+  /** Called when the worker dies; messages after that are lost. */
   onExit(handler: (error: Error) => void): void;
   /**
    * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then.
@@ -24,7 +24,7 @@ export interface WorkerPort {
   readonly ended: Promise<void>;
 }
 
-/** What a worker reports besides the outcome of orders. */
+/** Reports of a worker, except for the outcome of orders. */
 export interface WorkerEvents {
   join(worker: WorkerLink, channel: string): void;
   leave(worker: WorkerLink, channel: string): void;

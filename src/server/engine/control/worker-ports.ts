@@ -15,19 +15,16 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
 /**
- * How long a thread may take to end. An idle one ends at once, and one that runs JavaScript can be
- * terminated: after this time it must be in a call that does not return.
+ * The longest time for a thread to end. An idle one ends at once, and one that runs JavaScript can
+ * be terminated: after this time it must be in a call that does not return.
  */
 const END_MS = 1000;
 /** A thread that is still loading ends when it has loaded, which takes time on a busy machine. */
 const LOADING_MS = 3000;
-/** How often a thread that cannot be terminated yet is checked. */
+/** Milliseconds between checks of a thread that cannot be terminated yet. */
 const LOOK_MS = 10;
 
-/**
- * What the threads of dead workers left behind, by the worker's id: the replacement thread takes
- * over their sockets.
- */
+/** The sockets of dead workers, by the worker's id: the replacement thread takes them over. */
 const leftBehind = new Map<number, HeldByThread>();
 
 let ticketSecret: Uint8Array | null = null;
@@ -37,7 +34,7 @@ export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret' | 'hashKey'>,
   heapMb: number,
 ): WorkerPort {
-  // If the system cannot start a thread, what the lost worker left is kept for the next attempt.
+  // If the system cannot start a thread, the sockets of the lost worker wait for the next attempt.
   const { worker, begin } = threadOrWhy(heapMb);
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);

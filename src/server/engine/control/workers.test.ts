@@ -15,10 +15,7 @@ const nothing = definePlugin({
   syntax: directive({ name: 'nothing', summary: 'for tests', repeat: 'once' }),
 });
 
-/**
- * A worker that answers every order at once, until it hangs: what it is told from then on it does
- * not hear.
- */
+/** A worker that answers every order at once, until it hangs: it does not receive later orders. */
 interface Fake extends WorkerPort {
   readonly heard: ToWorker[];
   hang(): void;
@@ -35,7 +32,7 @@ function fake(
   const pulse = makePulse();
   const handlers: ((message: FromWorker) => void)[] = [];
   let hangs = false;
-  // A worker that hangs has no time: its pulse stands still.
+  // A hanging worker does not run: its pulse does not change.
   beat(pulse, { ...own(clock), after: (ms, run) => clock.after(ms, () => hangs || run()) });
   showLoaded(pulse);
   // Its thread is this one, of which the system would tell; that of a fake is unknown.

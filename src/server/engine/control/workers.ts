@@ -11,7 +11,7 @@ import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
 import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
-/** What managing workers needs. */
+/** The parts of worker management. */
 export interface WorkersParts {
   /** Starts a worker; `workers` is how many there will be. */
   readonly spawn: (id: number, workers: number) => WorkerPort;
@@ -22,11 +22,10 @@ export interface WorkersParts {
   readonly metrics: Registry;
   readonly collection: Collection;
   readonly channels: Channels;
-  /** What is being served, for a replacement worker to begin with; null: nothing yet. */
+  /** The program that is being served, for a replacement worker to begin with; null: none yet. */
   readonly program: () => Program | null;
   /**
-   * Runs `take` once no configuration is being loaded, and prevents others from being loaded
-   * meanwhile.
+   * Runs `take` once no configuration is being loaded, and prevents loading others until it ends.
    */
   readonly alone: (take: () => Promise<void>) => Promise<void>;
 }
@@ -66,7 +65,7 @@ class BuildHangs extends Problem {
   }
 }
 
-/** How an event loop has spent its time so far, in milliseconds. */
+/** Milliseconds that an event loop has spent so far, by activity. */
 export interface ThreadTimes {
   readonly name: string;
   readonly active: number;
@@ -80,7 +79,7 @@ export class Workers {
   readonly #restarts: Family<readonly ['reason'], Counter>;
   readonly #states: Family<readonly ['state'], Gauge>;
   #links: WorkerLink[] = [];
-  /** When each worker was last lost. */
+  /** The time of each worker's last loss. */
   readonly #lostAt = new Map<number, number>();
   /** Threads that could not be ended. */
   readonly #stuck = new Set<WorkerLink>();
@@ -112,7 +111,7 @@ export class Workers {
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
-  /** How many workers there should be. */
+  /** The number of workers that there should be. */
   get wanted(): number {
     return this.#wanted;
   }
@@ -142,8 +141,8 @@ export class Workers {
   }
 
   /**
-   * Gives all workers an order. A worker that dies meanwhile does not count, except at the start,
-   * because its replacement is given what serves then. But a configuration that makes a worker hang
+   * Gives all workers an order. A worker that dies during it does not count, except at the start,
+   * because its replacement gets the current program. But a configuration that makes a worker hang
    * is rejected.
    * @throws Problem that a worker reported
    */
@@ -265,7 +264,7 @@ export class Workers {
 
   /**
    * Starts a replacement. It waits for a configuration that is being loaded, so that it begins with
-   * what serves after that.
+   * that one.
    */
   #replace(worker: WorkerLink, waitMs: number): void {
     const { alone, clock } = this.#parts;

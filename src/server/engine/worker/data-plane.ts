@@ -20,7 +20,7 @@ import { buildGeneration, withoutText, type Generation, type WorkerParts } from 
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
-/** What a worker is made of. */
+/** The parts of a worker. */
 export interface DataPlaneParts {
   /** Loads the plugins of these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -89,7 +89,7 @@ export class DataPlane {
   /** Messages that arrived before their handler was set. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
-  /** What plugins keep from one configuration to the next, by key. */
+  /** The state of plugins that outlives a configuration, by key. */
   readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
@@ -219,7 +219,7 @@ export class DataPlane {
   #deliver(channel: string, message: unknown): void {
     const handler = this.#handlers.get(channel);
     if (handler !== undefined) return handler(message);
-    // Messages for a channel that was left meanwhile are dropped.
+    // Messages for a channel that was left are dropped.
     if (!this.#joined.has(channel)) return;
     this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
   }
@@ -314,7 +314,7 @@ export class DataPlane {
     this.#parts.onDropped?.();
   }
 
-  /** Forgets what is kept under these keys, unless another configuration has it. */
+  /** Drops the state under these keys, unless another configuration uses it. */
   #forgetKept(keys: ReadonlySet<string>): void {
     const others = [...this.#prepared.values()];
     for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);

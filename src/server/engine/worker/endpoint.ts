@@ -1,4 +1,4 @@
-/** What happens to a query before any plugin sees it. */
+/** The treatment of a query before any plugin sees it. */
 import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../transport/query.ts';
@@ -6,7 +6,7 @@ import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
-/** A listen address as queries see it: what is served there, and which queries are accepted. */
+/** A listen address as queries see it: its server blocks, and the accepted queries. */
 export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
@@ -30,7 +30,7 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** So many records in the reply to a lookup are as much work as another lookup. */
+/** With this many records, the reply to a lookup is as much work as another lookup. */
 const RECORDS_PER_LOOKUP = 64;
 
 /**

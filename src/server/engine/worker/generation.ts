@@ -24,7 +24,7 @@ import {
 import { recorded } from './recorded-link.ts';
 import { ZoneTable } from './router.ts';
 
-/** What a worker provides to every configuration. */
+/** A worker's part in every configuration. */
 export interface WorkerParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -115,7 +115,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
   }
 }
 
-/** The chain of one server block, and what its plugins have set besides. */
+/** The chain of one server block, and the other settings of its plugins. */
 interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -123,7 +123,7 @@ interface BuiltBlock {
   readonly judges: readonly ((query: Query, reply: Reply) => Reply)[];
 }
 
-/** What all blocks of one configuration are built with. */
+/** The input of all blocks of one configuration. */
 interface GenerationParts {
   /** Number of the configuration. */
   readonly generation: number;
@@ -200,7 +200,10 @@ function buildBlock(
   return { chain: next, filters, dropped, judges };
 }
 
-/** What is kept of a file. @throws Error if nothing is */
+/**
+ * The stored content of a file.
+ * @throws Error if it is not stored
+ */
 export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Buffer {
   const bytes = files.get(path);
   if (bytes === undefined) throw new Error(`${path} was not read with the configuration`);

@@ -10,7 +10,6 @@ import type { TlsPlan } from '../contract/block-plan.ts';
 import type { Program } from '../contract/protocol.ts';
 import { fileAt } from './generation.ts';
 
-/** What opening a listener needs. */
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;

@@ -22,7 +22,7 @@ interface ZoneBucket {
 }
 
 /**
- * Finds the server block with the longest zone that a name lies in; of blocks with views, the first
+ * Finds the server block with the longest zone that matches a name; of blocks with views, the first
  * whose filters accept the query.
  */
 export class ZoneTable {

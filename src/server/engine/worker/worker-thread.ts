@@ -30,13 +30,13 @@ export interface WorkerStart {
   /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
   readonly sourcePorts: number;
   /**
-   * Where this thread records the sockets that it holds, and finds those left by the thread that it
+   * Records the sockets that this thread holds, and lists those left by the thread that it
    * replaces.
    */
   readonly held: HeldByThread;
   /** Shows when this thread must not be terminated. */
   readonly gate: TerminationGate;
-  /** Where this thread writes its log lines. */
+  /** The destination of this thread's log lines. */
   readonly ring: LineRingMemory;
   /** Absent: text. */
   readonly logFormat?: 'text' | 'json';
@@ -50,9 +50,7 @@ export interface WorkerStart {
   readonly thrifty?: boolean;
   /** Bytes that the process may take; undefined: no limit is known. */
   readonly memory?: number;
-  /**
-   * Where this thread may run, wherever the thread that started it does; undefined: as that one.
-   */
+  /** The CPUs of this thread, whatever those of the thread that started it; undefined: the same. */
   readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
