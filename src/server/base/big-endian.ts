@@ -1,4 +1,4 @@
-/** Numbers as they stand in packets and messages: the highest byte first. */
+/** Numbers in network byte order. */
 
 /** The number of four bytes at `at`, 0 to 2^32 - 1. The bytes must be there. */
 export function readUint32(bytes: Uint8Array, at: number): number {

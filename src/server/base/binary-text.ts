@@ -1,16 +1,19 @@
 /**
- * What was read as text and is none: a program, an archive, text in UTF-16. Text that is not UTF-8
- * (KOI8-R, GBK, Latin-1) is text: whether it will do is for those to say who read it.
+ * Detects input that is not text: a program, an archive, text in UTF-16. Text that is not UTF-8
+ * (KOI8-R, GBK, Latin-1) is text: its reader decides whether to accept it.
  */
 
-/** So many characters are looked at. */
+/** The number of characters that are checked. */
 const LOOKED_AT = 512;
-/** Of these so many are none of text, though a comment or a line of a log may hold some. */
+/**
+ * The share of characters that no text has, from which the input is not text. A comment or a line
+ * of a log may hold some.
+ */
 const BINARY_SHARE = 0.05;
 /** Control characters that no text has. With an escape colours begin. */
 // eslint-disable-next-line no-control-regex -- those are what is looked for
 const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
-/** What stands for bytes that are not UTF-8. */
+/** The replacement of bytes that are not UTF-8. */
 const REPLACED = /\ufffd/g;
 
 /** True if a file that was read as text, in whatever encoding, begins like none. */
@@ -29,8 +32,8 @@ export function hasControls(line: string): boolean {
 }
 
 /**
- * The first line, from 1, on which a control character stands that no text has; 0: there is none.
- * A file whose end was lost in a crash is full of zeros there.
+ * The first line, from 1, with a control character that no text has; 0: there is none. A file whose
+ * end was lost in a crash is full of zeros there.
  */
 export function lineThatIsNoText(text: string): number {
   const at = text.search(CONTROLS);

@@ -92,7 +92,7 @@ export class Authority {
 
 function commonNameOf(cert: string): string {
   const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
-  // Commas and the like are returned with a backslash before them.
+  // Commas and some other characters have a backslash before them.
   return told.replaceAll(/\\(.)/g, '$1');
 }
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the system shows control groups, and those of this process; tests use other places. */
+/** The paths of control groups, and of those of this process; tests use other paths. */
 export interface ControlGroupFiles {
-  /** Where control groups are mounted. */
+  /** The mount of control groups. */
   readonly root: string;
   /** The file that names this process's groups. */
   readonly own: string;

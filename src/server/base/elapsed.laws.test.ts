@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { printElapsed, printSpan } from './elapsed.ts';
 
-/** Milliseconds of what was printed. */
+/** Milliseconds of the printed text. */
 function read(text: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?) (ms|s)$/.exec(text)!;
   return Number(number) * (unit === 's' ? 1000 : 1);

@@ -7,7 +7,7 @@ export interface ReportedFailure {
   /** One word; a failure of another kind is reported at once. */
   readonly kind: string;
   readonly message: string;
-  /** What to do; empty if only waiting helps. */
+  /** The action; empty if only waiting helps. */
   readonly advice: string;
 }
 
@@ -35,7 +35,9 @@ export class FailureReport {
     this.#work = parts.work;
   }
 
-  /** @param keptText what is served meanwhile, e.g. `answers stay as they were 2m ago`. */
+  /**
+   * @param keptText the state that is served until then, e.g. `answers stay as they were 2m ago`.
+   */
   failed(failure: ReportedFailure, waitMs: number, keptText: string): void {
     const now = this.#clock.now();
     this.#since ??= now;
@@ -64,7 +66,7 @@ export class FailureReport {
     }
     this.#since = null;
     this.#failures = 0;
-    // The times of reports are kept, so that an intermittent failure is not reported each time.
+    // The times of reports stay, so that an intermittent failure is not reported each time.
     this.#told = false;
   }
 }

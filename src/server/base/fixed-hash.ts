@@ -6,7 +6,7 @@
 /** The hash of nothing, with which every hash begins. */
 export const FIXED_HASH_START: number = 0x811c9dc5 | 0;
 
-/** The hash of what `hash` stands for, followed by one more byte or number. */
+/** The hash of the input of `hash`, followed by one more byte or number. */
 export function nextFixedHash(hash: number, next: number): number {
   return Math.imul(hash ^ next, 0x01000193);
 }

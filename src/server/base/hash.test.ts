@@ -125,7 +125,7 @@ test('names that collide in FNV-1a whatever its start value are spread like rand
       useHashKey(key);
       const chains = new Int32Array(4096);
       for (const name of names) chains[hashBytes(name, 0, name.length) & 4095]!++;
-      // Of 4096 random values in as many places the fullest has 6 or 7; more than 12 is no chance.
+      // Of 4096 random values in as many places the fullest has 6 or 7; more than 12 is not chance.
       assert.ok(Math.max(...chains) <= 12, `${Math.max(...chains)} of 4096 names share a place`);
     }
   }

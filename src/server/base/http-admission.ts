@@ -20,8 +20,8 @@ const DEFAULTS: AdmissionLimits = { each: 8, all: 64 };
 /** Requests answered in one turn of the event loop; a probe waits for this many at most. */
 const PER_TURN = 4;
 /**
- * How long a connection stays half closed: closing it at once would discard the answer to a client
- * that is still sending.
+ * Milliseconds that a connection stays half closed: closing it at once would discard the answer to
+ * a client that is still sending.
  */
 const LINGER_MS = 500;
 
@@ -44,7 +44,7 @@ export interface AdmittedRequest {
 export class HttpAdmission {
   readonly #limits: AdmissionLimits;
   readonly #onRefused: () => void;
-  /** Connections with a request under way; true: another one has arrived meanwhile. */
+  /** Connections with a current request; true: another one has arrived. */
   readonly #busy = new Map<Socket, boolean>();
   readonly #clients = new Map<string, ClientTurns>();
   #under = 0;

@@ -1,4 +1,4 @@
-/** How an HTTP or HTTPS server begins to listen, and how it ends. */
+/** Starts and ends the listening of an HTTP or HTTPS server. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

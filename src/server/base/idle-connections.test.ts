@@ -20,7 +20,7 @@ function table() {
     server.emit('connection', socket);
     return socket;
   };
-  /** A request comes; what is returned answers it. */
+  /** Receives a request; the returned function answers it. */
   const asks = (socket: Socket): (() => void) => {
     const response = new EventEmitter();
     server.emit('request', { socket }, response);

@@ -175,13 +175,13 @@ function isMapped(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
 }
 
-/** A net in CIDR form. */
+/** A prefix in CIDR form. */
 export interface Net {
   readonly bytes: Uint8Array;
   readonly bits: number;
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or a bare address (all its bits); null if it is none of these. */
+/** `10.0.0.0/8`, `2001:db8::/32`, or a bare address (all its bits); null for other texts. */
 export function parseNet(text: string): Net | null {
   const slash = text.indexOf('/');
   const bytes = parseAddress(slash < 0 ? text : text.slice(0, slash));
@@ -193,7 +193,7 @@ export function parseNet(text: string): Net | null {
   return { bytes, bits: Number(digits) };
 }
 
-/** True if the net holds the address of `length` bytes at `at`. */
+/** True if the prefix contains the address of `length` bytes at `at`. */
 export function netHolds(
   net: Net,
   bytes: Uint8Array,
@@ -208,7 +208,7 @@ export function netHolds(
   return (net.bytes[whole]! ^ bytes[at + whole]!) >> (8 - rest) === 0;
 }
 
-/** An address as it stands before a port and in a URL: `192.0.2.1`, `[2001:db8::1]`. */
+/** An address as written before a port and in a URL: `192.0.2.1`, `[2001:db8::1]`. */
 export function bracketed(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }

@@ -17,7 +17,7 @@ import { lineOutput } from './line-output.ts';
 
 interface Pipe {
   readonly write: number;
-  /** Reads what is there, as text. */
+  /** Reads the available text. */
   take(): string;
 }
 
@@ -89,7 +89,7 @@ describe('the output of lines', () => {
     const { write, take } = pipe(t);
     const output = lineOutput(write, 64 * 1024);
     const line = 'x'.repeat(999);
-    // Nobody reads until all is written: a write that waited for a reader would never return.
+    // The reader starts when all is written: a write that waited for a reader would never return.
     for (let i = 0; i < 1000; i++) {
       output.write(line);
       if (i % 100 === 0) await pause(30);
@@ -98,7 +98,7 @@ describe('the output of lines', () => {
     const { lost } = output;
     assert.ok(lost > 800 && lost < 1000, `${lost}`);
     assert.equal(await output.flushed(100), false);
-    // It may be told in several lines, as room comes.
+    // It may take several lines, as room comes.
     const told = (text: string): number =>
       [...text.matchAll(/^\[WARNING\] (\d+) lines of the log are lost/gm)].reduce(
         (sum, [, count]) => sum + Number(count),

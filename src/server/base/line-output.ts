@@ -12,7 +12,7 @@ import {
   type LineRingMemory,
 } from './line-ring.ts';
 
-/** How long lines are collected before they are written, in milliseconds. */
+/** Milliseconds that lines are collected before they are written. */
 const GATHER_MS = 25;
 
 export interface LineOutput {
@@ -78,7 +78,7 @@ class RingOutput implements LineOutput {
     this.#own = new LineWriter(this.#ring(null));
   }
 
-  /** A function by itself: a log is made of it. */
+  /** A bound function: a log is made of it. */
   readonly write = (line: string): void => this.#own.write(line);
 
   ringOf(thread: number): LineRingMemory {
@@ -125,15 +125,14 @@ class RingOutput implements LineOutput {
     return [...this.#rings.values()].some(({ reader }) => reader.pieces().length > 0);
   }
 
-  /** Writes what the rings hold, and reports what was lost. */
+  /** Writes the content of the rings, and reports lost lines. */
   async #round(): Promise<void> {
     let flows = true;
     for (const { reader } of this.#rings.values()) {
       try {
         await this.#drain(reader);
       } catch (error) {
-        // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare
-        // better.
+        // The reader is gone (EPIPE), or the disk is full: the next lines may fare better.
         flows = false;
         this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {
@@ -152,8 +151,8 @@ class RingOutput implements LineOutput {
   }
 
   /**
-   * Writes what a ring holds now. What is added meanwhile waits for the next round, so that every
-   * thread has its turn.
+   * Writes the current content of a ring. Later lines wait for the next round, so that every thread
+   * has its turn.
    */
   async #drain(reader: LineReader): Promise<void> {
     let pieces = reader.pieces();

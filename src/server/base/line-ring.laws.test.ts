@@ -9,7 +9,7 @@ const line = fc.oneof(
   fc.string({ minLength: 1000, maxLength: 5000 }),
 );
 
-/** Writes a line, or reads up to so many bytes. */
+/** Writes a line, or reads up to a number of bytes. */
 const step = fc.oneof(
   fc.record({ write: line }),
   fc.record({ read: fc.integer({ min: 0, max: 5000 }) }),
@@ -38,7 +38,7 @@ describe('a ring of lines', () => {
             assert.ok(waiting <= 4096);
             if (reader.lost === before) expected.push(one.write);
             else {
-              // Lost only for want of room.
+              // Lost only because there is no room.
               assert.equal(reader.lost, before + 1);
               const size = new TextEncoder().encode(one.write).length + 1;
               assert.ok(size > 4096 - waiting, `${size} bytes, ${4096 - waiting} free`);

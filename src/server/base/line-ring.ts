@@ -130,8 +130,8 @@ export class LineReader {
   }
 
   /**
-   * What waits to be read, in one or two pieces; whole lines, unless part of one was released
-   * before. Valid until released.
+   * The waiting bytes, in one or two pieces; whole lines, unless part of one was released before.
+   * Valid until released.
    */
   pieces(): Uint8Array<SharedArrayBuffer>[] {
     const { bytes, words } = this.#memory;
@@ -145,13 +145,13 @@ export class LineReader {
     return pieces;
   }
 
-  /** Releases the first `count` bytes of what waits. */
+  /** Releases the first `count` waiting bytes. */
   release(count: number): void {
     const { words } = this.#memory;
     Atomics.store(words, TAIL, (Atomics.load(words, TAIL) + count) | 0);
   }
 
-  /** How many lines were lost so far. */
+  /** The number of lines lost so far. */
   get lost(): number {
     return Atomics.load(this.#memory.words, LOST) >>> 0;
   }

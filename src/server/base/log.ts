@@ -86,7 +86,7 @@ function textOf(text: string | (() => string)): string {
   return typeof text === 'string' ? text : text();
 }
 
-/** The text for the log of what a bug has thrown: with its stack, if there is one. */
+/** The text of a bug for the log: with its stack, if there is one. */
 export function bugText(error: unknown): string {
   return error instanceof Error ? sourceStack(error) : String(error);
 }

@@ -47,7 +47,7 @@ export function whenSettled<T, C>(
   );
 }
 
-/** What to do with the value, or with the error, once it is there. */
+/** The action for the value, or for the error. */
 interface LaterStep {
   readonly onValue: ((value: never, context: never) => Maybe<unknown>) | null;
   readonly onError: ((error: unknown, context: never) => Maybe<unknown>) | null;
@@ -56,13 +56,13 @@ interface LaterStep {
 }
 
 /**
- * A value to come, lighter than a promise: the steps to apply are kept in one list, and run within
- * the call that settles it. So the reply to a forwarded query passes through all links of the
- * chain, in order, within the turn in which its datagram was read.
+ * A value to come, lighter than a promise: the steps to apply are in one list, and run within the
+ * call that settles it. So the reply to a forwarded query passes through all links of the chain, in
+ * order, within the turn in which its datagram was read.
  *
  * `map` and `rescue` change the value that this very object brings, and return the object: its
- * users form one line, each of which takes it over from the one before. For a value that is shared
- * use `then`, which makes a promise.
+ * users form one line, each of which takes it over from the one before. For a shared value use
+ * `then`, which makes a promise.
  */
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';

@@ -1,7 +1,9 @@
-/** True if an address lies in any of many nets. */
+/** Tests whether an address is in any of many prefixes. */
 import type { Net } from './ip.ts';
 
-/** Many nets as sorted ranges: looking up an address is a binary search and allocates nothing. */
+/**
+ * Many prefixes as sorted ranges: looking up an address is a binary search and allocates nothing.
+ */
 export class Nets {
   readonly #v4: Ranges;
   readonly #v6: Ranges;
@@ -64,7 +66,7 @@ class Ranges {
   }
 }
 
-/** The net's address with all host bits as in `fill`: 0 the first one, 255 the last. */
+/** The prefix's address with all host bits as in `fill`: 0 the first one, 255 the last. */
 function edge({ bytes, bits }: Net, fill: 0 | 0xff): Uint8Array {
   return bytes.map((byte, index) => {
     const keep = Math.min(8, Math.max(0, bits - 8 * index));

@@ -18,7 +18,7 @@ interface MadePage {
 }
 
 /**
- * Renders each page at most once a second and sends the same bytes to everybody. Pages under way
+ * Renders each page at most once a second and sends the same bytes to all clients. Pages in transit
  * are limited in bytes: beyond the limit the response that has been unread longest is cut off.
  */
 export class PageSender {

@@ -16,7 +16,7 @@ export interface PatternMatch {
  */
 export interface Pattern {
   readonly source: string;
-  /** How many groups it has, the whole match not counted. */
+  /** The number of groups, without the whole match. */
   readonly groupCount: number;
   /** True if it matches anywhere in the text. */
   test(text: string): boolean;
@@ -27,7 +27,7 @@ export interface Pattern {
 /** Why a text is not a valid pattern, in Go's words, or in CoreDNS's if it is too long. */
 export class PatternError extends Error {
   override readonly name = 'PatternError';
-  /** What to look for in the text. */
+  /** The fault to look for in the text. */
   readonly hint: string;
   readonly kind: 'syntax' | 'length' | 'size';
 
@@ -106,7 +106,7 @@ function unfoldedSize(source: string): number {
   const open: { readonly size: number; readonly most: number }[] = [];
   let size = 0;
   let most = 1;
-  /** Of what a repeat would repeat: the size before it, and the repeats in it. */
+  /** For the operand of a repeat: the size before it, and the repeats in it. */
   let before = 0;
   let times = 1;
   for (const [text, least, highest] of source.matchAll(token)) {
@@ -134,7 +134,7 @@ function unfoldedSize(source: string): number {
 
 /** The engine's table of states is used up to this program size … */
 const TABLE_PROGRAM_MAX = 250;
-/** … and up to so many states, which take at most 1 MiB. */
+/** … and up to this number of states, which take at most 1 MiB. */
 const TABLE_STATES_MAX = 250;
 
 class LinearPattern implements Pattern {

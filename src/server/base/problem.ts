@@ -15,12 +15,12 @@ export interface ProblemParts {
    * docs/problems.md.
    */
   readonly code: string;
-  /** What happened, in CoreDNS's words where CoreDNS has this message. */
+  /** The event, in CoreDNS's words where CoreDNS has this message. */
   readonly text: string;
   readonly place?: Place | undefined;
   /** The most likely cause, or what was probably meant. */
   readonly hint?: string | undefined;
-  /** What to do or run next. */
+  /** The next action or command. */
   readonly remedy?: string | undefined;
   readonly cause?: unknown;
 }

@@ -85,7 +85,7 @@ describe('protocol buffers', () => {
   });
 });
 
-/** What a number of the kind `sint64` stands for. */
+/** The value of a number of the kind `sint64`. */
 function unsigned(value: number): number {
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }

@@ -186,7 +186,7 @@ export class MessageReader {
     return this.#bytes.subarray(this.#from, this.#to);
   }
 
-  /** Where the bytes of the current value begin and end in the message. */
+  /** The bounds of the current value's bytes in the message. */
   get start(): number {
     this.#expect(BYTES);
     return this.#from;

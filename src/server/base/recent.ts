@@ -1,4 +1,4 @@
-/** A cache of what was made or found a moment ago. */
+/** A cache of recent results. */
 import type { Clock } from './clock.ts';
 
 /**

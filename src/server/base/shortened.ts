@@ -2,11 +2,11 @@
 
 /** Longer than a path or a name of DNS: such a word says nothing by its middle. */
 const WORD_MAX = 600;
-/** So much of such a word is shown, of its beginning. */
+/** The most characters of such a word that are shown. */
 const WORD_SHOWN = 120;
 /** Longer than any message, with a path or two in it. */
 const LINE_MAX = 3000;
-/** Half of a character at the end, which is none. */
+/** Half of a surrogate pair at the end. */
 const HALF = /[\ud800-\udbff]$/;
 
 /** The text with its longest words, and then its longest lines, cut: `xxxx… (2000000 characters)`. */
@@ -21,7 +21,7 @@ export function shortened(text: string): string {
     .join('\n');
 }
 
-/** At most so many characters of a line, the last of them … where it is longer. */
+/** The line up to `most` characters, the last of them … where it is longer. */
 export function clipped(line: string, most: number): string {
   if (line.length <= most) return line;
   return `${line.slice(0, most - 1).replace(HALF, '')}…`;

@@ -8,7 +8,7 @@ import type { Clock } from './clock.ts';
  */
 export type Slices<T> = Generator<void, T, undefined>;
 
-/** How long the thread works before it does something else, in milliseconds. */
+/** Milliseconds that the thread works before it does something else. */
 const SLICE_MS = 8;
 
 /** Does the work without interruption. */
@@ -19,7 +19,7 @@ export function atOnce<T>(work: Slices<T>): T {
   }
 }
 
-/** Does the work in slices. Rejects with what the work throws. */
+/** Does the work in slices. Rejects with the error of the work. */
 export async function inSlices<T>(work: Slices<T>, clock: Clock): Promise<T> {
   let end = clock.now() + SLICE_MS;
   for (;;) {

@@ -7,10 +7,7 @@ export type NumberOrder = (a: number, b: number) => number;
 /** Numbers that are sorted without a pause. */
 const SLICE = 1024;
 
-/**
- * Sorts in place: some at a time, and then what is sorted is merged. What comes in order takes one
- * walk.
- */
+/** Sorts in place: parts first, which are then merged. Sorted input takes one walk. */
 export function* sortSlowly(all: Uint32Array, order: NumberOrder): Slices<void> {
   const { length } = all;
   for (let from = 0; from < length; from += SLICE) {

@@ -1,8 +1,8 @@
 import { sep } from 'node:path';
 
 /**
- * Files and directories that a look at a directory could not read. What lies there may be there
- * still, and is not to be taken for gone.
+ * Files and directories that could not be read. Their content may still exist, and must not count
+ * as gone.
  */
 export class UnreadPaths {
   readonly #errors = new Map<string, unknown>();
@@ -16,7 +16,7 @@ export class UnreadPaths {
     this.#errors.set(path, error);
   }
 
-  /** True if the path, or a directory that it lies in, could not be read. */
+  /** True if the path, or a directory above it, could not be read. */
   hides(path: string): boolean {
     for (const unread of this.#errors.keys())
       if (path === unread || path.startsWith(`${unread}${sep}`)) return true;

@@ -9,7 +9,7 @@ interface Alarm {
 }
 
 /**
- * A clock that stands still until `advance` or `run`. Alarms fire in the order of their times, then
+ * A clock that advances only by `advance` or `run`. Alarms fire in the order of their times, then
  * in the order in which they were set. Between two alarms pending promises settle, so that the code
  * under test runs in the same order as with the real clock.
  */

@@ -1,6 +1,4 @@
-/**
- * Parses what stands between the braces of a Corefile's blocks: directives and their properties.
- */
+/** Parses the content of a Corefile's blocks: directives and their properties. */
 import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
 import type { DirectiveNames } from './directive-names.ts';
@@ -41,8 +39,8 @@ export class DirectiveParser {
   }
 
   /**
-   * Parses the directive that the next word names, with everything that belongs to it. What follows
-   * its `}` on the same line counts, as in CoreDNS, as another directive of that name.
+   * Parses the directive that the next word names, with its block. Words after its `}` on the same
+   * line count, as in CoreDNS, as another directive of that name.
    * @param braces whether the server block has braces
    * @returns none if the name is unknown, which is reported
    */

@@ -1,6 +1,6 @@
 import { Problem } from '../base/problem.ts';
 
-/** What CoreDNS and ndots serve for a Corefile without a server block. */
+/** The Corefile that CoreDNS and ndots use if there is no server block. */
 export function builtInCorefile(port: number): string {
   return `.:${port} {\n    whoami\n    log\n}\n`;
 }

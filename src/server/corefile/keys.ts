@@ -4,7 +4,7 @@ import { blockProblem, meant, warning } from './problems.ts';
 import type { Key, Token } from './corefile-tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
 
-/** What one address of a server block means. */
+/** The meaning of one address of a server block. */
 export interface ParsedKey {
   /** Several for a CIDR between two label boundaries; none if there is a problem. */
   readonly keys: readonly Key[];

@@ -3,7 +3,7 @@ import { warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 import type { Token } from './corefile-tree.ts';
 
-/** A token as it stands in the file, with environment references not yet replaced. */
+/** A token of the file, with environment references not yet replaced. */
 export interface RawToken extends Token {
   /** True if it is the first one on its line. */
   readonly first: boolean;
@@ -189,7 +189,7 @@ function isBlank(code: number): boolean {
   );
 }
 
-/** True if a word must be in quotes to be read back as it is. */
+/** True if a word must be in quotes to be read back unchanged. */
 export function needsQuotes(text: string): boolean {
   if (text === '' || text.startsWith('"')) return true;
   for (let at = 0; at < text.length; at++) {

@@ -4,7 +4,7 @@ import type { Property, Token } from './corefile-tree.ts';
 import { Wrong } from './word-values.ts';
 import type { Value } from './word-values.ts';
 
-/** What the lines of one directive share while they are bound. */
+/** The shared state of binding the lines of one directive. */
 export interface Binding {
   /** The zones of the block's keys. */
   readonly zones: readonly string[];
@@ -27,7 +27,7 @@ export class DirectiveLine {
   readonly #form: string;
   #last: Token;
   /**
-   * What happens to words that are left at the end: they are a mistake; or they are ignored with a warning, because
+   * The treatment of surplus words: they are a mistake; or they are ignored with a warning, because
    * CoreDNS ignores them; or they are left for the next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
@@ -47,7 +47,7 @@ export class DirectiveLine {
     this.#last = args.at(-1) ?? name;
   }
 
-  /** How many words are left. */
+  /** The number of words left. */
   get left(): number {
     return this.#words.length;
   }

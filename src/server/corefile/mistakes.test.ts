@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { read } from '../../../test/corefiles/read.ts';
 
-/** Bad inputs and what is said of them; the first line is what CoreDNS would have said. */
+/** Bad inputs and their messages; the first line is CoreDNS's. */
 const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
   [
     'an unknown directive',

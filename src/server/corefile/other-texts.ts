@@ -1,6 +1,6 @@
 /** Recognises texts that are mistaken for a Corefile: a manifest for kubectl, a Helm template. */
 
-/** What to tell a person, and what to do. */
+/** The explanation for a person, and the fix. */
 export interface OtherText {
   readonly hint: string;
   readonly remedy: string;

@@ -35,7 +35,7 @@ export interface ParseInput extends Files {
 
 /** The parsed Corefile and its problems. */
 export interface ParseOutput {
-  /** What could be parsed; complete only if there are no problems. */
+  /** The parsed part; complete only if there are no problems. */
   readonly corefile: Corefile;
   /** In the order found: the first one is what CoreDNS would have said. */
   readonly problems: readonly Problem[];

@@ -154,10 +154,7 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
   });
 }
 
-/**
- * True if `word` comes next, or (`anywhere`) stands anywhere among the words that are left.
- * @public
- */
+/** True if `word` comes next, or (`anywhere`) is anywhere among the remaining words. @public */
 export function keyword(
   word: string,
   options: Help & { readonly anywhere?: boolean } = {},
@@ -227,7 +224,7 @@ export function bindPositions<A extends Positions>(
   return bound as BoundPositions<A>;
 }
 
-/** How the syntax shows a line: `FROM TO…`. */
+/** The line in the syntax: `FROM TO…`. */
 export function showPositions(positions: Positions): string {
   return Object.values(positions)
     .map(({ show }) => show)

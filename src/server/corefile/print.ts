@@ -38,7 +38,7 @@ function addLine(
   const indent = '    '.repeat(depth);
   const words = [name, ...args].map(({ text, quoted }) => printWord(text, quoted)).join(' ');
   const line = block === null ? words : `${words} {`;
-  // At the beginning of a line it would be an import; the original stood behind a brace.
+  // At the beginning of a line it would be an import; the original followed a brace.
   if (name.text === 'import' && lines.length > 0) lines.push(`${lines.pop()} ${line}`);
   else lines.push(indent + line);
   if (block === null) return;

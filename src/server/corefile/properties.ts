@@ -37,7 +37,7 @@ export interface PropertySchema<T> {
   take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
-/** The lines that may stand inside braces, by the name of the option that each gives. */
+/** The lines that may be inside braces, by the name of the option that each gives. */
 export type Properties = Readonly<Record<string, PropertySchema<unknown>>>;
 
 /** The options that the lines inside braces give. */
@@ -62,7 +62,7 @@ export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
 }
 
 /**
- * The same property, behind whose words CoreDNS reads the next property as if it stood on its own
+ * The same property, but after its words CoreDNS reads the next property as if it were on its own
  * line.
  */
 export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
@@ -200,7 +200,7 @@ export function zoneList(
   );
 }
 
-/** The values of a line that takes the place of those before it, which is told. */
+/** The values of a line that replaces those before it, with a warning. */
 function inPlaceOf<T>(
   line: DirectiveLine,
   before: readonly T[],
@@ -328,8 +328,8 @@ export function sections<A extends Positions, P extends Properties>(
 }
 
 /**
- * Lists that `longer` has made, which nobody else has yet: each line would copy those before it
- * otherwise, gigabytes for twenty thousand lines of hosts.
+ * Lists that `longer` has made, and that no other code has yet: each line would copy those before
+ * it otherwise, gigabytes for twenty thousand lines of hosts.
  */
 const growing = new WeakSet<readonly unknown[]>();
 

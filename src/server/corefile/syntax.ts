@@ -26,13 +26,17 @@ import type { BoundProperties, Properties, PropertySchema } from './properties.t
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
 /**
- * What a second use in the same server block means. `once`: an error; `each`: another instance; `gather`: one instance
- * gets all of them; `last`: the last one counts; `merge`: the arguments of the last one, and the properties of all;
- * `first`: later ones are not even parsed, as in some of CoreDNS's plugins.
+ * The effect of a second use in the same server block. `once`: an error; `each`: another instance;
+ * `gather`: one instance gets all of them; `last`: the last one counts; `merge`: the arguments of
+ * the last one, and the properties of all; `first`: later ones are not even parsed, as in some of
+ * CoreDNS's plugins.
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
 
-/** What CoreDNS ignores: words behind the last argument; empty braces; or braces with any content. */
+/**
+ * The parts that CoreDNS ignores: words after the last argument; empty braces; or braces with any
+ * content.
+ */
 export type Unread = 'words' | 'braces' | 'lines';
 
 /** The shape of one directive, as `directive` makes it. */
@@ -51,13 +55,13 @@ export interface Syntax<
   readonly retired: Readonly<Record<string, string>>;
   /** Older names of the directive (`proxy` for `forward`); the text says what changed. */
   readonly formerly: Readonly<Record<string, string>>;
-  /** What is ignored with a warning, because CoreDNS ignores it. */
+  /** The parts that are ignored with a warning, because CoreDNS ignores them. */
   readonly unread: readonly Unread[];
   /** Groups of property words of which only one may be used. */
   readonly exclusive: readonly (readonly string[])[];
   /** Checks the options as a whole; called only if every line was right. */
   check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
-  /** Warns of what works but is probably not intended. */
+  /** Warns of settings that work but are probably not intended. */
   warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
 }
 

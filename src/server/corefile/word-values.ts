@@ -1,6 +1,6 @@
 /**
- * What one word of a Corefile can mean. A `Value` parses a word and says what it expected if it does not fit; arguments
- * and properties are made of values.
+ * The possible meanings of one word of a Corefile. A `Value` parses a word and says what it
+ * expected if it does not fit; arguments and properties are made of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
 import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
@@ -11,7 +11,7 @@ import { absoluteName, isDomainName } from './zones.ts';
 
 /** The meaning of one word. */
 export interface Value<T> {
-  /** How the syntax shows it: `TTL`, `udp|tcp`. */
+  /** Its form in the syntax: `TTL`, `udp|tcp`. */
   readonly show: string;
   read(word: Token): T | Wrong;
   /** As it is written in a Corefile; for the defaults in the docs. */

@@ -13,7 +13,7 @@ export function expandZone(text: string): readonly string[] | null {
   return 'wrong' in address ? null : address.zones;
 }
 
-/** What may stand before `://`. */
+/** The permitted words before `://`. */
 export const schemes: readonly (Scheme | 'unix')[] = [
   ...(Object.keys(transports) as Scheme[]),
   'unix',

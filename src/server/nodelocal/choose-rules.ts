@@ -7,7 +7,7 @@ import { NftablesRules } from './nftables.ts';
 import { nodeRules, type RuleSet, type RuleParts } from './packet-rules.ts';
 import { findProgram } from '../runtime/programs.ts';
 
-/** What choosing takes. */
+/** The parts of the choice. */
 export interface ChooseRulesParts extends RuleParts {
   readonly program: 'auto' | 'iptables' | 'nftables';
   /** Of the table of nft, and of the lists of iptables. */
@@ -16,7 +16,10 @@ export interface ChooseRulesParts extends RuleParts {
   readonly log: Log;
 }
 
-/** The rules, by what sets them: iptables where it is installed, else nft. @throws Problem */
+/**
+ * The rules, by the program that sets them: iptables where it is installed, else nft.
+ * @throws Problem
+ */
 export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
   const { program, name, path, log } = parts;
   const rules = nodeRules(parts);

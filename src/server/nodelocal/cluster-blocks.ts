@@ -1,4 +1,4 @@
-/** What a node cache adds to the server blocks that ask the cluster's DNS. */
+/** Tunes the server blocks of a node cache that forward to the cluster's DNS. */
 import type {
   Corefile,
   Directive,
@@ -7,7 +7,7 @@ import type {
   Token,
 } from '../corefile/corefile-tree.ts';
 
-/** What is known of the cluster's DNS. */
+/** Facts about the cluster's DNS. */
 export interface ClusterDns {
   /** The address that the template's variable stands for. */
   readonly address: string;

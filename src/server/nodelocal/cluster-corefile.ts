@@ -7,19 +7,20 @@ import { printCorefile } from '../corefile/print.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/corefile-tree.ts';
 import { FORWARD_BOUND } from './template.ts';
 
-/** What the derived template says besides. */
+/** Further input of the derived template. */
 export interface DeriveParts {
   /** `169.254.20.10:8080`, where `/health` is. */
   readonly health: string;
   /** `:9253`. */
   readonly metrics: string;
   /**
-   * Where pods ask. The cluster's own blocks may have another one, to which their service leads.
+   * The port that pods use. The cluster's own blocks may have another one, to which their service
+   * leads.
    */
   readonly port: number;
 }
 
-/** What has no part in answers, or what every node does by itself. */
+/** Directives that do not affect answers, or that every node has anyway. */
 const neutral: ReadonlySet<string> = new Set([
   'errors',
   'log',
@@ -49,10 +50,10 @@ const neutral: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The template of a node's Corefile. Zones of `kubernetes` are asked at the cluster's DNS. Of the
- * others, those that the cluster only forwards are forwarded straight to the same upstreams; those
- * that it answers in any other way (`hosts`, `rewrite`, `template`, `file`, `etcd` …) are asked at
- * the cluster's DNS, too: what a node could answer differently it does not answer by itself.
+ * The template of a node's Corefile. Zones of `kubernetes` are forwarded to the cluster's DNS. Of
+ * the others, those that the cluster only forwards go straight to the same upstreams. Those that it
+ * answers in any other way (`hosts`, `rewrite`, `template`, `file`, `etcd` …) go to the cluster's
+ * DNS, too: a node does not answer what it could answer differently.
  * @throws Problem if no block serves the cluster's DNS
  */
 export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
@@ -74,7 +75,7 @@ export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
       pieces.push(printBlock(others, lines, parts));
     }
   }
-  // One block tells of the health of all.
+  // One block reports the health of all.
   return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
 }
 

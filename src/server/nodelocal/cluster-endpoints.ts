@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** How often the name is looked up: a large cluster has thousands of nodes. */
+/** Milliseconds between lookups of the name: a large cluster has thousands of nodes. */
 const PERIOD_MS = 5000;
 const TIMEOUT_MS = 2000;
 /** `forward` takes 15 upstreams, and one is the service. */
@@ -26,8 +26,8 @@ export interface ClusterEndpointsParts {
 }
 
 /**
- * Looks the endpoints up at the cluster's DNS itself: every node may do that, and the API server
- * has nothing to do with it. What was known last stays when there is no answer.
+ * Looks the endpoints up at the cluster's DNS itself: every node may do that without the API
+ * server. The last known endpoints stay when there is no answer.
  */
 export class ClusterEndpoints {
   readonly #parts: ClusterEndpointsParts;
@@ -41,7 +41,7 @@ export class ClusterEndpoints {
     this.#resolver.setServers([parts.clusterDns]);
   }
 
-  /** Writes the file with what is known, and keeps it up to date from now on. */
+  /** Writes the file with the known endpoints, and keeps it up to date from then on. */
   start(): void {
     this.#write([]);
     this.#timer = every(this.#parts.clock, PERIOD_MS, () => void this.#look());

@@ -11,22 +11,25 @@ import { emptyConfig, readKubeDnsConfig } from './kube-dns-config.ts';
 import { renderTemplate, type TemplateValues } from './template.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Where NodeLocal DNSCache has the ConfigMap `kube-dns`, unless it is told. */
+/** The directory of the ConfigMap `kube-dns` in NodeLocal DNSCache, by default. */
 const KUBE_DNS_FOLDER = '/etc/kube-dns';
 
-/** What the Corefile is made of. */
+/** The sources of the Corefile. */
 export interface CorefileWriterParts {
   /** The template (`-basecorefile`), or the cluster's Corefile (`-from-corefile`). */
   readonly base: string;
-  /** From what `base` holds to the template. @throws Problem */
+  /**
+   * Derives the template from the content of `base`.
+   * @throws Problem
+   */
   readonly derive: ((text: string) => string) | null;
-  /** Where the Corefile is written to. */
+  /** The path of the written Corefile. */
   readonly corefile: string;
-  /** Folder of the ConfigMap `kube-dns`; empty: the usual one, if it is there. */
+  /** The directory of the ConfigMap `kube-dns`; empty: the usual one, if it exists. */
   readonly kubeDnsFolder: string;
   readonly values: Omit<TemplateValues, 'config'>;
   readonly log: Log;
-  /** A mistake in one of them: the Corefile stays as it was. */
+  /** A source has a mistake: the Corefile stays unchanged. */
   readonly onError: () => void;
 }
 
@@ -54,9 +57,9 @@ export class CorefileWriter {
   }
 
   /**
-   * Makes it of what is there now.
-   * @returns whether it is another one than before. Without a template nothing is written: the
-   * Corefile is used as it is.
+   * Writes the Corefile from the current sources.
+   * @returns whether it has changed. Without a template nothing is written: the Corefile is used
+   * unchanged.
    */
   update(): boolean {
     try {
@@ -92,7 +95,7 @@ export class CorefileWriter {
     return true;
   }
 
-  /** The next try may come in a few seconds: what is wrong is told of once. */
+  /** The next try may come in a few seconds: each fault is reported once. */
   #fail(error: unknown): false {
     const mistake = error instanceof Problem ? error.print() : (error as Error).message;
     if (this.#mistake !== mistake) {
@@ -141,13 +144,14 @@ function nothingToServe(): Problem {
 }
 
 /**
- * Who may not make a file beside the other one, or not put it in its place because that is a mount.
+ * The errors of a process that may not create a file beside the other one, or not replace it
+ * because it is a mount.
  */
 const ONLY_IN_PLACE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
 
 /**
- * Puts a text in the place of a file: where the disk is full the file stays as it was, for what
- * half of a Corefile says is another thing.
+ * Replaces the content of a file. If the disk is full the file stays unchanged, because half of a
+ * Corefile has another meaning.
  */
 function replace(path: string, text: string): void {
   const beside = `${path}.new`;
@@ -161,7 +165,7 @@ function replace(path: string, text: string): void {
   }
 }
 
-/** An error with what failed before its words. */
+/** An error with a prefix that says what failed. */
 function told(what: string, error: unknown): Error {
   if (error instanceof Problem) return error.with({ text: `${what}${error.message}` });
   return new Error(`${what}${whyFailed(error)}`);

@@ -1,33 +1,36 @@
-/** How an instance on a node finds the one before it, takes what that holds, and has it let go. */
+/**
+ * Lets an instance on a node find the one before it, take over its state, and make it release the
+ * node.
+ */
 import { chmodSync, existsSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** What the instances say to each other, a line each. */
+/** The words between the instances, a line each. */
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
 /** One that says nothing for so long is not there, milliseconds. */
 const SILENCE_MS = 8000;
 /**
- * Of what the caches hold no more is handed over, bytes: the largest nodes have some in each of
- * many workers.
+ * The most bytes of cache content that are handed over: the largest nodes have some in each of many
+ * workers.
  */
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
 /** The instance before this one, as far as it is still there. */
 export interface Predecessor {
-  /** What its caches held. */
+  /** The content of its caches. */
   readonly cache: Uint8Array;
-  /** This one serves: the other lets go. Resolves when it has, or is not there any more. */
+  /** This instance serves: the other one releases the node. Resolves when it has, or is gone. */
   release(): Promise<void>;
 }
 
-/** What the instance that serves does for the next one. */
+/** The services of the serving instance for the next one. */
 export interface HandoverParts {
   readonly path: string;
-  /** What its caches hold. */
+  /** The content of its caches. */
   readonly cache: () => Promise<Uint8Array>;
   /** The next one serves. Resolves when this one does not any more. */
   readonly release: () => Promise<void>;
@@ -35,9 +38,9 @@ export interface HandoverParts {
 }
 
 /**
- * Where the instances of this network namespace meet: a socket in a directory that only root can
- * enter, and that they all see. Several nodes of one machine (network namespaces) may share the
- * directory.
+ * The meeting point of the instances in this network namespace: a socket in a directory that only
+ * root can enter, and that they all see. Several nodes of one machine (network namespaces) may
+ * share the directory.
  */
 export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
@@ -75,7 +78,7 @@ export async function findPredecessor(path: string, log: Log): Promise<Predecess
 function tellServing(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on('close', () => resolve());
-    // The only thing it ever sends now is that it has let go.
+    // From now on it only reports that it has released the node.
     socket.on('data', () => socket.end());
     socket.write(`${WORDS.SERVING}\n`);
     if (socket.destroyed) resolve();
@@ -123,7 +126,7 @@ export class Handover {
     socket.on('error', () => undefined);
     if (this.#busy) return void socket.destroy();
     this.#busy = true;
-    // One that dies before it serves leaves everything as it was.
+    // An instance that dies before it serves leaves everything unchanged.
     socket.on('close', () => (this.#busy = false));
     let line = '';
     let step: Promise<void> = Promise.resolve();

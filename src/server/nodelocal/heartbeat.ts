@@ -1,4 +1,4 @@
-/** A DNS query to the cache itself, again and again, by which everybody sees that it answers. */
+/** Sends DNS queries to the cache itself, and so shows that it answers. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
@@ -32,7 +32,7 @@ export class Heartbeat {
   readonly #parts: HeartbeatParts;
   readonly #sockets: readonly { readonly family: 4 | 6; readonly socket: Socket }[];
   readonly #query = makeQuery(parseName(HEARTBEAT_ZONE), 1).bytes.slice();
-  /** When each address answered last. */
+  /** The time of each address's last answer. */
   readonly #last = new Map<string, number>();
   readonly #answering = new Set<string>();
   #timer: Timer | null = null;

@@ -11,26 +11,26 @@ import {
 } from './packet-rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
-/** What keeping rules with iptables takes. */
+/** The parts of rules with iptables. */
 export interface IptablesParts {
   readonly family: 4 | 6;
   /** Of that family. */
   readonly rules: readonly PacketRule[];
-  /** Folder of the programs, with the slash at its end. */
+  /** The directory of the programs, with a slash at its end. */
   readonly folder: string;
   /** The list of the module `recent` that holds the leases. */
   readonly list: string;
 }
 
-/** How long iptables waits while another program, such as kube-proxy, changes rules. */
+/** Seconds that iptables waits while another program, such as kube-proxy, changes rules. */
 const WAIT = ['-w', '5'];
 /** Exit code: another program held the lock for all of that time. */
 const LOCKED = 4;
 
 /**
- * Keeps the rules of one family. They are looked at with `iptables-save` and changed with one call
- * of `iptables-restore`, which changes a table as a whole: at no time do some of them hold and
- * others not. Rules of others, with the same comments too, stay as they are.
+ * Keeps the rules of one family. It reads them with `iptables-save` and changes them with one call
+ * of `iptables-restore`, which changes a table as a whole: at no time do only some of them hold.
+ * Rules of other programs stay unchanged, even with the same comments.
  */
 export class IptablesRules implements RuleSet {
   readonly name = 'iptables';
@@ -40,7 +40,7 @@ export class IptablesRules implements RuleSet {
   readonly #plain: string;
   /** It sets rules of nftables, whose changes the kernel counts. */
   #counted = false;
-  /** As the rules stood when they were looked at last, and right. */
+  /** The generation of the rules at the last look that found them correct. */
   #generation: number | null = null;
 
   constructor({ family, rules, folder, list }: IptablesParts) {
@@ -75,7 +75,7 @@ export class IptablesRules implements RuleSet {
       });
       await this.#change(table, [...deletions(wanted, present), ...additions]);
     }
-    // The generation of before the look: what changed meanwhile is noticed next time.
+    // The generation of before the look, so that changes during the look are noticed next time.
     this.#generation = generation;
     return { missing };
   }
@@ -169,7 +169,7 @@ function deletion(chain: string, words: readonly string[]): string {
   return `-D ${chain} ${words.map(quoted).join(' ')}`;
 }
 
-/** How many rules are missing, or stand behind one that they must precede. */
+/** The number of rules that are missing, or behind a rule that they must precede. */
 function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[]): number {
   let wrong = 0;
   const last = new Map<string, number>();
@@ -177,7 +177,7 @@ function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[])
     const before = last.get(rule.chain) ?? -1;
     const at = present.findIndex((saved) => saved.chain === rule.chain && sameAs(saved, words));
     if (at < 0 || at < before) wrong++;
-    // Only what lets go of an address must stand before what leads there.
+    // Only rules that release an address must precede the rules that lead there.
     else if (rule.action === 'lapse' || rule.action === 'renew') last.set(rule.chain, at);
   }
   return wrong;

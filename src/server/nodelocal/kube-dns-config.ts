@@ -6,14 +6,14 @@ import { isObject, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 
-/** What the ConfigMap says. */
+/** The content of the ConfigMap. */
 export interface KubeDnsConfig {
   /** Domain → its servers, in the order of the domains' names. */
   readonly stubDomains: ReadonlyMap<string, readonly string[]>;
   readonly upstreamNameservers: readonly string[];
 }
 
-/** What an absent ConfigMap says. */
+/** The content of an absent ConfigMap. */
 export const emptyConfig: KubeDnsConfig = { stubDomains: new Map(), upstreamNameservers: [] };
 
 /** More servers than this kube-dns refuses. */

@@ -15,21 +15,21 @@ import {
   type Link,
 } from '../runtime/own-interface.ts';
 
-/** What is written on the interface: `ip link show` prints it. */
+/** The alias of the interface: `ip link show` prints it. */
 const ALIAS = 'ndots node-cache';
 /**
- * What holds addresses without a wire behind it, the usual first. A bridge without ports does it
- * where the kernel has no dummy devices, and `lo` anywhere.
+ * Kinds of interfaces that hold addresses without a wire, the usual first. A bridge without ports
+ * serves where the kernel has no dummy devices, and `lo` anywhere.
  */
 const KINDS = ['dummy', 'bridge'];
 /**
- * The kernel takes an address away when it was not renewed for so long, seconds, and gets to it up
- * to a second later. Until then it does no harm to pods, whose queries the rules let go of sooner.
- * At first it is as long as a start may take.
+ * Seconds after which the kernel removes an address that was not renewed, with up to a second of
+ * delay. Until then it does no harm to pods, because the rules release their queries sooner. The
+ * first lease is as long as a start may take.
  */
 const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 
-/** What an interface is set up for. */
+/** The parts of an interface's set-up. */
 export interface LocalInterfaceParts {
   readonly name: string;
   readonly addresses: readonly string[];
@@ -43,9 +43,9 @@ export interface LocalInterfaceParts {
  */
 export class LocalInterface {
   readonly #parts: LocalInterfaceParts;
-  /** Addresses are on `lo`, for want of a better one. */
+  /** Addresses are on `lo`, because there is no better interface. */
   #loopback = false;
-  /** The interface of that name is made by us, or was looked at and is ours to use. */
+  /** The interface of that name is ours, or was checked and may be used. */
   #ours = false;
   /** Others have addresses on it, so it stays at the end. */
   #shared = false;
@@ -56,9 +56,9 @@ export class LocalInterface {
   }
 
   /**
-   * Puts there what is missing, and renews the addresses.
-   * @param starting nothing listens there yet
-   * @returns what was missing: the interface's name, or addresses
+   * Adds what is missing, and renews the addresses.
+   * @param starting no program listens there yet
+   * @returns the missing parts: the interface's name, or addresses
    * @throws Problem, SystemError
    */
   ensure(starting = false): readonly string[] {
@@ -141,8 +141,8 @@ export class LocalInterface {
   }
 
   /**
-   * An interface of that name that was there before: one of ours that was left behind, of another
-   * node cache, or somebody's.
+   * An interface of that name existed before: a leftover of ours, one of another node cache, or one
+   * of another program.
    */
   #judge({ name, kind, index, alias }: Link): void {
     if (kind !== 'dummy' && alias !== ALIAS) {

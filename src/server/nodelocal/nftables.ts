@@ -10,7 +10,7 @@ import {
   type RuleSet,
 } from './packet-rules.ts';
 
-/** What keeping rules with nft takes. */
+/** The parts of rules with nft. */
 export interface NftablesParts {
   readonly rules: readonly PacketRule[];
   /** The program, with its path. */
@@ -23,13 +23,13 @@ export interface NftablesParts {
 
 /** For so long a sign of life counts, milliseconds. */
 const LEASE_MS = 900;
-/** How long a table may take to appear, milliseconds, and how often it is looked for. */
+/** Milliseconds that a table may take to appear, and between two looks for it. */
 const APPEARS_MS = 3000;
 const LOOK_MS = 25;
 /** Nft takes a line at once, and says nothing when it has. */
 const DIVERTS_MS = 50;
 
-/** Chains of the table: where in the kernel they stand. */
+/** Chains of the table, and their hooks in the kernel. */
 const hooks: Readonly<Record<string, { readonly name: string; readonly at: string }>> = {
   'raw PREROUTING': { name: 'prerouting', at: 'prerouting priority -300' },
   'raw OUTPUT': { name: 'output', at: 'output priority -300' },
@@ -38,10 +38,10 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 };
 
 /**
- * Keeps a table in the hands of an `nft` process that reads our commands: the kernel guards it
- * against everybody else (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches
- * it, and takes it away when that process ends, as it does when we do. Where that is not to be had
- * the table is an ordinary one.
+ * Keeps a table owned by an `nft` process that reads our commands. The kernel guards it against all
+ * other programs (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches it, and
+ * removes it when that process ends, as it does when we do. Without kernel support the table is an
+ * ordinary one.
  */
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';
@@ -51,10 +51,10 @@ export class NftablesRules implements RuleSet {
   #table: string;
   /** As nft prints the table when it is whole; empty: not made yet. */
   #whole = '';
-  /** As the rules stood when the table was looked at last. */
+  /** The generation of the table at the last look. */
   #generation: number | null = null;
   #owned = true;
-  /** What the owner has complained of. */
+  /** The error output of the owner. */
   #complaints: () => string = () => '';
 
   constructor(parts: NftablesParts) {
@@ -159,7 +159,7 @@ export class NftablesRules implements RuleSet {
     return [`${this.#parts.program} delete table inet ${this.#parts.table}`];
   }
 
-  /** The table without what changes by itself, or null if there is none. */
+  /** The table without its counters, or null if there is none. */
   async #list(): Promise<string | null> {
     const words = [this.#parts.program, '-s', '-t', 'list', 'table', 'inet', this.#table];
     const { code, stdout } = await runProgram(words, { limitMs: RULE_LIMIT_MS });

@@ -1,7 +1,4 @@
-/**
- * What a node cache has of the machine's network: its interface and its rules, looked after until
- * the end.
- */
+/** The network of a node cache: its interface and its rules, maintained until the end. */
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../runtime/libc.ts';
@@ -9,7 +6,7 @@ import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts'
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
 import { RuleFailure, type RuleSet } from './packet-rules.ts';
 
-/** What may go wrong, in the words of the label `errortype`. */
+/** Kinds of errors, in the words of the label `errortype`. */
 export type SetupError =
   | 'iptables'
   | 'iptables_lock'
@@ -17,7 +14,7 @@ export type SetupError =
   | 'interface_check'
   | 'configmap';
 
-/** What the network is set up with. */
+/** The parts of the network's set-up. */
 export interface NodeNetworkParts {
   /** null: the interface is set up by another program. */
   readonly localInterface: LocalInterface | null;
@@ -27,11 +24,11 @@ export interface NodeNetworkParts {
   readonly shell: string | null;
   /** A named pipe to such a shell in another container, in place of one here; null: none. */
   readonly pipe: string | null;
-  /** What was set up stays at the end. */
+  /** Interface and rules stay at the end. */
   readonly skipTeardown: boolean;
   readonly log: Log;
   readonly onError: (kind: SetupError) => void;
-  /** Told of what others had taken away, and we have put back. */
+  /** Receives parts that other programs had removed, and that were restored. */
   readonly onRepair: (what: 'interface' | 'rules') => void;
 }
 
@@ -43,7 +40,7 @@ export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
   readonly #teardown: Teardown | null;
   #rulesWanted = false;
-  /** Rules are looked after by one call at a time. */
+  /** One call at a time maintains the rules. */
   #busy: Promise<void> | null = null;
   /** The failure that was logged last, by what it is about. */
   #reported = new Map<string, string>();
@@ -191,7 +188,7 @@ export class NodeNetwork {
     this.#teardown?.release();
   }
 
-  /** Another instance goes on with all of it. */
+  /** Another instance takes all of it over. */
   async handOver(): Promise<void> {
     this.#over = true;
     await this.#busy;
@@ -204,7 +201,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What keeps the network from being set up, for a person. */
+/** The reason why the network cannot be set up, for a person. */
 function problemOf(error: unknown): unknown {
   if (error instanceof Problem) return error;
   if (error instanceof SystemError && (error.code === 'EPERM' || error.code === 'EACCES'))

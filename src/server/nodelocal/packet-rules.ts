@@ -1,9 +1,9 @@
 /**
  * The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that
- * lets go of its addresses.
+ * releases its addresses.
  */
 
-/** What a rule does with a packet. */
+/** The action of a rule for a packet. */
 export type PacketAction =
   /** Connection tracking, and with it the translation of service addresses, passes it by. */
   | 'notrack'
@@ -16,7 +16,7 @@ export type PacketAction =
    */
   | 'lapse';
 
-/** One rule for one local address. What is not said matches everything. */
+/** One rule for one local address. An absent field matches everything. */
 export interface PacketRule {
   readonly table: 'raw' | 'filter';
   readonly chain: 'PREROUTING' | 'INPUT' | 'OUTPUT';
@@ -32,7 +32,7 @@ export interface PacketRule {
   readonly comment: string;
 }
 
-/** What the rules of NodeLocal DNSCache say of themselves: other programs find them by it. */
+/** The comments of NodeLocal DNSCache's rules: other programs find the rules by them. */
 const COMMENT = {
   skip: 'NodeLocal DNS Cache: skip conntrack',
   allow: 'NodeLocal DNS Cache: allow DNS traffic',
@@ -40,12 +40,12 @@ const COMMENT = {
   lapse: 'NodeLocal DNS Cache: no sign of life',
 } as const;
 
-/** What rules are made for. */
+/** The input of the rules. */
 export interface RuleParts {
   readonly addresses: readonly string[];
   readonly port: number;
   readonly healthPort: number;
-  /** True if the addresses are let go of when signs of life are missing. */
+  /** True if the addresses are released without signs of life. */
   readonly lease: boolean;
 }
 
@@ -102,7 +102,7 @@ export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }
 
-/** What came of looking after the rules. */
+/** The result of maintaining the rules. */
 export interface Ensured {
   /** Rules that were missing, or in the wrong place, and have been put back. */
   readonly missing: number;
@@ -112,12 +112,15 @@ export interface Ensured {
 export interface RuleSet {
   /** The program: `iptables`, `nftables`. */
   readonly name: string;
-  /** Puts back what is missing. @throws RuleFailure */
+  /**
+   * Restores missing rules.
+   * @throws RuleFailure
+   */
   ensure(): Promise<Ensured>;
   /**
-   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a
-   * tracked reply would be the first packet of a connection, and bind later queries from the same
-   * port to it.
+   * Removes the rules that lead packets here. Rules that keep replies out of connection tracking
+   * stay: a tracked reply would be the first packet of a connection, and bind later queries from
+   * the same port to it.
    * @throws RuleFailure
    */
   divert(): Promise<void>;

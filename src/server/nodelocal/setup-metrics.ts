@@ -1,4 +1,4 @@
-/** What a node cache counts, and where it is scraped. */
+/** The metrics of a node cache, and their address. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
@@ -25,13 +25,13 @@ const TIMEOUT_MS = 5000;
 /** Scrapers at a time. */
 const CONNECTIONS = 64;
 
-/** Where the counts are scraped. */
+/** The address of the metrics. */
 export interface MetricsAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** The counts that port 9353 tells of: those of NodeLocal DNSCache, and what the lease does. */
+/** The metrics at port 9353: those of NodeLocal DNSCache, and those of the lease. */
 export class SetupMetrics {
   readonly #collection = new Collection();
   readonly #registry = new SharedRegistry((event) => this.#collection.add('main', event));

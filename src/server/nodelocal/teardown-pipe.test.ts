@@ -15,7 +15,7 @@ interface Container {
   readonly args: readonly string[];
 }
 
-/** What the DaemonSet runs in its container `teardown`. */
+/** The script of the DaemonSet's container `teardown`. */
 function readerScript(): string {
   const text = readFileSync('deploy/node-cache/node-local-dns.yaml', 'utf8');
   const daemon = parseAllDocuments(text)

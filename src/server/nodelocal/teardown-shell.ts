@@ -10,7 +10,7 @@ export interface Teardown {
   release(): void;
 }
 
-/** What it is called in lists of processes. */
+/** Its name in lists of processes. */
 const NAME = 'ndots-node-cache-teardown';
 
 /**

@@ -5,7 +5,7 @@
 import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
-/** What the variables stand for. */
+/** The values of the variables. */
 export interface TemplateValues {
   /** As `-localip` names them. */
   readonly localAddresses: readonly string[];
@@ -21,14 +21,14 @@ export interface TemplateValues {
 const STUB_TTL = 30;
 
 /**
- * The bound of every forward of a node, which is what `forward` has by itself: said, so that who
- * looks for it at the limit finds it.
+ * The bound of every forward of a node, which is the default of `forward`: written out, so that
+ * people at the limit find it.
  */
 export const FORWARD_BOUND = 'max_concurrent 16384';
 
 /**
- * What the template says of upstreams that are the node's own, but not of those that a ConfigMap
- * names: those speak UDP.
+ * Options of the template for the node's own upstreams, but not for those that a ConfigMap names,
+ * which speak UDP.
  */
 const FORCED_UPSTREAMS =
   /forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}/g;
@@ -52,7 +52,7 @@ export function renderTemplate(template: string, values: TemplateValues): string
   return text + stubBlocks(values);
 }
 
-/** True if a line that is no comment asks the cluster's DNS. */
+/** True if a line that is not a comment forwards to the cluster's DNS. */
 function asksCluster(template: string): boolean {
   return template
     .split('\n')

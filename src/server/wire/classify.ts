@@ -30,7 +30,7 @@ export type ReplyKind =
   | 'failure'
   | 'other';
 
-/** What `reply` says about its question, judged as if that question had the type `qtype`. */
+/** The kind of `reply`, as if its question had the type `qtype`. */
 export function classify(reply: Reply, qtype: number): ReplyKind {
   const flags = reply.flags;
   if (reply.bare || (flags & FLAG.TC) !== 0) return 'other';
@@ -69,17 +69,20 @@ function authorityHas(reply: Reply, type: number): boolean {
   return false;
 }
 
-/** Longer chains of CNAMEs count as loops: nobody follows them. */
+/** Longer chains of CNAMEs count as loops: no client follows them. */
 const CHAIN_MAX = 64;
 
-/** Of each name that an alias leads to: where its own target stands, 0 if it is not an alias. */
+/**
+ * By position of a name that an alias leads to: the position of its own target, 0 if it is not an
+ * alias.
+ */
 const targets = new Map<number, number>();
 
 /**
- * Follows the CNAMEs that begin at the question's name, in whatever order they stand in the answer
- * section, and says what the last name of the chain has: a record of the asked type, nothing of
- * that type, or CNAMEs that contradict each other. Other records of a name that has a CNAME are
- * ignored (RFC 1034 section 3.6.2). Takes two passes over the records, however long the chain.
+ * Follows the CNAMEs that begin at the question's name, in any order within the answer section, and
+ * classifies the last name of the chain: it has a record of the type, nothing of that type, or
+ * CNAMEs that contradict each other. Other records of a name that has a CNAME are ignored (RFC
+ * 1034, section 3.6.2). Takes two passes over the records, however long the chain.
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;

@@ -28,8 +28,8 @@ describe('dnstap messages', () => {
     writer.end();
     assert.equal(
       Buffer.from(writer.bytes.subarray(writer.start, writer.at)).toString('hex'),
-      // What proto.Marshal of golang-dnstap 0.4.0 gives: identity, version, extra; the message; the
-      // type.
+      // The output of proto.Marshal of golang-dnstap 0.4.0: identity, version, extra; the message;
+      // the type.
       '0a036e7331120276311a0178' +
         '7220' +
         '0805100118012204c000020730c0b8024080e2cfaa064de0755c075203010203' +

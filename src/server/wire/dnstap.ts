@@ -6,7 +6,7 @@ import { MessageReader, WIRE } from '../base/protobuf.ts';
 import { MESSAGE_MAX } from './iana.ts';
 import type { Proto } from './query-message.ts';
 
-/** What Frame Streams call these messages. */
+/** The content type in Frame Streams. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 
 /** Types of messages (`Message.Type`): which program at which place saw the query or reply. */
@@ -81,7 +81,7 @@ const FIELD = {
 const tag = (field: number, wire: number): number => (field << 3) | wire;
 
 /**
- * What comes before the message and is the same for all of a writer: identity and version. Empty
+ * The bytes before the message, which are the same for all of a writer: identity and version. Empty
  * ones are left out.
  */
 export function dnstapPrefix(identity: string, version: string): Uint8Array {
@@ -115,7 +115,7 @@ export class DnstapWriter {
   /** The message is `bytes[start, end)` after `end`, until the next `begin`. */
   readonly bytes: Uint8Array;
   start = 0;
-  /** Where the next field of the inner message goes. */
+  /** The position of the next field of the inner message. */
   at = 0;
   readonly #prefix: Uint8Array;
   readonly #most: number;
@@ -123,7 +123,7 @@ export class DnstapWriter {
   #extra: Uint8Array = nothing;
 
   /**
-   * @param prefix what `dnstapPrefix` gives
+   * @param prefix the result of `dnstapPrefix`
    * @param room bytes that a DNS message may need besides its own (`STAMP_ROOM`)
    */
   constructor(prefix: Uint8Array, room: number) {
@@ -157,7 +157,10 @@ export class DnstapWriter {
     if (to !== null) this.#number(FIELD.responsePort, to.peerPort);
   }
 
-  /** When the query was seen. @param ms since 1970, with fractions */
+  /**
+   * Time of the query.
+   * @param ms since 1970, with fractions
+   */
   queryTime(ms: number): void {
     this.#time(FIELD.querySeconds, FIELD.queryNanoseconds, ms);
   }
@@ -168,7 +171,10 @@ export class DnstapWriter {
     this.at += end - start;
   }
 
-  /** When the reply was seen. @param ms since 1970, with fractions */
+  /**
+   * Time of the reply.
+   * @param ms since 1970, with fractions
+   */
   responseTime(ms: number): void {
     this.#time(FIELD.responseSeconds, FIELD.responseNanoseconds, ms);
   }
@@ -184,8 +190,8 @@ export class DnstapWriter {
    * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
-    // The length stands before the bytes, which are not written yet: three bytes hold any length,
-    // and a varint may be longer than needed.
+    // The length precedes the bytes, which are not written yet: three bytes hold any length, and a
+    // varint may be longer than needed.
     const head = this.at;
     const length = write(this.bytes, head + 4);
     this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);

@@ -19,9 +19,9 @@ export type OptionContent =
     }
   /** DNS cookies (RFC 7873): 8 bytes of the client, none or 8 to 32 of the server. */
   | { readonly kind: 'cookie'; readonly client: Uint8Array; readonly server: Uint8Array }
-  /** How long a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
+  /** The time that a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
   | { readonly kind: 'keepalive'; readonly timeout: number | null }
-  /** That many zero bytes (RFC 7830). */
+  /** This number of zero bytes (RFC 7830). */
   | { readonly kind: 'padding'; readonly length: number }
   /** Extended DNS Error (RFC 8914). */
   | { readonly kind: 'ede'; readonly code: number; readonly text: string }

@@ -4,7 +4,7 @@ import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
- * What a message's OPT record says (RFC 6891), except the upper eight bits of the result code,
+ * The content of a message's OPT record (RFC 6891), except the upper eight bits of the result code,
  * which are part of the message's `rcode`.
  */
 export interface Edns {

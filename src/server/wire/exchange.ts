@@ -23,7 +23,7 @@ export interface Exchange {
   readonly protocol: Protocol;
   readonly client: Peer;
   readonly server: Peer;
-  /** When the query left, or was seen; milliseconds on the clock of the lookup or the capture. */
+  /** Time of the query; milliseconds on the clock of the lookup or the capture. */
   readonly sentMs: number;
   /** The whole message, without the length that precedes it on a stream. */
   readonly query: Uint8Array;

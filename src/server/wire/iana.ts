@@ -263,7 +263,7 @@ export const FLAG = {
  */
 export const MESSAGE_MAX = 65_535;
 
-/** Where things stand in the fixed header. */
+/** Positions in the fixed header. */
 export const HEADER = {
   ID: 0,
   FLAGS: 2,

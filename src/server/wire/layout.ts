@@ -2,9 +2,9 @@ import { TYPE } from './iana.ts';
 import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
- * Where names stand in a record's data. Moving a record between messages changes compression
+ * The positions of names in a record's data. Moving a record between messages changes compression
  * pointers, so every name in it must be known. Types that are not listed hold no names, or only
- * names that are never compressed (RFC 3597 section 4); their data is copied unchanged.
+ * names that are never compressed (RFC 3597, section 4); their data is copied unchanged.
  */
 export interface Layout {
   /** Fixed bytes before the first name. */
@@ -61,7 +61,10 @@ export function layoutOf(type: number): Layout | undefined {
   return type < 256 ? byType[type] : undefined;
 }
 
-/** Where the first name begins in data at `at`. @throws ReadError */
+/**
+ * The position of the first name in data at `at`.
+ * @throws ReadError
+ */
 export function firstName(
   bytes: Uint8Array,
   start: number,
@@ -80,7 +83,7 @@ export function firstName(
 /**
  * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any
  * type (RFC 2136).
- * @param places records where the names stand
+ * @param places records the positions of names
  * @throws ReadError
  */
 export function checkData(

@@ -29,11 +29,11 @@ const folded = new Uint8Array(64);
  * ```
  */
 export class MessageNames {
-  /** How many labels were read since `begin`, for tests. */
+  /** The number of labels since `begin`, for tests. */
   labels = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   #start = 0;
-  /** Numbers the messages; what was noted for another one does not count. */
+  /** Numbers the messages; entries of earlier ones do not count. */
   #round = 0;
   /** By offset in the message: the number of the name there, and the message it is of. */
   readonly #ids = new Uint16Array(REACH);
@@ -46,7 +46,7 @@ export class MessageNames {
   #rest = new Uint16Array(256);
   #before = new Uint16Array(256);
   #count = 0;
-  /** Where the labels and pointers of the present name stand. */
+  /** The positions of the current name's labels and pointers. */
   readonly #steps = new Int32Array(STEPS_MAX);
 
   /** Begins a message; numbers of the one before mean nothing in it. */

@@ -100,7 +100,8 @@ function atOpt(from: Reader): boolean {
 
 /**
  * Reads one record.
- * @throws ReadError; also for OPT, which only stands in the additional section, once, at the root
+ * @throws ReadError; also for OPT, which is permitted in the additional section only, once, at the
+ * root
  */
 function readRecord(from: Reader): DnsRecord {
   const begin = from.at;

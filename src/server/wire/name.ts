@@ -182,9 +182,9 @@ export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
 }
 
 /**
- * Where in `name` its suffix `zone` begins (0 if they are the same), or -1: whether the name lies
- * in the zone. Both are in lower case.
- * @param length of the name, for one that stands at the head of a longer buffer
+ * The position in `name` of its suffix `zone` (0 if they are the same), or -1: the name is not in
+ * the zone. Both are in lower case.
+ * @param length of the name, for one at the head of a longer buffer
  */
 export function suffixAt(name: Uint8Array, zone: WireName, length: number = name.length): number {
   const from = length - zone.length;

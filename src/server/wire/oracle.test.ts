@@ -171,7 +171,7 @@ function dnspython(lines: readonly string[]): string[] | null {
 }
 
 /**
- * What dnspython 2.3 has no text for: KEY, SIG and some old and new types are unknown to it, its
+ * dnspython 2.3 has no text for these: KEY, SIG and some old and new types are unknown to it, its
  * TSIG wants a MAC, its TKEY other times.
  */
 const notForPython = new Set(

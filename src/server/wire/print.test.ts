@@ -148,7 +148,7 @@ www.example.org.\t30\tIN\tA\t192.0.2.1
   }
 });
 
-/** What dig prints of the message's bytes, sent to it by a server here. */
+/** The output of dig for the message's bytes, which a server here sends. */
 async function agree(t: TestContext, said: Message): Promise<void> {
   const theirs = await dig(said);
   if (theirs === null) return t.skip('dig is not installed');

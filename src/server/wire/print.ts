@@ -6,7 +6,7 @@ import { Opaque } from './record/kind.ts';
 import { printOpaque } from './record/null.ts';
 import { kindOf } from './record/table.ts';
 
-/** Long hex and base64 is cut into words of so many characters, as dig has it. */
+/** Characters of a word of long hex or base64, as in dig's output. */
 const SPLIT = 56;
 
 /**

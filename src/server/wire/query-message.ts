@@ -14,7 +14,7 @@ import { QuerySignature } from './tsig.ts';
 export type Proto = Protocol | 'internal';
 
 /**
- * What to do with a message, decided before any plugin sees it (in CoreDNS: the header filter of
+ * The treatment of a message, decided before any plugin sees it (in CoreDNS: the header filter of
  * its DNS library).
  */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
@@ -28,7 +28,7 @@ export const UDP_MOST = 1232;
 
 /** Header, question and EDNS of a query. One object can read many messages, one after the other. */
 export class QueryMessage {
-  /** The buffer that holds the message; it belongs to whoever called `read`. */
+  /** The buffer that holds the message; it belongs to the caller of `read`. */
   bytes: Uint8Array = empty;
   /** The message is `bytes[start, end)`. */
   start = 0;
@@ -50,10 +50,10 @@ export class QueryMessage {
   udpSize = 0;
   /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
-  /** What the server sends over UDP at most, whatever clients offer; `bufsize` sets it. */
+  /** The most that the server sends over UDP, whatever clients offer; `bufsize` sets it. */
   udpMost: number = UDP_MOST;
   dnssecOk = false;
-  /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
+  /** EDNS options are in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
   /**
@@ -64,16 +64,14 @@ export class QueryMessage {
 
   proto: Proto = 'udp';
   #name: string | null = null;
-  /**
-   * The name in lower case; null for a kept copy, where it stands in `bytes` from `#foldedAt` on.
-   */
+  /** The name in lower case; null for a kept copy, which has it in `bytes` from `#foldedAt` on. */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
 
   /**
-   * Reads a message. Only the header, the first question and an OPT record are looked at.
-   * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what
-   * could be read.
+   * Reads a message: only the header, the first question and an OPT record.
+   * @returns `serve` when the question is whole. Otherwise the fields hold the parts that could be
+   * read
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
     if (this.#folded === null || this.#folded.length < FOLDED_SIZE)
@@ -224,8 +222,7 @@ export class QueryMessage {
   }
 
   /**
-   * True if this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII
-   * case.
+   * True if `bytes[at, end)` is this query's question: type, class, and name except for ASCII case.
    */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
     const { bytes: own, nameLength } = this;
@@ -245,7 +242,7 @@ export class QueryMessage {
     );
   }
 
-  /** Where the question ends, relative to the message's start. */
+  /** The end of the question, relative to the message's start. */
   get questionEnd(): number {
     return HEADER.SIZE + this.nameLength + 4;
   }
@@ -255,14 +252,17 @@ export class QueryMessage {
   }
 
   /**
-   * True if this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly
-   * all are. What is remembered by name and type alone may be remembered for standard queries only.
+   * True for a standard query (opcode QUERY, RFC 1035, section 4.1.1) of class IN, as nearly all
+   * are. Entries that are cached by name and type alone may serve standard queries only.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
-  /** True if it has a TSIG record that nobody here has verified: the answer is for its client. */
+  /**
+   * True if it has a TSIG record that this server has not verified: the answer is for its client
+   * only.
+   */
   get isSigned(): boolean {
     return this.signature !== null && this.signature.seal === null;
   }
@@ -292,7 +292,7 @@ export class QueryMessage {
     return this.proto === 'udp' && offered > udpMost ? udpMost : offered;
   }
 
-  /** What the client can take: over UDP at least 512, over streams 65 535. */
+  /** The client's limit: over UDP at least 512, over streams 65 535. */
   get offered(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;

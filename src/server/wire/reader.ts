@@ -5,7 +5,7 @@ import { NAME_MAX, printLabel, type WireName } from './name.ts';
 /** Why bytes are not a DNS message, and at which offset. Reading throws nothing else. */
 export class ReadError extends Error {
   override readonly name = 'ReadError';
-  /** What is wrong, in words. */
+  /** The fault, in words. */
   readonly reason: string;
   /** Bytes from the message's start. */
   readonly offset: number;
@@ -32,11 +32,11 @@ const scratch = new Uint8Array(NAME_MAX);
  */
 export class Reader {
   readonly message: Uint8Array;
-  /** Where the message begins in `message`: pointers count from here. */
+  /** The start of the message in `message`: pointers count from here. */
   readonly start: number;
-  /** Where reading has to stop; moved while a record's data is read. */
+  /** The end of reading; moved while a record's data is read. */
   end: number;
-  /** Where the next field is read. */
+  /** The position of the next field. */
   at: number;
 
   constructor(message: Uint8Array, start = 0, end: number = message.length) {
@@ -169,17 +169,17 @@ export class Reader {
 const REACH = 0x4000;
 
 /**
- * Pointers that the names of a message may follow: so many in all, and so many for each name. Names
- * that are compressed as usual follow one or two. Everything that later walks the names takes time
+ * The pointers that the names of a message may follow: this number in all, and another number for
+ * each name. Names with usual compression follow one or two. Later walks over the names take time
  * in proportion.
  */
 const HOPS_FREE = 1024;
 const HOPS_PER_NAME = 8;
 
 /**
- * Where labels of checked names begin in a message. A pointer to any other place may still happen
- * to read as a name, but one that changes when the fields there change (a TTL, for example). A name
- * that a pointer leads to is not read a second time. Reused from message to message.
+ * The positions of labels of checked names in a message. A pointer to any other place may still
+ * read as a name, but one that changes when the fields there change (a TTL, for example). The
+ * target of a pointer is not read a second time. Reused from message to message.
  */
 export class NamePlaces {
   /**
@@ -227,11 +227,11 @@ export class NamePlaces {
   }
 
   /**
-   * Notes a name that has been checked.
-   * @param at where it begins in `bytes`
+   * Records a name that has been checked.
+   * @param at its position in `bytes`
    * @param length without pointers
    * @param hops pointers that it follows
-   * @param steps how many labels and pointers were read, or will be for each that reads it
+   * @param steps the number of labels and pointers that were read, or will be by each later reader
    * @throws ReadError if the names of the message have taken too many steps
    */
   note(
@@ -259,9 +259,9 @@ export class NamePlaces {
 
 /**
  * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes.
- * @param start where the message begins; pointers count from here
- * @param places records where the name stands and where its pointers lead
- * @returns where the name ends in place
+ * @param start of the message; pointers count from here
+ * @param places records the positions of the name and of its pointers' targets
+ * @returns the end of the name in place
  * @throws ReadError
  */
 export function checkName(

@@ -21,11 +21,11 @@ export class Records {
   start = 0;
   end = 0;
   section: Section = SECTION.answer;
-  /** Where the owner's name stands; it may be compressed. */
+  /** The position of the owner's name; it may be compressed. */
   ownerAt = 0;
   type = 0;
   class = 0;
-  /** Where the TTL stands. `ttlAt - start` is what `Reply.ttlAt` holds. */
+  /** The position of the TTL. `Reply.ttlAt` holds `ttlAt - start`. */
   ttlAt = 0;
   dataAt = 0;
   dataLength = 0;

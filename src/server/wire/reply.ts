@@ -15,8 +15,8 @@ export type Rest = () => Reply | null;
 /** The message of a reply, as bytes and in words; every reply has these. */
 interface ReplyMessage {
   /**
-   * The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has
-   * no message.
+   * The message is `bytes[start, end)`; `start` equal to `end` means a bare reply, which has no
+   * message.
    */
   readonly bytes: Uint8Array;
   readonly start: number;
@@ -27,11 +27,11 @@ interface ReplyMessage {
   readonly plugin: string;
 }
 
-/** What only some replies have beside their message. */
+/** The rare parts of a reply beside its message. */
 export interface ReplyDetails {
   /**
-   * Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they
-   * stand.
+   * Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay
+   * unchanged.
    */
   readonly ttlAt: Uint16Array | null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
@@ -46,9 +46,9 @@ export interface ReplyDetails {
   /** The cause of a failure, for `errors`, the log and traces. */
   readonly cause: Error | null;
   /**
-   * Makes the message that follows this one, for answers that take several (zone transfers); null:
-   * this is the last. It is called after the message before has been written, in a later turn of
-   * the event loop, so that other queries are served in between; if it returns null it is called
+   * Makes the message that follows this one, for answers of several messages (zone transfers);
+   * null: this is the last. It is called after the message before has been written, in a later turn
+   * of the event loop, so that other queries are served in between; if it returns null it is called
    * again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;

@@ -10,7 +10,7 @@ import { answersQuery } from './upstream.ts';
 import { SECTION } from './writer.ts';
 
 /**
- * What happens to records owned by the old question's name: they take the new question's name
+ * The treatment of records that the old question's name owns: they take the new question's name
  * (`follow`) or keep the old one (`stay`).
  */
 export type Owners = 'follow' | 'stay';
@@ -69,8 +69,8 @@ export function withQuestion(
 }
 
 /**
- * Writes the alias; the old question's name stands in its data, and all pointers to the old
- * question lead there.
+ * Writes the alias. The old question's name is in its data, and all pointers to the old question
+ * lead there.
  */
 function writeAlias(question: number, ttl: number): void {
   mover.questionName();

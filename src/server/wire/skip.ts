@@ -15,7 +15,7 @@ export function skipName(bytes: Uint8Array, at: number, end: number): number {
   return end;
 }
 
-/** Where the possibly compressed name at `at` ends in place. It has been checked. */
+/** The end of the possibly compressed name at `at`, in place. It has been checked. */
 export function endOfName(bytes: Uint8Array, at: number): number {
   for (;;) {
     const size = bytes[at]!;

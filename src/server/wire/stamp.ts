@@ -12,7 +12,7 @@ const OPT_ROOM = 600;
 const SEAL_ROOM = 620;
 
 /**
- * How many bytes `stamp` may add to what it copies of a reply, which is at most `query.limit`: the
+ * The most bytes that `stamp` adds to its copy of a reply, which has at most `query.limit`: the
  * output buffer must have that much more room.
  */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
@@ -26,12 +26,12 @@ export function stampRoom(reply: Reply, query: QueryMessage): number {
 const OPT_SIZE = 11;
 
 /**
- * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with
- * everything patched in that belongs to the client. `out` must have `stampRoom`. What does not fit
- * is not copied: the cost depends on what is sent, not on the size of the reply.
+ * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with the
+ * client's own parts patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied:
+ * the cost depends on the sent size, not on the size of the reply.
  *
  * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the
- * end, and TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were
+ * end, and TC is set (RFC 2181, section 9; like CoreDNS also when only additional records were
  * dropped). EDNS options that would leave no room for the question, or exceed the room for OPT, are
  * left out.
  */

@@ -1,12 +1,11 @@
 /**
- * The transports that DNS messages travel by: how addresses name them, the port where they are
- * expected, what is bound there and whether it is encrypted. `transport/transports.ts` says which
- * of them are served, and by what.
+ * The transports of DNS messages: their names in addresses, their default ports, their sockets and
+ * their encryption. `transport/transports.ts` has their listeners.
  */
 export interface Transport {
   /** The default port. */
   readonly port: number;
-  /** What is bound at the port. */
+  /** The sockets that are bound to the port. */
   readonly sockets: readonly SocketKind[];
   /**
    * True if it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy
@@ -18,7 +17,7 @@ export interface Transport {
 /** Kinds of sockets that can be bound to a port. */
 export type SocketKind = 'udp' | 'tcp';
 
-/** What carries one message; the values are also those of dnstap. */
+/** The carrier of one message; the values are also those of dnstap. */
 export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
 
 /** The word before `://` in a server block's key or an upstream's address. */

@@ -71,7 +71,7 @@ export function readTsig(message: Uint8Array, at: number): TsigFields {
 }
 
 /**
- * Where the TSIG record of a message begins; it must be the last record. -1: there is none.
+ * The position of a message's TSIG record; it must be the last record. -1: there is none.
  * @throws ReadError
  */
 export function tsigAt(message: Uint8Array): number {
@@ -106,7 +106,9 @@ export function unsignedMessage(message: Uint8Array, at: number, originalId: num
   return bytes;
 }
 
-/** The MAC of the previous message, preceded by its length, as part of what the next MAC covers. */
+/**
+ * The MAC of the previous message, preceded by its length, as part of the input of the next MAC.
+ */
 export function priorMac(mac: Uint8Array): Uint8Array {
   return Uint8Array.of(mac.length >> 8, mac.length & 0xff, ...mac);
 }
@@ -125,7 +127,7 @@ export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): U
   );
 }
 
-/** What the MAC of a second or later message of a stream covers in place of the variables. */
+/** The input of the MAC of a second or later message of a stream, in place of the variables. */
 export function tsigTimers({
   signedAt,
   fudge,
@@ -188,7 +190,7 @@ export interface Seal {
 export class QuerySignature {
   /** A copy of the whole message as received. */
   readonly message: Uint8Array;
-  /** Where its TSIG record begins. */
+  /** The position of its TSIG record. */
   readonly at: number;
   /** null: replies are not signed. */
   seal: Seal | null = null;

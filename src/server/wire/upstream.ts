@@ -10,7 +10,7 @@ import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
 /**
- * Makes a Reply of the message `bytes[start, end)` that an upstream sent.
+ * Makes a Reply of the message `bytes[start, end)` from an upstream.
  *
  * The whole message is checked: every record lies within it, every name is legal, and so is the
  * data of types that hold names or addresses. OPT is removed: its extended result code goes to
@@ -48,7 +48,7 @@ export function answersQuery(reply: Reply, query: QueryMessage): boolean {
 
 /** Findings of `checkRecords`; one object per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
-/** Where the names of the message stand; one per thread. */
+/** The positions of the message's names; one object per thread. */
 const places = new NamePlaces();
 
 function readReply(
@@ -82,7 +82,7 @@ function readReply(
     : reply;
 }
 
-/** Checks all records, finds OPT, and finds out whether the message must be rewritten. */
+/** Checks all records, finds OPT, and decides whether the message must be rewritten. */
 function checkRecords(
   bytes: Uint8Array,
   start: number,

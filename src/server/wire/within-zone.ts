@@ -1,9 +1,9 @@
 /**
- * Tells whether names lie in zones. Both are text in lower case, and both have a final dot or
+ * Tests whether names are in zones. Both are text in lower case, and both have a final dot or
  * neither has one.
  */
 
-/** True if a name lies below a zone, or a search domain, and is not the zone itself. */
+/** True if a name is below a zone, or a search domain, and is not the zone itself. */
 export function isBelow(name: string, zone: string): boolean {
   return zone === '.' ? name !== '.' : name.endsWith(`.${zone}`);
 }
@@ -24,7 +24,7 @@ export function commonZone(one: string, other: string): string {
   return '';
 }
 
-/** True if a name or zone lies in the zone, or is it. */
+/** True if a name or zone is in the zone, or equals it. */
 export function isWithin(name: string, zone: string): boolean {
   return name === zone || isBelow(name, zone);
 }

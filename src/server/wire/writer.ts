@@ -6,7 +6,7 @@ import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
 /**
- * How many names are remembered as compression targets; more would make a message only a little
+ * The most names that serve as compression targets; more would make a message only a little
  * smaller.
  */
 const TARGETS_MAX = 128;
@@ -23,7 +23,7 @@ export class MessageFull extends Error {
   }
 }
 
-/** Sections in the order they stand in a message. */
+/** Sections in the order of a message. */
 export const SECTION: {
   readonly answer: 6;
   readonly authority: 8;
@@ -36,7 +36,7 @@ export const SECTION: {
 /** A section that holds records, as the header offset of its count. */
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 
-/** What a reply takes over from its query: the opcode and the question. */
+/** The parts of a query that its reply repeats: the opcode and the question. */
 export interface QueryHead {
   readonly flags: number;
   /**
@@ -194,9 +194,9 @@ export class MessageWriter {
   }
 
   /**
-   * Writes a name; its longest suffix that already stands in the message becomes a pointer.
-   * @param compress false for types whose data must not hold pointers (RFC 3597 section 4)
-   * @param from where it begins in `name`
+   * Writes a name; its longest suffix that the message already contains becomes a pointer.
+   * @param compress false for types whose data must not hold pointers (RFC 3597, section 4)
+   * @param from its start in `name`
    */
   name(name: WireName, compress = true, from = 0): void {
     this.#room(Math.min(name.length - from, NAME_MAX));

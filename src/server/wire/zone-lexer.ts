@@ -1,9 +1,9 @@
 import { Problem, type Place } from '../base/problem.ts';
 
-/** One word of a zone file. Quotes around it are removed, escapes are kept. */
+/** One word of a zone file. Quotes around it are removed, escapes stay. */
 export interface ZoneWord {
   readonly text: string;
-  /** It began with a quote, so it is no keyword. */
+  /** It began with a quote, so it is not a keyword. */
   readonly quoted: boolean;
   readonly line: number;
   readonly column: number;
@@ -14,7 +14,7 @@ export interface ZoneEntry {
   /** True if the line begins with a blank, so that the owner is that of the record before. */
   readonly indented: boolean;
   readonly words: readonly ZoneWord[];
-  /** Where the entry ends: the place to report when something is missing. */
+  /** The end of the entry: the place to report when something is missing. */
   readonly line: number;
   readonly column: number;
 }
@@ -31,8 +31,8 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
  */
 const WORD_MAX = 4 * 65_535;
 /**
- * The most words of an entry: one for each byte of data (as in a text of empty strings), plus those
- * that stand before the data.
+ * The most words of an entry: one for each byte of data (as in a text of empty strings), plus the
+ * words before the data.
  */
 const WORDS_MAX = 65_540;
 
@@ -68,7 +68,7 @@ export class ZoneLexer {
     return null;
   }
 
-  /** Skips the rest of a line with a mistake and goes on with the next one. */
+  /** Skips the rest of a line with a mistake and continues with the next one. */
   recover(): void {
     if (!this.#within) return;
     while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++;

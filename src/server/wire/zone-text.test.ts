@@ -25,7 +25,7 @@ function problem(text: string, parts: Partial<ZoneTextParts> = {}): string {
   return assert.fail('there was no problem');
 }
 
-/** After RFC 1035 section 5.3, with what later RFCs added. */
+/** After RFC 1035, section 5.3, with additions of later RFCs. */
 const example = `
 $ORIGIN ISI.EDU.
 $TTL 1h30m        ; for what follows

@@ -378,7 +378,7 @@ class EntryWords {
     if (this.left > 0) this.fail('a word too many', this.index);
   }
 
-  /** Where the word `index` stands, or the end of the entry. */
+  /** The position of the word `index`, or the end of the entry. */
   place(index: number): Place {
     const { line, column } = this.#entry.words[index] ?? this.#entry;
     return { file: this.file, line, column };

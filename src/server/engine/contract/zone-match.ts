@@ -1,3 +1,4 @@
+/** Matches the names of queries against zones. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 

@@ -6,9 +6,9 @@ import type { MessageWriter } from '../writer.ts';
  * One record type: its data between wire form, an object, and zone file text.
  *
  * The objects are for tools, tests and plugins that look at single records; replies on the hot path
- * never pass through them. So they are made to be read: names are absolute text with escapes
- * (`www.example.org.`), addresses are text, character strings are text as it stands between the
- * quotes of a zone file, other bytes are Uint8Arrays.
+ * never pass through them. So they are readable: names are absolute text with escapes
+ * (`www.example.org.`), addresses are text, character strings are text as between the quotes of a
+ * zone file, other bytes are Uint8Arrays.
  */
 export interface RecordKind<D extends object> {
   /** As in zone files: `MX`. */

@@ -55,7 +55,7 @@ function roundSpan(value: number): number {
   return (byte >> 4) * 10 ** (byte & 15);
 }
 
-/** Where something is on Earth (RFC 1876 section 2). */
+/** A place on Earth (RFC 1876, section 2). */
 export const loc: RecordKind<GeoLocation> = {
   name: 'LOC',
   type: TYPE.LOC,

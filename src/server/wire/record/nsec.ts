@@ -3,7 +3,7 @@ import { fullName } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 import { typeSet } from './type-field.ts';
 
-/** Proof of what does not exist (RFC 4034 section 4.1). */
+/** Proof of non-existence (RFC 4034, section 4.1). */
 export const nsec: RecordKind<{
   next: string;
   types: readonly number[];

@@ -3,7 +3,7 @@ import { sizedBase32, sizedHex, u16, u8 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 import { typeSet } from './type-field.ts';
 
-/** Hashed proof of what does not exist (RFC 5155 section 3.2). */
+/** Hashed proof of non-existence (RFC 5155, section 3.2). */
 export const nsec3: RecordKind<{
   algorithm: number;
   flags: number;

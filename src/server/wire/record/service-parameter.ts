@@ -106,7 +106,7 @@ function printValue(key: number, value: Uint8Array): string | null {
   }
 }
 
-/** Protocol ids; commas and backslashes in them are escaped once more (RFC 9460 appendix A.1). */
+/** Protocol ids; commas and backslashes in them are escaped twice (RFC 9460, appendix A.1). */
 function printAlpn(value: Uint8Array): string | null {
   const list: number[] = [];
   for (let at = 0; at < value.length;) {

@@ -1,7 +1,4 @@
-/**
- * Data that several types have in common, as an object and as its fields; each type stands in its
- * own file.
- */
+/** The common data of several types, as an object and as its fields; each type has its own file. */
 import { fullName, name, restBase64, restHex, strings, time, u16, u32, u8 } from './field.ts';
 import type { Shape } from './kind.ts';
 import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
@@ -18,7 +15,7 @@ export const oneName: Shape<Pointer> = { target: name };
 /** A name written in full: DNAME. */
 export const oneFullName: Shape<Pointer> = { target: fullName };
 
-/** Character strings, as they stand between quotes: TXT, SPF. */
+/** Character strings, as between quotes: TXT, SPF. */
 export interface Texts {
   readonly strings: readonly string[];
 }
@@ -86,7 +83,7 @@ export const signature: Shape<Signature> = {
   signature: restBase64,
 };
 
-/** How a service is reached: SVCB, HTTPS. Priority 0 is an alias. */
+/** The address of a service: SVCB, HTTPS. Priority 0 is an alias. */
 export interface ServiceBinding {
   readonly priority: number;
   readonly target: string;
