@@ -1,4 +1,4 @@
-/** What judging takes, of captures that no cluster makes. */
+/** The work of a diagnosis, for captures that no cluster makes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';

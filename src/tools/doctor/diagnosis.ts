@@ -1,4 +1,4 @@
-/** From what was observed to findings, the gravest first, and to what it is not. */
+/** Turns observations into findings, the gravest first, and into causes that are ruled out. */
 import type { Moment, Observations } from './observe/observations.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isFinding, type Finding, type FindingKind, type Verdict } from './findings/finding.ts';
@@ -8,7 +8,7 @@ import { findingKinds } from './findings/table.ts';
 import { FORWARDER_WAITS_MS } from './thresholds/evidence.ts';
 import { CUT_SHARE, MANY_MORE_HITS } from './thresholds/lateness.ts';
 
-/** What was looked for and not found. */
+/** A cause without a finding. */
 export interface NotFound {
   readonly code: string;
   /** For people: `the conntrack race`. */
@@ -21,7 +21,7 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** Looked for with enough to see it by. */
   readonly excluded: readonly NotFound[];
-  /** What the capture cannot tell. */
+  /** Causes that the capture cannot show. */
   readonly unknown: readonly NotFound[];
   /** Lost queries of which nothing tells why they were lost. */
   readonly unexplained?: readonly SeenExchange[];
@@ -53,7 +53,7 @@ export function diagnose(
   // No message was read: these are the lines of logs.
   if (of === 0) return withoutWay(diagnosis);
   if (messages <= CUT_SHARE * of) return diagnosis;
-  // What was not read excludes nothing.
+  // Unread messages may hold anything.
   const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
   const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
@@ -79,8 +79,8 @@ function ofErrorsAlone<T extends Diagnosis>(diagnosis: T): T {
 }
 
 /**
- * What gets lost on the way to a server or back from it (ND3…), a limit of packets, EDNS on the
- * way, an overloaded server.
+ * Losses on the way to a server or back (ND3…), a packet limit, EDNS on the way, an overloaded
+ * server.
  */
 const ON_THE_WAY = /^ND(?:3\d{3}|4001|4009|7001)$/;
 
@@ -96,7 +96,7 @@ function withoutWay<T extends Diagnosis>(diagnosis: T): T {
   };
 }
 
-/** What verdicts come to, in order. */
+/** Sums up verdicts, in their order. */
 function diagnosisOf(
   verdicts: readonly (readonly [
     Pick<FindingKind, 'code' | 'name'>,
@@ -119,7 +119,7 @@ function diagnosisOf(
   // Two kinds may show one cause in two ways.
   const codes = new Set(findings.map(({ code }) => code));
   const lacks = ({ code }: NotFound): boolean => !codes.has(code);
-  // What one way of looking could not see is not excluded by the other, and stands once.
+  // If one kind cannot tell, the other does not rule the cause out; it is listed once.
   const open = onceByCode(unknown.filter(lacks));
   const unseen = new Set(open.map(({ code }) => code));
   return {
@@ -138,8 +138,8 @@ function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
 }
 
 /**
- * Two looks at the same: what both have found is one finding, and what one has found is not
- * excluded by the other.
+ * Merges two diagnoses of the same: a finding of both is one finding, and a finding of one is not
+ * ruled out by the other.
  */
 export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
   const found = new Map(one.findings.map((finding) => [keyOf(finding), finding]));
@@ -196,8 +196,8 @@ function ranked(findings: readonly Finding[]): readonly Finding[] {
 }
 
 /**
- * How sure a finding is; among those that are about as sure, how much it is about. What was only
- * counted comes behind.
+ * The confidence of a finding; of equal ones, those about more exchanges first. Findings that are
+ * only counted come last.
  */
 function weight({ confidence, exchanges, affected }: Finding): number {
   if (exchanges.length === 0 && affected === undefined) return confidence - 0.5;

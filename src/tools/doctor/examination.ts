@@ -19,7 +19,7 @@ export type ExaminedEvents = {
   >;
 };
 
-/** What a `Reading` knows of messages that it could not read, or could not read whole. */
+/** The messages that a `Reading` could not read, or not whole. */
 export interface UnreadInput {
   readonly remarks: { count(text: string): number };
   readonly totals: { readonly messages: number };
@@ -44,7 +44,7 @@ export class Examination {
     this.events = this.#eventsOf(parts.map((part, at) => [part, this.observed[at]!] as const));
   }
 
-  /** What a `Reading` has to read for these parts, in milliseconds since 1970. */
+  /** The time that a `Reading` has to read for these parts, in milliseconds since 1970. */
   get extent(): {
     readonly fromMs: number;
     readonly toMs: number;

@@ -7,8 +7,8 @@ import { madeExchange } from '../capture/read/records/made-exchange.ts';
 import { diagnoseWithParts, type Part } from './part-diagnosis.ts';
 
 /**
- * Answers for so many clients, and then queries of a few others that are lost.
- * @returns the parts that are worth a look
+ * Answers for many clients, and then lost queries of a few others. @returns the parts that are
+ * examined
  */
 async function partsFor(answered: number): Promise<readonly Part[]> {
   const observed = new Observations(new SearchDomains());

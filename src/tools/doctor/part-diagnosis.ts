@@ -1,7 +1,7 @@
 /**
- * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a
- * good time before, or the many who are well, hide what is plain where something goes wrong: what
- * the whole does not explain is looked at by itself.
+ * The parts of a capture with unexplained losses or failures. Findings weigh the whole capture, so
+ * successes at other times or at other clients may hide a cause: such a part is examined
+ * separately.
  */
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './observe/densest-stretch.ts';
@@ -32,35 +32,35 @@ export interface Part {
 
 export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
 
-/** What goes wrong with queries, and what is said of it. */
+/** A kind of failure, and its findings. */
 interface Symptom {
   /** Those that went wrong, and of which nothing tells why. */
   bad(whole: Diagnosis): readonly Moment[];
-  /** What is said where no cause was seen: a cause takes its place. */
+  /** Codes of findings without a cause: a finding with a cause replaces them. */
   readonly vague: ReadonlySet<string>;
-  /** What is worth saying of a part. */
+  /** True if the finding is worth reporting for a part. */
   isTold(finding: Finding): boolean;
 }
 
-/** What is said of a server for all times: a part does not show it. */
+/** Findings about a server at all times, which a part does not show. */
 const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
-/** What is said of a server, and cannot be told from some of its clients. */
+/** Findings about a server, which some of its clients cannot show. */
 const ofServers: ReadonlySet<string> = new Set([
   ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002', 'ND2012'],
 ]);
-/** What explains failures. */
+/** Causes of failures. */
 const ofFailures: ReadonlySet<string> = new Set([
   ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
   ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
 ]);
-/** What explains that replies are late. */
+/** Causes of late replies. */
 const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
 
 /** Errors, without their cause. */
 const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
 /** Loss without a pattern. */
 const RANDOM = 'ND3013';
-/** Who stood still answers late what has waited. */
+/** A server that stopped answers late when it continues. */
 const STOPPED = 'ND3007';
 
 const symptoms: readonly Symptom[] = [
@@ -83,19 +83,19 @@ const symptoms: readonly Symptom[] = [
   },
 ];
 
-/** Whether the part is about a client at a time. */
+/** True if the part includes a client at a time. */
 export function holds(part: Part, timeMs: number, client: string): boolean {
   return holdsTime(part, timeMs) && (part.clients === null || part.clients.has(client));
 }
 
-/** Whether the part is about a time. */
+/** True if the part includes a time. */
 export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
   return timeMs >= fromMs && timeMs <= toMs;
 }
 
 /**
- * What the whole shows, and the parts that are worth a look.
- * @param again reads parts of the same capture; null: it cannot be read again
+ * Diagnoses the whole, and the parts that deserve it. @param again reads parts of the same capture;
+ * null: it cannot be read again
  */
 export async function diagnoseWithParts(
   observed: Observations,
@@ -121,15 +121,15 @@ export async function diagnoseWithParts(
   return all;
 }
 
-/** How large the answers of a name are is known from before and afterwards, too. */
+/** The size of a name's answers is known from other times, too. */
 function takeSizes(part: Observations, { names }: Observations): void {
   for (const view of part.names.list)
     view.knowLength(names.get(view.name, view.type)?.longest ?? 0);
 }
 
 /**
- * Where these are: the time in which they are dense, and the few that they are of. Empty: they are
- * everywhere.
+ * The stretch of time in which these are dense, and the few clients that they belong to. Empty:
+ * they are everywhere.
  */
 function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
   if (bad.length < MIN_PART_CASES) return [];
@@ -145,10 +145,7 @@ function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[
   ];
 }
 
-/**
- * What the whole and its part come to: a cause that the part shows plainly takes the place of what
- * was said without one. Null: it shows none.
- */
+/** Replaces findings without a cause by the cause that the part shows. Null: it shows none. */
 function withPart(
   whole: Diagnosis,
   ofPart: Diagnosis,
@@ -176,9 +173,9 @@ function withPart(
       : null;
   const open = (ofPart.unexplained ?? []).length;
   if (open > (1 - PART_EXPLAINS) * losses.length) return null;
-  // What the part explains of the losses is no loss without a pattern of the whole.
+  // Losses that the part explains are not losses without a pattern of the whole.
   const isLossExplained = losses.length - open >= PART_EXPLAINS * (whole.unexplained ?? []).length;
-  // Errors that the part counts as well are not explained by what else it shows.
+  // Errors that the part reports as well are not explained by its other findings.
   const kept = new Set(ofPart.findings.flatMap(({ code }) => (errors.has(code) ? code : [])));
   const replaced = new Set(
     [...vague, ...(isLossExplained ? [RANDOM] : [])].filter((code) => !kept.has(code)),
@@ -203,7 +200,7 @@ function told(
       ...ofPart,
       findings: findings.map((finding) => ({
         ...finding,
-        seen: [`${when}${whose}, looked at by itself:`, ...finding.seen],
+        seen: [`${when}${whose}, examined separately:`, ...finding.seen],
       })),
     },
     {
@@ -223,8 +220,8 @@ function stretchOf(bad: readonly Moment[], observed: Observations): Part | null 
 }
 
 /**
- * From the first to the last of these: what was well before and afterwards says nothing of them;
- * null: that is nearly everything.
+ * From the first to the last of these: success before and after shows nothing about them; null:
+ * that is nearly everything.
  */
 function spanOf(bad: readonly Moment[], observed: Observations): Part | null {
   return partBetween(sentSpan(bad), observed);

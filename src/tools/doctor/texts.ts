@@ -1,4 +1,4 @@
-/** How doctor prints numbers, times and lists. */
+/** Numbers, times and lists in reports. */
 
 /** Of fewer a percentage says nothing. */
 const PERCENT_LEAST = 10;
@@ -51,7 +51,7 @@ export function took(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
 
-/** How often each key occurs in the list, the most frequent first. */
+/** The keys of the list with their counts, the most frequent first. */
 export function tally<T>(
   list: readonly T[],
   keyOf: (each: T) => string,

@@ -57,7 +57,7 @@ export interface Answers {
   /** The first question to each replica, and to each address of the service. */
   readonly replicas: readonly ServerReply[];
   readonly vips: readonly ServerReply[];
-  /** Names of services at each replica that answers, beside what the API server says of them. */
+  /** Service names at each replica that answers, compared with the API server. */
   readonly known: readonly (ServerReply & { readonly expected: readonly string[] })[];
   readonly external: readonly ServerReply[];
   readonly families: readonly FamilyReplies[];

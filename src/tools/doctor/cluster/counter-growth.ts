@@ -1,8 +1,8 @@
-/** How counters of DNS pods grew between two scrapes. */
+/** The growth of counters of DNS pods between two scrapes. */
 import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
 import type { Measured } from './measure.ts';
 
-/** How much a counter grew; one that was started anew counts from nothing. */
+/** The growth of a counter; a restarted one counts from zero. */
 export function grown(
   { before, after }: Pick<Measured, 'before' | 'after'>,
   name: string,

@@ -1,10 +1,10 @@
-/** What checks of the DNS servers found wrong. */
+/** Faults that checks of the DNS servers found. */
 import type { CheckResult } from '../../probe/round.ts';
 import type { Answers } from './asking.ts';
 
 /**
- * What one of the checks found wrong at servers whose answer over plain UDP is right: what is wrong
- * there is wrong in every way. Null: it was not run, or could not be.
+ * Faults of one check at servers whose answer over plain UDP is right: otherwise every way fails.
+ * Null: it was not run, or could not be.
  */
 export function failuresOf(
   { checks, replicas, vips }: Answers,

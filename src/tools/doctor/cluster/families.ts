@@ -11,7 +11,7 @@ export interface OddFamilies {
   readonly disproved: string;
 }
 
-/** @returns the replies that fit; `none`: no pair does; `unasked`: nobody could be asked. */
+/** @returns the replies that fit; `none`: no pair does; `unasked`: no server could be queried. */
 export function oddFamilies(
   { families }: Answers,
   facts: ClusterFacts,

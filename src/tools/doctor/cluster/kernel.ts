@@ -2,7 +2,7 @@
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { conntrackStatistic } from '../../../server/runtime/conntrack-statistics.ts';
 
-/** What the kernel counts since it was started, or since the namespace was made. */
+/** Kernel counters since it started, or since the namespace was made. */
 export interface KernelCounters {
   readonly count: number;
   readonly max: number;

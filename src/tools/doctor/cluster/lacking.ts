@@ -1,6 +1,6 @@
 /**
- * What could not be read, and what there was too much of; for each, what is not judged because of
- * it.
+ * Objects that could not be read, or of which there are too many; with the verdicts that are
+ * missing because of it.
  */
 import { printBytes } from '../../../server/base/limits.ts';
 import type { Problem } from '../../../server/base/problem.ts';
@@ -8,7 +8,7 @@ import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 import type { Lacking } from './facts.ts';
 import { OBJECTS_BYTES_MAX, type ReadList } from './objects.ts';
 
-/** What of the lists is not there. */
+/** The missing part of the lists. */
 export function lackingOf(lists: readonly ReadList[]): readonly Lacking[] {
   return lists.flatMap(({ wanted, failure, narrowed, cutAt }) => {
     if (failure !== null) return [{ why: failure.message, so: wanted.for }];

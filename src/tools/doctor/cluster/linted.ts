@@ -1,7 +1,4 @@
-/**
- * The configuration of a living cluster, judged by the linter: as it lies in ConfigMaps, workloads
- * and pods' settings.
- */
+/** Lints the configuration of a running cluster: its ConfigMaps, workloads and pod settings. */
 import { child, type JsonObject } from '../../../server/base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
@@ -9,8 +6,7 @@ import { fileOf, type ReadList } from './objects.ts';
 import type { ClientGroup } from './pods.ts';
 
 /**
- * What the linter says; null: there is nothing to judge.
- * @param cluster its name, for people.
+ * The linter's problems; null: there is nothing to lint. @param cluster its name, for people.
  * @param clients kinds of clients with settings of their own
  */
 export async function lintOf(

@@ -1,5 +1,5 @@
 /**
- * What the DNS pods count: two scrapes of each, some seconds apart, from the pod itself or through
+ * Metrics of the DNS pods: two scrapes of each, some seconds apart, from the pod itself or through
  * the API server.
  */
 import { sleep, type Clock } from '../../../server/base/clock.ts';
@@ -11,13 +11,13 @@ import { Scrape } from '../../../server/metrics/read-exposition.ts';
 import { SCRAPE_BYTES_MAX, scrapeUrl } from '../../../server/metrics/scrape-url.ts';
 import type { DnsPod } from './pods.ts';
 
-/** Where CoreDNS and ndots have their metrics. */
+/** The metrics port of CoreDNS and ndots. */
 const USUAL_PORT = 9153;
 /** A pod that is there has its metrics within this, milliseconds. */
 const DIRECT_MS = 2000;
 const PROXY_MS = 8000;
 
-/** What one pod counts. */
+/** The metrics of one pod. */
 export interface Measured {
   readonly pod: DnsPod;
   readonly before: Scrape;
@@ -25,24 +25,24 @@ export interface Measured {
   readonly seconds: number;
 }
 
-/** What all of them do. */
+/** The metrics of all pods. */
 export interface Measurement {
   readonly measured: readonly Measured[];
   /** Pods without metrics, and why. */
   readonly without: readonly { readonly pod: DnsPod; readonly why: string }[];
-  /** Whether any pod was reached by its own address: then this machine is in the pod network. */
+  /** True if any pod was reached by its own address: then this machine is in the pod network. */
   readonly direct: boolean;
-  /** What the API server refused: its proxy to pods. */
+  /** The refusal of the API server to proxy to pods. */
   readonly refused: ApiFailure | null;
 }
 
-/** What it takes to measure. */
+/** Needs of a measurement. */
 export interface MeasureParts {
   readonly client: ApiClient;
   readonly clock: Clock;
   /** Between the two scrapes, milliseconds. */
   readonly forMs: number;
-  /** Where a pod has its metrics that does not say so itself. */
+  /** The metrics port of a pod that does not declare it. */
   readonly port: number | null;
   readonly signal: AbortSignal;
 }
@@ -104,7 +104,7 @@ async function scrapePod(
       const url = new URL(`http://${printHostPort(address, at)}/metrics`);
       const scrape = await scrapeUrl({ url, waitMs: DIRECT_MS, signal, wanted: isWanted });
       if (scrape.size > 0) return found(scrape, true);
-      own = 'what is at its address and port are no metrics of DNS';
+      own = 'its address and port do not serve DNS metrics';
     } catch (error) {
       own = (error as Error).message;
     }
@@ -122,7 +122,7 @@ async function scrapePod(
     };
     await getText(client, request, (text) => scrape.push(text));
     if (scrape.end().size > 0) return found(scrape, false);
-    return none('what it has at its port are no metrics of DNS');
+    return none('its port does not serve DNS metrics');
   } catch (error) {
     if (signal.aborted) throw error;
     if (!(error instanceof ApiFailure)) return none(`${own}; through the API server: too slow`);

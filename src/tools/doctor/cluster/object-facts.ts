@@ -1,6 +1,6 @@
 /**
- * What objects say that is a fact about DNS: nodes, autoscalers, how services are translated; and
- * what is kept of long lists.
+ * Facts about DNS from objects: nodes, autoscalers, the translation of Services; and the parts of
+ * long lists that are stored.
  */
 import {
   child,
@@ -11,7 +11,7 @@ import {
 } from '../../../server/base/json-object.ts';
 import type { AutoscalerFacts, ClusterNode } from './facts.ts';
 
-/** Of long lists what is looked at. */
+/** The parts of long lists that are examined. */
 export function trimmed(kind: string, item: JsonObject): JsonObject {
   if (kind !== 'Service' && kind !== 'EndpointSlice') return item;
   const metadata = child(item, 'metadata');

@@ -14,14 +14,14 @@ const WAIT_MS = 8000;
 /** Fifty thousand pods are listed within this, milliseconds. */
 const LIST_MS = 60_000;
 
-/** What is kept of all lists together, as JSON: in memory it takes several times as much. */
+/** The limit of all stored lists together, as JSON: in memory they take several times as much. */
 export const OBJECTS_BYTES_MAX: number = 32 * 1024 * 1024;
 /** Of these one list may take: the others are wanted, too. */
 const LIST_BYTES_MAX = OBJECTS_BYTES_MAX / 2;
 
-/** What was kept of an item: itself or a part of it, and how many bytes that is as JSON. */
+/** The stored part of an item, and its size as JSON. */
 export interface KeptItem {
-  /** Null: it is kept elsewhere, or not at all. */
+  /** Null: it is stored elsewhere, or not at all. */
   readonly item: JsonObject | null;
   readonly bytes: number;
 }
@@ -33,13 +33,13 @@ export interface ReadList {
   readonly failure: ApiFailure | null;
   /** Why it is of one namespace only; null: it is not. */
   readonly narrowed: ApiFailure | null;
-  /** How many objects were looked at, where there are more than are; null: it is whole. */
+  /** The number of objects read, if there are more; null: the list is complete. */
   readonly cutAt: number | null;
 }
 
 /**
- * Lists all that is wanted. Rejects only when aborted.
- * @param keep what is kept of an item; itself without it. Lists may be long: pods, slices
+ * Lists all resources. Rejects only when aborted. @param keep returns the part of an item to store;
+ * the item without it. Lists may be long: pods, slices
  */
 export function readObjects(
   client: ApiClient,

@@ -1,7 +1,4 @@
-/**
- * Pods of a cluster, as far as DNS is concerned: those that serve it, and how the others are told
- * to ask.
- */
+/** DNS settings of a cluster's pods: those that serve DNS, and the settings of the others. */
 import {
   isObject,
   child,
@@ -33,12 +30,12 @@ export interface DnsPod {
   /** Why its container waits: `CrashLoopBackOff`; empty if it does not. */
   readonly waiting: string;
   readonly restarts: number;
-  /** How its container ended the last time: `OOMKilled`; empty if it never did. */
+  /** The reason of its container's last termination: `OOMKilled`; empty if there was none. */
   readonly ended: string;
   readonly endedAt: string;
   /** Bytes; null: none is set. */
   readonly memoryLimit: number | null;
-  /** Where its container says that metrics are; null: it does not say. */
+  /** The metrics port that its container declares; null: none. */
   readonly metricsPort: number | null;
 }
 
@@ -53,7 +50,7 @@ export interface ClientGroup {
   readonly nameservers: readonly string[];
   readonly searches: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  /** How many there are. */
+  /** The number of such pods. */
   pods: number;
   /** One of them, for the linter: of its spec what is about DNS. */
   readonly sample: JsonObject;
@@ -83,7 +80,7 @@ export class Pods {
     return [...this.#groups.values()];
   }
 
-  /** @returns the bytes that are kept of it, as JSON */
+  /** @returns the stored size, as JSON */
   take(pod: JsonObject): number {
     const metadata = child(pod, 'metadata');
     const phase = text(child(pod, 'status'), 'phase');
@@ -143,10 +140,7 @@ export class Pods {
   }
 }
 
-/**
- * Whether the linter may have something to say of a group: its settings are not those that every
- * pod has.
- */
+/** True if the linter may report a group: its settings are not the defaults. */
 export function isUnusual({ policy, hostNetwork, sample }: ClientGroup): boolean {
   return hostNetwork || policy !== 'ClusterFirst' || isObject(child(sample, 'spec')['dnsConfig']);
 }
@@ -204,7 +198,7 @@ const units: Readonly<Record<string, number>> = {
   Gi: 1024 ** 3,
 };
 
-/** `170Mi` in bytes; null: it is no quantity that memory has. */
+/** `170Mi` in bytes; null: not a quantity of memory. */
 function bytesOf(quantity: unknown): number | null {
   if (typeof quantity === 'number') return quantity;
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(k|M|G|Ki|Mi|Gi)?$/.exec(String(quantity)) ?? [];

@@ -13,7 +13,7 @@ import type { Measurement } from './measure.ts';
 import type { ClientGroup, DnsPod } from './pods.ts';
 import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 
-/** How questions are sent. */
+/** Tools to send queries. */
 export type ClusterAskingContext = Pick<
   ProbeContext,
   'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'
@@ -92,7 +92,7 @@ export function forwardedTo({ measured }: Measurement): ReturnType<typeof unique
   );
 }
 
-/** What the servers of each group reply, and where they differ. */
+/** The replies of the servers of each group, and their differences. */
 export function askedUpstreams(
   probe: ClusterAskingContext,
   groups: readonly UpstreamGroup[],

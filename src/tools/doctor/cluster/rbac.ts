@@ -1,6 +1,6 @@
 /**
- * The rights that it takes to examine a cluster, as objects for `kubectl apply`: made from what is
- * listed, so that neither has more.
+ * The rights to examine a cluster, as objects for `kubectl apply`: made from the lists that are
+ * read, so that both agree.
  */
 import { configured, running, type WantedResource } from './wanted.ts';
 
@@ -8,7 +8,7 @@ import { configured, running, type WantedResource } from './wanted.ts';
 export function rbacManifest(namespace: string): string {
   const all = [...configured(namespace), ...running(namespace)];
   const everywhere = all.filter((each) => each.namespace === null);
-  // What may be listed everywhere need not be allowed once more for one namespace.
+  // A resource that may be listed everywhere needs no right for one namespace.
   const inside = all.filter(
     (each) =>
       each.namespace !== null &&

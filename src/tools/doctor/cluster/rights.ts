@@ -59,7 +59,7 @@ export async function missingRights(
 
 const PODS = [['', 'pods']] as const;
 
-/** Whether a Corefile makes its server watch pods. */
+/** True if a Corefile makes its server watch pods. */
 function readsPods({ corefiles }: Subject): boolean {
   return corefiles.some(({ blocks }) =>
     blocks.some(

@@ -97,7 +97,7 @@ export function externalNames(services: readonly JsonObject[]): readonly string[
   return [...new Set(names)].slice(0, KNOWN_MAX).map((name) => `${name}.`);
 }
 
-/** So many addresses fill 512 bytes for sure. */
+/** This many addresses certainly fill 512 bytes. */
 const LARGE = 40;
 
 /**

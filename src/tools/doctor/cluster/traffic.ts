@@ -1,10 +1,10 @@
-/** What the DNS pods count, while it was measured: queries, replies, what upstreams take. */
+/** Rates of the DNS pods during the measurement: queries, replies, upstream times. */
 import type { SeriesLabels } from '../../../server/metrics/read-exposition.ts';
 import type { ClusterFacts } from './facts.ts';
 import { grown, grownBy } from './counter-growth.ts';
 import type { Measured } from './measure.ts';
 
-/** The sum over pods that serve; caches of nodes count the same queries once more. */
+/** The sum over pods that serve; node caches count the same queries again. */
 export function total(
   facts: ClusterFacts,
   metric: string,
@@ -46,7 +46,7 @@ export function isServfail({ rcode }: SeriesLabels): boolean {
   return rcode === 'SERVFAIL';
 }
 
-/** What the DNS pods waited for each upstream. */
+/** The waiting time of the DNS pods for each upstream. */
 export function upstreamTimes(facts: ClusterFacts): readonly {
   readonly to: string;
   readonly count: number;

@@ -1,5 +1,6 @@
 /**
- * Which objects of a cluster have their say in DNS: what is listed, and so which rights it takes.
+ * The objects of a cluster that matter for DNS: the lists to read, and so the rights that are
+ * needed.
  */
 
 /** One kind of object, where it is listed, and what it is good for. */
@@ -11,19 +12,16 @@ export interface WantedResource {
   readonly plural: string;
   /** Null: those of the whole cluster. */
   readonly namespace: string | null;
-  /**
-   * What to list in place of the whole cluster where that is forbidden: one namespace. Null: there
-   * is no such thing.
-   */
+  /** The namespace to list where the whole cluster is forbidden. Null: there is none. */
   readonly within: string | null;
-  /** What cannot be judged without it. */
+  /** Verdicts that are impossible without it. */
   readonly for: string;
 }
 
-/** What the webhooks are read for. */
+/** The purpose of reading webhooks. */
 export const START_WITHOUT_WEBHOOK = 'whether DNS pods start without a webhook';
 
-/** What DNS is configured by. @param namespace where the DNS pods are */
+/** Objects that configure DNS. @param namespace of the DNS pods */
 export function configured(namespace: string): readonly WantedResource[] {
   return [
     wanted('ConfigMap', '', 'v1', 'configmaps', namespace, 'the Corefile'),
@@ -59,10 +57,10 @@ export function configured(namespace: string): readonly WantedResource[] {
   ];
 }
 
-/** What DNS does: pods, their addresses, nodes. @param namespace where the DNS pods are */
+/** Objects that serve DNS: pods, their addresses, nodes. @param namespace of the DNS pods */
 export function running(namespace: string): readonly WantedResource[] {
   const everywhere = [
-    wanted('Pod', '', 'v1', 'pods', null, 'what runs, and how pods are told to ask'),
+    wanted('Pod', '', 'v1', 'pods', null, 'the workloads, and the DNS settings of their pods'),
     wanted('Service', '', 'v1', 'services', null, 'names to ask for'),
     wanted(
       'EndpointSlice',
@@ -87,7 +85,7 @@ export function running(namespace: string): readonly WantedResource[] {
   ];
 }
 
-/** Where the API server lists it. */
+/** The path of the list at the API server. */
 export function pathOf({ group, version, plural, namespace }: WantedResource): string {
   const root = group === '' ? '/api' : `/apis/${group}`;
   return `${root}/${version}${namespace === null ? '' : `/namespaces/${namespace}`}/${plural}`;

@@ -63,14 +63,14 @@ export const absentNames: FindingKind = {
         `${few ? 'The same names' : 'Ever new names'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `below ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
-        ? 'A program wants something that is not there (any more): a service that was deleted or renamed, a namespace or a domain that is written wrong. It tries again without a pause, and fails as long as nobody tells it the right name.'
-        : 'A program makes names up, and asks for each once: hosts of a domain that has moved, a scan, a check for wildcards, or data that is carried out through names (DNS tunnelling). No cache helps against names that nobody asked for before: each goes all the way to whoever is responsible.',
+        ? 'A program asks for something that does not exist: a Service that was deleted or renamed, a namespace or domain that is misspelled. It retries without a pause, and fails until someone gives it the right name.'
+        : 'A program makes up names and asks for each once: hosts of a domain that moved, a scan, a check for wildcards, or data that leaves through names (DNS tunnelling). Caches do not help against new names: each query reaches the authoritative server.',
       fix: [
         `Find the program in the pods above, and what it wants with ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or put the service back.`,
         few
-          ? 'A pause that grows between its tries; a negative cache (cache { denial }) takes the load off the servers meanwhile.'
+          ? 'Until then, use retries with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
           : `Bound what one client may ask, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
-        ...(few ? [] : ['If nobody knows the program, look at it as at an intrusion.']),
+        ...(few ? [] : ['If the program is unknown, treat it as an intrusion.']),
       ],
       prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
       disproved: 'the names exist where they are served: then servers give wrong answers',
@@ -80,8 +80,8 @@ export const absentNames: FindingKind = {
 };
 
 /**
- * Lookups whose last name is another one with a search domain behind it: one that is found by
- * itself, or that is asked for as well.
+ * Lookups whose last name is another name with a search domain appended, where that name is found
+ * or asked for alone as well.
  */
 function madeBySearch(
   lookups: readonly SeenLookup[],
@@ -105,8 +105,8 @@ const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
 const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
 
 /**
- * Whether a search domain of the cluster stands behind a name of the cluster, or behind what is
- * asked with the next domain of the path.
+ * True if a cluster search domain follows a cluster name, or follows the name that is asked for
+ * with the next domain of the path.
  */
 function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
   for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))

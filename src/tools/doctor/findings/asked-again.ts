@@ -48,7 +48,7 @@ export const askedAgain: FindingKind = {
             ]
           : []),
       ],
-      why: 'The server answers, and its reply passes the place of the capture. The fault lies between here and the clients: a rule, a full table or a link that drops replies, connection tracking that has no entry for them, a checksum that the client’s kernel rejects. In a capture taken at the client the reply reaches its network and not the program: a local firewall, a wrong checksum, or a resolver that does not accept the reply.',
+      why: 'The server answers, and its reply passes this point. The fault is between here and the clients: a rule, a full table or a link that drops replies, connection tracking without an entry for them, or a checksum that the client’s kernel rejects. In a capture taken at the client, the reply reaches the pod but not the program: a local firewall, a wrong checksum, or a resolver that rejects the reply.',
       fix: [
         `Capture at the client (its pod’s network) and here at the same time: ndots capture join CLIENT.pcap HERE.pcap shows on which side of which hop replies are lost.`,
         'Compare on the client’s node: nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), drops of interfaces (ip -s link), rules for traffic from port 53.',
@@ -66,7 +66,7 @@ function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQue
   const repeats = observed.askedAgain
     .unexplained(observed.losses)
     .filter(({ first }) => !claims.names.has(first.name) && !ignored.has(first.name));
-  // A server that is asked again asks its upstream again.
+  // A server that gets a query again queries its upstream again.
   const own = repeats.filter(({ first }) => !isServer(observed, first.client.address));
   return own.length > 0 ? own : repeats;
 }

@@ -18,7 +18,7 @@ export const autoscalerAtMost: FindingKind = {
       confidence: 0.8,
       seen: full.map(({ name, most }) => `${name} has ${most} replicas, and may have no more.`),
       affected: full.map(({ name }) => name),
-      why: 'Their load asks for as many pods as are allowed; what comes on top makes replies late.',
+      why: 'The load needs as many pods as the autoscaler may create. More load makes replies late.',
       fix: ['Raise maxReplicas, or take load away: a cache on each node, fewer search domains.'],
       prove: 'ndots size --metrics … says how many it takes',
       disproved: 'the load is usual for this hour, and replies are fast',

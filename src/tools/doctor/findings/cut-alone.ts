@@ -44,10 +44,10 @@ export const cutAlone: FindingKind = {
           `${client}: ${losses.length} queries to ${address} got no reply, from ${ports.size} ports and for every name, and none was seen on its way to a DNS pod.`,
           `${peers.length} other pods are answered by ${listed(pods)}. Where these packets were captured the address of a service has been replaced by a pod’s: what they asked is not seen, but names of the cluster get their answers, so that the servers and the rules of the service are well.`,
         ],
-        why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy (egress of this pod, or ingress of the DNS pods) that does not allow it to reach DNS.',
+        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy (egress of this pod, or ingress of the DNS pods) that does not allow it to reach DNS.',
         fix: [
           `Allow UDP and TCP port 53 from this pod to ${address} and to the DNS pods behind it (kubectl get networkpolicy -A).`,
-          'If its node is another one than that of the others: see whether kube-proxy (or what stands in its place) has the rules of the service there.',
+          'If it runs on another node than the others: check that kube-proxy (or its replacement) has the rules of the Service there.',
         ],
         prove: `from this pod: ndots query kubernetes.default @${address}, and again at a DNS pod: @${pods[0]}; the same from another pod of its node`,
         disproved:
@@ -80,7 +80,7 @@ function behindTranslation(
   const peers = clients.list.filter(
     ({ address, outcomes, servers: asked }) =>
       address !== client &&
-      // Who is asked itself passes on what others want.
+      // A server itself forwards the queries of others.
       !isServer(observed, address) &&
       commonBits(client, address) > distance &&
       answered(outcomes) >= CUT_CLIENT_OTHERS.answers &&
@@ -90,7 +90,7 @@ function behindTranslation(
   return { peers, pods };
 }
 
-/** How many leading bits two addresses share; -1: they are of two families. */
+/** The number of leading bits that two addresses share; -1 for different families. */
 function commonBits(one: string, other: string): number {
   const [first, second] = [parseAddress(one), parseAddress(other)];
   if (first === null || second === null || first.length !== second.length) return -1;

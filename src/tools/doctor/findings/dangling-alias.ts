@@ -47,7 +47,7 @@ export const danglingAlias: FindingKind = {
           replies.clients.entries.map(([address]) => address),
         )}.`,
       ],
-      why: 'The name itself exists: its zone has the CNAME record. What is missing is the name that it points to: a distribution of a CDN, a load balancer, a bucket or a service that was deleted or renamed while the alias stayed. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes the name over.',
+      why: 'The name itself exists: its zone has the CNAME record. The target does not: a CDN distribution, load balancer, bucket or service that was deleted or renamed while the alias stayed. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes over the name.',
       fix: [
         sentence(
           `Delete the CNAME record, or point it at a name that exists: its target is ${listed(targets)}`,

@@ -51,13 +51,13 @@ export const deadBackend: FindingKind = {
       return oneIsGone(astray, claims);
     if (dead.length === 0 || fine.length === 0)
       return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
-        ? unknown('a DNS pod that answered nobody was asked too little')
+        ? unknown('a DNS pod that answered no query got too few of them')
         : excluded('all DNS pods that were asked answer');
     const losses = dead.flatMap(({ address }) => claims.openTo(address));
     if (losses.length < MIN_CASES)
       return unknown('what got lost on its way to a pod is explained otherwise');
     claims.take(losses);
-    // A cache that asks them by turns is late itself meanwhile.
+    // A cache that alternates between them is late itself at the time.
     explainWaiting(observed, claims, silencesOf(losses));
     explainLate(observed, claims, losses);
     const names = dead.map(({ address }) => address);
@@ -73,8 +73,8 @@ export const deadBackend: FindingKind = {
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several
-        ? 'What is lost depends on where it goes, and on nothing else. Pods of other nodes that cannot be reached are often the network between nodes: an overlay (VXLAN) whose checksums a network card gets wrong, or a route that is missing. Otherwise the pods are dead, and still endpoints of the service.'
-        : 'The pod is dead, hung or cut off, and is still an endpoint of the service: each query has the chance of one in so many pods to go there, and its client waits 5 s.',
+        ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead and still endpoints of the Service.'
+        : 'The pod is dead, hung or cut off, and is still an endpoint of the Service: one query in so many goes to it, and its client waits 5 s.',
       fix: [
         `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
         'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
@@ -116,8 +116,8 @@ export const deadBackend: FindingKind = {
 };
 
 /**
- * Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an
- * endpoint of the service.
+ * True if a pod answers nothing more and still gets new sockets: it is still an endpoint of the
+ * Service.
  */
 function diedMeanwhile(
   { lastReplyMs, lastAskedMs, sinceReply }: ServerView,
@@ -138,8 +138,8 @@ function diedMeanwhile(
     ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
   ).length;
   const isAskedStill = later < SOCKETS_PER_POD * pods;
-  // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port
-  // of an earlier one.
+  // Only old sockets, and new ones with the port of an earlier one, reach a pod that is no
+  // longer an endpoint.
   const untilMs = sentSpan(sinceReply).toMs;
   const opened = flows.list.filter(
     ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
@@ -153,7 +153,7 @@ function diedMeanwhile(
   );
 }
 
-/** What was taken to these since their last replies. */
+/** Queries to these servers since their last replies. */
 function askedSince(dead: readonly ServerView[]): number {
   return dead.reduce((sum, { outcomes, history, lastReplyMs }) => {
     const before = history.filter(([second]) => (second + 1) * 1000 <= lastReplyMs);
@@ -193,8 +193,8 @@ function backendsOf(observed: Observations): readonly ServerView[] {
 }
 
 /**
- * Lost queries to an address that answers others meanwhile, of which a router said that nobody on
- * its link has where they are taken.
+ * Lost queries to an address that answers others at the time, and of which a router reported that
+ * no host on its link has the translated address.
  */
 function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
   const lost = claims.open.filter(
@@ -210,7 +210,7 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
 function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
-  // What such a socket lost before the router gave up is of the same cause.
+  // Losses of such a socket before the router gave up have the same cause.
   const all = claims.open.filter(({ client }) => sockets.has(`${client.address} ${client.port}`));
   claims.take(all);
   return {
@@ -219,10 +219,10 @@ function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
     severity: 'critical',
     confidence: 0.9,
     seen: [
-      `Of ${sockets.size} sockets that asked ${listed(servers)} the queries (${all.length}) came back: nobody has the address that they were taken to (ICMP host or address unreachable).`,
+      `The queries of ${sockets.size} sockets to ${listed(servers)} (${all.length}) came back: no host has the address that they were translated to (ICMP host or address unreachable).`,
       `Queries of other sockets to ${listed(servers)} are answered in the same time.`,
     ],
-    why: 'The service’s address stands for several pods, and one of them is gone with its host or its interface, and is still an endpoint: each query has the chance of one in so many pods to go there.',
+    why: 'The Service’s address leads to several pods. One of them is gone with its host or its interface, and is still an endpoint: one query in so many goes to it.',
     fix: [
       'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
       'Take the node that is gone out of the cluster (kubectl delete node), or delete the pod, so that its endpoint goes.',

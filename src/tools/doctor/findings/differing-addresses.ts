@@ -1,4 +1,4 @@
-/** Servers that give different addresses for one name, and go on doing so. */
+/** Servers that keep giving different addresses for one name. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -17,18 +17,18 @@ import {
 
 interface Disagreement {
   readonly view: NameView;
-  /** The sets that stand beside each other, the most frequent first. */
+  /** Sets that alternate, the most frequent first. */
   readonly sets: readonly AnswerSet[];
   /** For how long both were given, milliseconds. */
   readonly lastedMs: number;
-  /** Whether the servers behind the address are known. */
+  /** True if the servers behind the address are known. */
   readonly isByServer: boolean;
 }
 
 /** A DNS pod with old data gives the old address of a service, again and again. */
 export const addressesDiffer: FindingKind = {
   code: 'ND8005',
-  title: 'DNS pods give different addresses for the same name, and go on doing so',
+  title: 'DNS pods keep giving different addresses for the same name',
   name: 'addresses that differ by server',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
@@ -44,7 +44,7 @@ export const addressesDiffer: FindingKind = {
     const own = all.filter(({ view }) => isOwnName(view, observed));
     const found = own.length > 0 ? own : all;
     const [first] = found.toSorted((one, other) => other.lastedMs - one.lastedMs);
-    if (first === undefined) return excluded('every name has the same addresses, whoever answers');
+    if (first === undefined) return excluded('every name has the same addresses on every server');
     const isOwn = own.length > 0;
     const names = [...new Set(found.map(({ view }) => view.name))];
     for (const name of names) claims.names.add(name);
@@ -143,7 +143,7 @@ function steadyOf(sets: readonly AnswerSet[]): readonly AnswerSet[] {
   return sets.filter(({ count }) => count >= MIN_SAME_ANSWERS && count >= STEADY_SERVER * all);
 }
 
-/** Whether two servers gave different sets at the same time, for longer than a cache may. */
+/** True if two servers gave different sets at the same time, for longer than a cache may. */
 function isBeside(
   one: AnswerSet,
   other: AnswerSet,
@@ -160,7 +160,7 @@ function overlapOf(one: AnswerSet, other: AnswerSet): number {
   return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
 }
 
-/** Whether the two have no address in common, as far as their addresses are known. */
+/** True if the two share no address, as far as their addresses are known. */
 function isDisjoint(one: AnswerSet, other: AnswerSet): boolean {
   return !one.addresses.some((address) => other.addresses.includes(address));
 }
@@ -181,7 +181,10 @@ function oddServers(found: readonly Disagreement[]): readonly string[] {
   return [...odd];
 }
 
-/** Whether DNS pods have the addresses of the name themselves: it is no alias of an external name. */
+/**
+ * True if DNS pods have the addresses of the name themselves: it is not an alias of an external
+ * name.
+ */
 function isOwnName({ name, sets }: NameView, { domains }: Observations): boolean {
   const isOfCluster = domains.isOfCluster(name) || name.includes('.svc.');
   return isOfCluster && !sets!.list.some(({ isAlias }) => isAlias);

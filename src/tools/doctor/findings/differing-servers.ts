@@ -20,7 +20,7 @@ import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MANY_NXDOMAIN, MIN_EACH_WAY } from '../thresholds/answers.ts';
 
-/** How many names were compared. @param isOwn whether these are names of the cluster */
+/** The number of names compared. @param isOwn these are cluster names */
 function agreed(observed: Observations, isOwn: boolean): Verdict {
   const compared = observed.names.list.filter(
     ({ name, servers }) => isOfCluster(name, observed) === isOwn && [...servers].length > 1,
@@ -41,7 +41,7 @@ interface ServerDifference {
 
 type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 
-/** What is said of DNS pods that disagree. */
+/** Texts for DNS pods that disagree. */
 const ofReplicas: Text = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
@@ -54,7 +54,7 @@ const ofReplicas: Text = {
   disproved: 'all replicas answer alike a minute later: then the name was new',
 };
 
-/** What is said of upstream servers that disagree. */
+/** Texts for upstreams that disagree. */
 const ofUpstreams: Text = {
   code: 'ND4005',
   title: 'Upstream servers that are used in turn do not know the same names',
@@ -122,7 +122,7 @@ export const replicasDiffer: FindingKind = {
           : []),
       ],
       affected: [...servers].map((server) => podAt(facts, server)),
-      why: 'A replica has another view of the cluster than the others: its connection to the API server stands still, it has an older Corefile, or a cache in it keeps what is no longer so. A client gets one answer or the other by chance.',
+      why: 'A replica sees another cluster than the others: its connection to the API server hangs, it has an older Corefile, or its cache holds outdated records. A client gets one answer or the other by chance.',
       fix: [
         'Restart that pod, and look at its log for errors of the API (reflector, watch).',
         'cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }: kubernetes answers from memory anyway.',
@@ -184,8 +184,7 @@ export const viewsDiffer: FindingKind = {
 };
 
 /**
- * That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no
- * two servers were asked for.
+ * True if A and AAAA of these names, or of a neighbour, disagree by chance, which is a sign of it.
  */
 function explainZones(
   { names }: Observations,
@@ -215,8 +214,8 @@ function parts(
 }
 
 /**
- * Names that some servers have and others do not, to and fro; null if none was asked of two
- * servers.
+ * Names that some servers have and others do not, alternating in time; null if no name was asked of
+ * two servers.
  */
 function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
   const found: ServerDifference[] = [];
@@ -225,7 +224,7 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
   );
   if (views.length === 0) return null;
   for (const view of views) {
-    // To and fro in time, not one after the other: else the name came or went.
+    // Alternating, not one after the other: otherwise the name came or went.
     const overlap =
       view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
     if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
@@ -243,8 +242,8 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
       )
       .map(([server]) => server)
       .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
-    // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for
-    // each other.
+    // A client that uses only one server has chosen it, right or wrong: then the servers are not
+    // replicas.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return found.length > 0 ? found : seldomAsked(observed, views);

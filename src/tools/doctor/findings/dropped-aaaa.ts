@@ -27,7 +27,7 @@ export const droppedAaaa: FindingKind = {
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no pairs of A and AAAA were seen');
     if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
-    // By server: who asks it may well be answered by another one, which waits in vain itself.
+    // By server: its clients may well be answered by another one, which waits itself.
     const unanswered = Map.groupBy(
       claims.open.filter(({ type, name, server, sentMs }) => {
         if (type !== TYPE.AAAA) return false;
@@ -100,13 +100,13 @@ export const droppedAaaa: FindingKind = {
       facts,
       ({ a, aaaa }) => a.asked.reply !== null && aaaa.asked.reply === null,
     );
-    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'unasked') return unknown('no server could be queried for A and AAAA');
     if (odd === 'none') return excluded('AAAA queries are answered');
     return clusterFinding(this, {
       severity: 'critical',
       ...odd,
       confidence: 0.92,
-      why: 'A firewall, a proxy or the server itself drops queries of the type AAAA. glibc and Go wait 10 to 15 s and go on with what they have; musl fails after 5 s.',
+      why: 'A firewall, a proxy or the server itself drops queries of the type AAAA. glibc and Go wait 10 to 15 s and then use the A records; musl fails after 5 s.',
       fix: [
         'Let AAAA through, or answer it: a name without addresses of IPv6 has an empty answer with the zone’s SOA.',
       ],
@@ -121,7 +121,8 @@ function lastsOf(queries: readonly SeenExchange[]): number {
 }
 
 /**
- * How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are.
+ * The number of names that would never get an AAAA reply if AAAA queries were lost as often as A
+ * queries.
  */
 function byChance({ names, types }: Observations): number {
   const rate = lossRate(types.get(TYPE.A)!);
@@ -130,7 +131,7 @@ function byChance({ names, types }: Observations): number {
     .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
 }
 
-/** Whether the server answers A for the name, in the same time. */
+/** True if the server answers A for the name in the same time. */
 function isSpared(
   { names, losses }: Observations,
   [first, ...others]: readonly [SeenExchange, ...SeenExchange[]],

@@ -9,7 +9,7 @@ import { type Claims } from '../observe/claims.ts';
 import { SPARED_SHARE } from '../thresholds/evidence.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
-/** What decides whether a query is answered is its OPT record (RFC 6891). */
+/** The OPT record (RFC 6891) decides whether a query is answered. */
 export const droppedEdns: FindingKind = {
   code: 'ND4009',
   title: 'A server answers, but not over TCP or not with EDNS',
@@ -29,7 +29,7 @@ export const droppedEdns: FindingKind = {
     );
     if (deaf.length > 0 && losses.length < MIN_EDNS_QUERIES)
       return unknown(
-        'those who use EDNS lose what they ask, and it is explained by who they are: have one of them ask without',
+        'the clients that use EDNS lose their queries, and something else about them explains it: let one of them query without EDNS',
       );
     if (deaf.length === 0)
       return excluded(
@@ -51,9 +51,9 @@ export const droppedEdns: FindingKind = {
               'No client asks both with EDNS and without it: a rule about just these pods would look the same (ND3004), but they have nothing else in common.',
             ]),
       ],
-      why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. Old servers and firewalls that inspect DNS drop what has it. Who asks with EDNS waits for its time-out; some resolvers then ask once more without.',
+      why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. Old servers and inspecting firewalls drop such queries. A client that uses EDNS waits for its time-out; some resolvers then retry without EDNS.',
       fix: [
-        `Have ${listed(addresses)}, or what stands in front of it, take queries with an OPT record (a DNS inspection of a firewall, an old appliance).`,
+        `Have ${listed(addresses)}, or the device in front of it, accept queries with an OPT record (DNS inspection of a firewall, an old appliance).`,
         'Until then, clients without EDNS: options edns0 and trust-ad out of resolv.conf; in Unbound, server: edns-buffer-size does not help, another upstream does.',
       ],
       prove: `dig +edns=0 ${losses[0]!.name} @${addresses[0]}, then the same with +noedns: only the second is answered`,
@@ -63,15 +63,12 @@ export const droppedEdns: FindingKind = {
   },
 };
 
-/**
- * Whether the server says of (nearly) all queries with EDNS that it does not understand them, and
- * of (nearly) none without.
- */
+/** True if the server rejects (nearly) all queries with EDNS, and (nearly) none without. */
 function isMisled({ edns, plain }: ServerView): boolean {
   return edns.misread >= EDNS_LOST * edns.asked && plain.misread <= SPARED_SHARE * plain.asked;
 }
 
-/** Whether it says so of all that it is asked, and nobody asks without EDNS. */
+/** True if it rejects all queries, and all have EDNS. */
 function isMisledAlone({ edns, plain }: ServerView): boolean {
   return (
     plain.asked === 0 && edns.misread >= MIN_FORMERR && edns.misread === edns.asked - edns.lost
@@ -83,7 +80,7 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
   const exchanges = observed.affected.flatMap((lookup) =>
     lookup.exchanges.filter((each) => each.udpSize > 0 && isFailure(each)),
   );
-  // That these fail is no news.
+  // Failures of these are expected.
   for (const { name } of exchanges) claims.names.add(name);
   return {
     code: 'ND4009',
@@ -93,10 +90,10 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
     seen: [
       `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with an error of form (FORMERR or NOTIMP); of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
     ],
-    why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. A server that does not know it says that it does not understand the query. Some resolvers then ask once more without (glibc does), others fail: Go always asks with EDNS.',
+    why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. A server that does not know it answers FORMERR. Some resolvers then retry without EDNS (glibc does), others fail: Go always uses EDNS.',
     fix: [
       `Another server, or a newer version of it, in the place of ${listed(addresses)}: EDNS is as old as 1999.`,
-      'Or a forwarder in front of it that asks it without EDNS (Unbound and BIND find that out by themselves).',
+      'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect that themselves).',
     ],
     prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0]}, then the same with +noedns: only the second is answered`,
     disproved: 'both are answered from the same host',

@@ -1,4 +1,4 @@
-/** Names that nobody answers, told from sockets that nobody answers. */
+/** Names that no server answers, as opposed to silent sockets. */
 import type { Observations } from '../observe/observations.ts';
 import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -12,8 +12,8 @@ import { MIN_NAMES_OF_ONE, MIN_SIDE_NAMES } from '../thresholds/transport.ts';
 /** Queries for some names are never answered, all others are. */
 export const droppedName: FindingKind = {
   code: 'ND3010',
-  title: 'Queries for certain names get no reply, whoever asks',
-  name: 'names that nobody answers',
+  title: 'Queries for certain names get no reply, from any client',
+  name: 'names that no server answers',
   inCapture(observed, claims) {
     if (observed.names.size < 2) return unknown('the capture is about one name');
     const dead = deadNames(observed, claims.open).filter(
@@ -31,7 +31,7 @@ export const droppedName: FindingKind = {
             'names that get no reply get one from other sockets, or are not asked for often enough to tell',
           );
     const { server, losses, names, answered } = found;
-    // Nobody is to be asked for a domain at the top.
+    // No server can be asked for a top-level domain.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
     claims.take(losses);
     claims.take(found.cut);
@@ -46,7 +46,7 @@ export const droppedName: FindingKind = {
         `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile.`,
         ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
       ],
-      why: 'What depends on the name is decided where names are read: the upstream that is responsible for this zone does not answer (or a filter drops it), and the server in between waits for it for longer than its clients wait.',
+      why: 'Losses that depend on the name arise where names are read: the upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
       fix: [
         `Look at who is responsible for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
         ...(losses.some(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES)
@@ -54,7 +54,7 @@ export const droppedName: FindingKind = {
               'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
             ]
           : []),
-        'If a search domain of the nodes makes these names, take it out of their resolv.conf (kubelet --resolv-conf): nobody needs them.',
+        'If a search domain of the nodes creates these names, remove it from their resolv.conf (kubelet --resolv-conf): no program needs them.',
         'Let the server give up sooner than its clients: forward { max_connect_attempts } or a shorter timeout, so that they get SERVFAIL and go on.',
       ],
       prove: `ndots query ${names[0]} @${server}, and of its upstream directly`,
@@ -65,8 +65,8 @@ export const droppedName: FindingKind = {
 };
 
 /**
- * Whether one client alone loses these, names without a domain in common, and is answered nothing
- * any more: then it may go by who asks.
+ * True if one client alone loses these, has unrelated names among them, and gets no reply at all:
+ * then losses may depend on the client.
  */
 function isOfOne(
   { server, names, suffix, losses }: DeadNames,
@@ -79,7 +79,7 @@ function isOfOne(
   return !flows.to(server).some((flow) => flow.client === client && flow.lastAnsweredMs >= fromMs);
 }
 
-/** Whether it is all names of outside, and no name of the cluster. */
+/** True if these are all external names. */
 function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {
   return (
     names.length >= MIN_SIDE_NAMES &&

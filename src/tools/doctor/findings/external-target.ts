@@ -12,7 +12,7 @@ import { LONG_WAIT_MS, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Failing {
   readonly name: string;
-  /** Where its alias leads; empty: the replies do not say. */
+  /** The target of its alias; empty: no reply shows it. */
   readonly target: string;
   readonly exchanges: readonly SeenExchange[];
 }

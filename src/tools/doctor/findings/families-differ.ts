@@ -25,15 +25,13 @@ export const familiesDiffer: FindingKind = {
       title: this.title,
       severity: 'critical',
       confidence: cluster ? 0.9 : 0.8,
-      seen: [
-        `${listed(mixed)}: the same question is answered with the name, and with NXDOMAIN, to and fro.`,
-      ],
+      seen: [`${listed(mixed)}: the same question alternately gets the name and NXDOMAIN.`],
       why: cluster
         ? 'The name is the first one of a search path, which autopath of CoreDNS completes for pods that it knows. A replica that does not know the pod yet (or knows another one with that address) says NXDOMAIN: A and AAAA of one lookup meet different replicas.'
-        : 'Behind the address stand servers that do not know the same, and each query meets another one.',
+        : 'The servers that share this address have different data, and each query reaches another one.',
       fix: [
         'If the Corefile has autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
-        'Capture on a node: then the DNS pods behind the service are told apart.',
+        'Capture on a node: there, the DNS pods behind the Service have their own addresses.',
       ],
       prove: `ndots query ${mixed[0]} @POD for each DNS pod, several times`,
       disproved: 'each DNS pod gives the same answer again and again, and all give the same',
@@ -52,7 +50,7 @@ export const familiesDiffer: FindingKind = {
         (a.outcome === 'NOERROR' && aaaa.outcome === 'NXDOMAIN') ||
         (a.outcome === 'NXDOMAIN' && aaaa.outcome === 'NOERROR'),
     );
-    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'unasked') return unknown('no server could be queried for A and AAAA');
     if (odd === 'none') return excluded('A and AAAA agree whether names exist');
     return clusterFinding(this, {
       severity: 'critical',

@@ -36,7 +36,7 @@ export const fewThreads: FindingKind = {
       ],
       prove: `ndots capture FILE --ip ${address} -o flow: never more than ${threads} names at a time`,
       disproved:
-        'the program has nothing else to look up meanwhile: a loop, say, or workers that ask one name after the other',
+        'the program has nothing else to look up at the time: a loop, or workers that ask for one name after the other',
       exchanges: [],
       counted: new Map(
         waiting.map((each) => [each.address, clients.get(each.address)?.lookups ?? 0] as const),

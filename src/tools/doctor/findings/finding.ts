@@ -1,4 +1,4 @@
-/** What a finding says, and what a kind of findings is. */
+/** Findings, and the kinds of findings. */
 import type { ClusterFacts } from '../cluster/facts.ts';
 import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -10,35 +10,36 @@ export interface Finding {
   /** Never used again for something else, even if the rule goes. */
   readonly code: string;
   readonly title: string;
-  /** What else tells it from other findings of its code: an upstream. */
+  /** Separates it from other findings of its code: an upstream. */
   readonly subject?: string;
   readonly severity: Severity;
   /** From 0 to 1: how sure it is that this is the cause. */
   readonly confidence: number;
-  /** What the capture shows: facts with numbers. */
+  /** Facts with numbers, from the capture or cluster. */
   readonly seen: readonly string[];
-  /** How this comes about. */
+  /** The cause. */
   readonly why: string;
-  /** What to do, the best first. */
+  /** The best first. */
   readonly fix: readonly string[];
-  /** What to run in order to see that it is so. */
+  /** A command that shows it. */
   readonly prove: string;
-  /** What would show that it is something else; empty for what is counted and not concluded. */
+  /** An observation that would refute it; empty for counts. */
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
-  /** How many queries it hits, where only certain names fail: what hits many more comes first. */
+  /** Queries hit, if only certain names fail: findings that hit many more come first. */
   readonly hits?: number;
-  /** How many queries of each client it is about, by address, where they are only counted. */
+  /** Queries by client address, where they are only counted. */
   readonly counted?: ReadonlyMap<string, number>;
-  /** Whom it hits, where no exchange says so: pods, services, nodes. */
+  /** Pods, Services or nodes that are hit, where no exchange shows it. */
   readonly affected?: readonly string[];
-  /** Where to look besides packets: parts of objects, names to ask for. */
+  /** Parts of objects and names, besides packets. */
   readonly places?: readonly string[];
 }
 
 /**
- * A finding, or why there is none: it was looked for and is not there, or the capture cannot tell.
+ * A finding, or the reason that there is none: it was looked for and is not there, or the input
+ * cannot tell.
  */
 export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
 
@@ -54,7 +55,7 @@ export interface FindingKind {
   inCluster?(facts: ClusterFacts): Verdict;
 }
 
-/** It was looked for, with enough to see it by, and is not there. */
+/** It was looked for with enough evidence, and is not there. */
 export function excluded(reason: string): Verdict {
   return { not: 'excluded', reason };
 }
@@ -76,7 +77,7 @@ export function clusterFinding(
   return { affected: [], ...parts, code, title, exchanges: [] };
 }
 
-/** What several kinds say where a part of the facts is missing. */
+/** Verdicts of several kinds where a part of the facts is missing. */
 export const notAsked: Verdict = unknown(
   'this machine is not in the pod network, or no DNS pod was found to ask',
 );
@@ -85,5 +86,7 @@ export const unread: Verdict = unknown('no DNS pod’s metrics could be read');
 /** Metrics are known, and hardly move. */
 export const quiet: Verdict = unknown('too few queries came while it was measured (--for 60s)');
 /** No name below a search domain was asked for. */
-export const noSuffix: Verdict = unknown('nobody could be asked for names below search domains');
+export const noSuffix: Verdict = unknown(
+  'no server could be queried for names below search domains',
+);
 export const noUpstreams: Verdict = unknown('no upstream is known that could be asked from here');

@@ -14,7 +14,7 @@ import {
 } from '../thresholds/errors.ts';
 import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
-/** What waits for a question that goes round does so for as many seconds. */
+/** Queries that wait for a looping one wait for this many seconds. */
 const back: readonly number[] = Array.from({ length: LOOP_SECONDS }, (_, earlier) => earlier);
 
 const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
@@ -53,9 +53,9 @@ export const forwardingLoop: FindingKind = {
       .map(({ address }) => circleOf(observed, address))
       .filter((found) => found !== null);
     if (circles.length === 0 && said === 0)
-      return excluded('no server asks one that asks it, be it by way of others');
-    // What goes round is not answered until somebody gives up, or refuses (max_concurrent): else a
-    // program on the server's own host asks.
+      return excluded('no server queries one that queries it, not even through others');
+    // A looping query is not answered until a server gives up or refuses (max_concurrent):
+    // otherwise a program on the server's own host sends it.
     const repeated = observed.names.list
       .filter(
         ({ outcomes: { asked, lost, servfail, refused } }) =>
@@ -97,8 +97,8 @@ export const forwardingLoop: FindingKind = {
 };
 
 /**
- * What a circle comes to: names that go round, and others of their zone, are lost, late or refused
- * for whoever asks for them, while questions go round.
+ * The effect of a loop: looping names, and others of their zone, are lost, late or refused for all
+ * clients while queries loop.
  */
 function explainCircle(
   observed: Observations,
@@ -133,8 +133,8 @@ function explainCircle(
 }
 
 /**
- * The zone of a name that goes round, as far as the name tells it: what is above it; of one below a
- * top-level domain the name itself.
+ * The zone of a looping name, as far as the name shows it: its parent; below a top-level domain,
+ * the name itself.
  */
 function zoneOf(name: string): string {
   const above = name.slice(name.indexOf('.') + 1);
@@ -159,12 +159,12 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
 }
 
 /**
- * What forwarders ask for to see whether an upstream lives: one that does so at its own address
- * asks its neighbour there.
+ * The name of a forwarder's health checks: one that queries its own address reaches its neighbour
+ * there.
  */
 const HEALTH_CHECK = '.';
 
-/** Whether so many queries of the client go to that server, be it by the address of a service. */
+/** True if the client sends this many queries to that server, also through a Service address. */
 function asks(observed: Observations, client: string, server: string): boolean {
   if (asksDirectly(observed, client, server)) return true;
   const view = observed.backends.get(server);
@@ -204,8 +204,8 @@ function askedFrom(observed: Observations, address: string): readonly string[] {
     ...(observed.clients.get(address)?.servers.keys() ?? []),
     ...behind.map((view) => view.address),
   ];
-  // Who is called by address and port asks others from the address alone; of several at one address
-  // it is not known which does.
+  // A server known by address and port sends from the address alone; of several at one address,
+  // the sender is unknown.
   return [...new Set(asked)]
     .filter((other) => asks(observed, address, other))
     .map((other) => observed.serverNames.hostOf(other))
@@ -266,7 +266,7 @@ function returningOf({ losses, affected }: Observations): Returning | null {
   return { server, asked, from, exchanges: most[1] };
 }
 
-/** Whether the query goes to that address, be it by the address of a service. */
+/** True if the query goes to that address, also through a Service address. */
 function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
   return server.address === address || hops.some((hop) => hop.server.address === address);
 }

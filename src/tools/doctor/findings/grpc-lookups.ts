@@ -1,10 +1,10 @@
-/** What gRPC asks for besides addresses. */
+/** Lookups of gRPC for other records than addresses. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { COSTLY_SHARE, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { MIN_GRPC_QUERIES, MIN_GRPC_SHARE } from '../thresholds/search.ts';
 
-/** gRPC asks for service configurations that nobody publishes. */
+/** gRPC asks for service configurations that do not exist. */
 export const grpcLookups: FindingKind = {
   code: 'ND2005',
   title: 'gRPC clients ask for service configurations that do not exist',

@@ -38,7 +38,7 @@ export const killedForMemory: FindingKind = {
           .map(({ pod, bytes, limit }) => `${pod.name} takes ${mebi(bytes)} of ${mebi(limit)}.`),
       ],
       affected: [...killed, ...near.map(({ pod }) => pod)].map(nameOf),
-      why: 'What waits for a slow upstream takes memory, and so does a list of all objects after the API server was away. All replicas get the same load, so they tend to go together.',
+      why: 'Queries that wait for a slow upstream take memory, and so does a list of all objects after the API server was down. All replicas get the same load, so they tend to fail together.',
       fix: [
         'forward { max_concurrent 1000 } bounds what may wait.',
         'A higher memory limit: twice what it takes on a busy day.',

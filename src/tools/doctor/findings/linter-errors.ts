@@ -27,7 +27,7 @@ export const flaws: FindingKind = {
           errors.map(({ spot, within }) => `${spot.file}${within === null ? '' : ` ${within}`}`),
         ),
       ],
-      why: 'Rules that are errors are this what breaks resolution, or will with the next restart: running servers may still have what was there before.',
+      why: 'Rules of severity error are configurations that break resolution, now or at the next restart: running servers may still use the previous one.',
       fix: [`${lintCommand(facts)} shows the lines, and what to write; --explain CODE tells why.`],
       prove: lintCommand(facts),
       disproved: '',

@@ -6,7 +6,7 @@ import { Observations } from '../observe/observations.ts';
 import { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { diagnose, type Diagnosis } from '../diagnosis.ts';
 
-/** What doctor says of a log. */
+/** Findings from logs. */
 function ofLog(text: string): Diagnosis {
   const observed = new Observations(new SearchDomains());
   const reader = new QueryLogReader(

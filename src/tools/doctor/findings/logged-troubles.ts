@@ -8,7 +8,7 @@ import { MAX_LOGGED_UPSTREAMS } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
 
-/** What a cause means, and what to do. */
+/** The meaning of a cause, and its fix. */
 interface CauseText {
   readonly causes: readonly LoggedCause[];
   readonly code: string;
@@ -38,7 +38,7 @@ const texts: readonly CauseText[] = [
     fix: [
       'Ask the upstream from the node and from a DNS pod: if only the pod gets no reply, look at NetworkPolicies and at source NAT of the pod network.',
       'If UDP fails and TCP works, look for a limit on packets or a firewall; if large answers alone fail, for the path MTU (plugin bufsize 1232).',
-      'Name more than one upstream in forward, so that health checks can pass over the silent one.',
+      'Name more than one upstream in forward, so that health checks can skip the silent one.',
     ],
     prove: (upstream, name) =>
       `${asked(upstream, name)}; the same with +tcp (in a DNS pod, and on the node)`,
@@ -163,7 +163,7 @@ const texts: readonly CauseText[] = [
     severity: 'critical',
     why: 'The upstream, or a load balancer or firewall in front of it, ends TCP or TLS connections with queries open: it restarts, limits connections or queries of each, or closes idle connections sooner than the server expects (expire).',
     fix: [
-      'forward with expire below the idle time-out of the upstream or of what stands before it (default 10s).',
+      'forward with expire below the idle time-out of the upstream or of the load balancer in front of it (default 10s).',
       'See whether the upstream accepts TCP at all, and how many connections of one client it allows.',
       'If force_tcp is set without need, remove it: UDP has no connections to lose.',
     ],
@@ -206,7 +206,7 @@ const texts: readonly CauseText[] = [
     title: 'The DNS server may not read what it serves: the API server refuses it',
     name: 'missing rights of the DNS server',
     severity: 'critical',
-    why: 'The API server knows the server and refuses its lists and watches (RBAC), or does not accept its token. Cluster names are then missing, or stay as they were. A DNS pod that starts meanwhile does not become ready.',
+    why: 'The API server knows the server and refuses its lists and watches (RBAC), or rejects its token. Cluster names are then missing or outdated. A DNS pod that starts now does not become ready.',
     fix: [
       'Restore ClusterRole and ClusterRoleBinding system:coredns: services, endpoints, namespaces, pods (list, watch), and endpointslices of discovery.k8s.io.',
       'Unauthorized: see whether the pod has its service account and a token (automountServiceAccountToken), and whether the API server’s signing key changed; restart the pod.',
@@ -221,7 +221,7 @@ const texts: readonly CauseText[] = [
     title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
     name: 'DNS pods without a connection to the API server',
     severity: 'critical',
-    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate stands between. Known names stay as they were; changes are missed, and a new DNS pod does not become ready.',
+    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate prevents it. Known names stay as they were; changes are missed, and a new DNS pod does not become ready.',
     fix: [
       'See whether the API server answers: kubectl get --raw /readyz.',
       'From the node of the DNS pod: curl -k https://KUBERNETES-SERVICE-IP:443/healthz. If that fails, look at kube-proxy on this node and at the CNI.',
@@ -255,7 +255,7 @@ const texts: readonly CauseText[] = [
     why: 'The server met a bug: the query at hand is lost, or the process ends and is restarted.',
     fix: [
       'Keep the log with the stack (errors { stacktrace } in the Corefile), and search the issues of the server for its first lines.',
-      'Update the server; if a query triggers it, block its name or type meanwhile (plugins acl, template).',
+      'Update the server. If a query triggers it, block its name or type until then (plugins acl, template).',
     ],
     prove: () => 'curl -s DNS-POD:9153/metrics | grep coredns_panics_total',
     disproved: 'coredns_panics_total stays 0',
@@ -280,9 +280,7 @@ const texts: readonly CauseText[] = [
     name: 'configurations that were not taken',
     severity: 'warning',
     why: 'A changed Corefile could not be loaded: the server still uses the one before, and will not start with the new one after a restart.',
-    fix: [
-      'ndots lint on the Corefile shows what is wrong with it. Correct it before a DNS pod restarts.',
-    ],
+    fix: ['ndots lint on the Corefile reports the fault. Correct it before a DNS pod restarts.'],
     prove: () => 'curl -s DNS-POD:9153/metrics | grep coredns_reload_failed_total',
     disproved:
       'coredns_reload_failed_total does not rise, and all replicas show one coredns_reload_version_info',
@@ -335,9 +333,9 @@ const texts: readonly CauseText[] = [
     title: 'A DNS server was stopped',
     name: 'stops of the server',
     severity: 'info',
-    why: 'The process was told to end, as with a rollout, an eviction, or a failed liveness probe.',
+    why: 'The process received a signal to end, as in a rollout, an eviction, or after a failed liveness probe.',
     fix: [
-      'If nobody changed anything: kubectl -n kube-system describe pod shows whether kubelet ended it (liveness probe, memory), and kubectl get events why.',
+      'If nothing was changed: kubectl -n kube-system describe pod shows whether kubelet ended it (liveness probe, memory), and kubectl get events why.',
     ],
     prove: () => getLog,
     disproved: 'a rollout of that time explains it',

@@ -8,7 +8,7 @@ import { isServer } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
-/** What no top-level domain looks like: those have letters alone, or begin with `xn--`. */
+/** Labels that are not a top-level domain: those have only letters, or begin with `xn--`. */
 const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
 /** A namespace that every cluster has. */
 const DEFAULT_NAMESPACE = 'default';
@@ -91,7 +91,7 @@ function walkedBy({ affected, domains }: Observations): ReadonlySet<string> {
   return found;
 }
 
-/** Whether a lookup asked for one name alone, of a few labels, and it does not exist. */
+/** True if a lookup asked for one name of a few labels, and it does not exist. */
 function isAskedAsWritten(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
@@ -107,14 +107,14 @@ function isAskedAsWritten(
   );
 }
 
-/** Whether it is `db.shop.svc`, or `db.shop` where there is a namespace `shop`. */
+/** True for `db.shop.svc`, and for `db.shop` where a namespace `shop` exists. */
 function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
   const labels = shortened(name).split('.');
   if (labels.at(-1) === 'svc') return true;
   return labels.length === 2 && namespaces.has(labels[1]!);
 }
 
-/** Whether it is a name of two labels whose last one is no top-level domain. */
+/** True for a name of two labels whose last one is not a top-level domain. */
 function isLikeService(name: string): boolean {
   const labels = shortened(name).split('.');
   return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
@@ -135,7 +135,7 @@ function namespacesOf({ names, domains, affected }: Observations): ReadonlySet<s
   return found;
 }
 
-/** The name with the cluster’s domain appended, where somebody found it so; null: nobody did. */
+/** The name with the cluster domain appended, if a client resolved it; null otherwise. */
 function foundWithDomain(name: string, { names }: Observations): string | null {
   const stem = `${name.replace(/\.svc$/, '')}.svc.`;
   return (

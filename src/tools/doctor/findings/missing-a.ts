@@ -62,7 +62,7 @@ export const missingA: FindingKind = {
   },
 };
 
-/** Whether the one was never anything but missing, and the other never missing, at the same time. */
+/** True if the one type was always missing and the other never, at the same time. */
 function isSplit(a: NameView, aaaa: NameView): boolean {
   const [missing, there] = [a.outcomes, aaaa.outcomes];
   const exists = there.found + there.nodata;

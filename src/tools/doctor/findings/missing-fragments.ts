@@ -26,11 +26,11 @@ export const missingFragments: FindingKind = {
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
-    // Of a packet that was too big the error says whose it was.
+    // The ICMP error of a packet that was too big names its packet.
     const outgrown = claims.open.filter(
       ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
     );
-    // Who lost fragments offered to take more than fits into a packet.
+    // Clients that lost fragments offered a size larger than a packet.
     const large = claims.open.filter(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
     const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
     const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
@@ -47,10 +47,10 @@ export const missingFragments: FindingKind = {
           )
         : unknown('no large reply was asked for');
     claims.take(theirs);
-    // What is sent again and again comes late, if it does.
+    // Repeated segments come late, if they come.
     for (const { server } of gapped) claims.late.add(server.address);
-    // Whether these are large nobody has seen, but short ones that were asked for in this way got
-    // their answers.
+    // No reply shows that these are large, but short ones asked for in the same way were
+    // answered.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
     if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
     return {
@@ -69,7 +69,7 @@ export const missingFragments: FindingKind = {
           : []),
         ...(gapped.length > 0
           ? [
-              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply on connections to which later segments came and an earlier one never did, however often it was sent: what is short gets through.`,
+              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply: later segments of their connections arrived, and an earlier one never did, however often it was sent. Short segments get through.`,
             ]
           : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
@@ -120,7 +120,7 @@ export const missingFragments: FindingKind = {
       ),
       ...(tcp.length > 0 ? [] : (cut ?? [])),
     ];
-    if (asked.length === 0) return unknown('nobody could be asked with EDNS');
+    if (asked.length === 0) return unknown('no server could be queried with EDNS');
     if (failed.length === 0)
       return cut === null
         ? unknown('EDNS is answered, but no name with an answer of more than 512 bytes is known')
@@ -182,8 +182,8 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
 const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
 
 /**
- * Lost queries whose replies are larger than a packet: as they were seen on their way, or as others
- * get them. Empty: what is lost has other sizes, too.
+ * Lost queries whose replies are larger than a packet, as seen on their way or by other clients.
+ * Empty: other sizes are lost as well.
  */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const { names } = observed;
@@ -192,7 +192,7 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
   const lost = open.filter(
     (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > UNFRAGMENTED_BYTES && isLarge(loss)),
   );
-  // What is lost before it is answered anywhere says nothing of sizes.
+  // A reply that is lost before it is seen has no size.
   const comparable = open.filter(
     ({ type, name, udpSize }) =>
       udpSize > UNFRAGMENTED_BYTES && (names.get(name, type)?.longest ?? 0) > 0,
@@ -210,7 +210,7 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
 }
 
 /**
- * Whether from some moment on no name with large answers is answered, and those with small ones
+ * True if from some moment on no name with large answers is answered, and names with small ones
  * are.
  */
 function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): boolean {
@@ -235,5 +235,5 @@ function sizeText(lost: readonly SeenExchange[]): string {
         : 'fragments or TCP segments';
   return seen.length > 0
     ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in ${how}, and not where their queries came from (${listed(names)}); short ones arrive.`
-    : `What got no reply has answers that are larger than a packet, as they are seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
+    : `The unanswered queries have answers larger than a packet, as seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
 }

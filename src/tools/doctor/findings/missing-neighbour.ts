@@ -1,4 +1,4 @@
-/** Hosts that nobody on their link answers for. */
+/** Addresses that no host on the link answers for. */
 import type { Observations } from '../observe/observations.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
@@ -7,10 +7,10 @@ import { listed } from '../texts.ts';
 import { MAX_CHANCE, MIN_CASES, MOST } from '../thresholds/evidence.ts';
 import { NEIGHBOUR_REPORT_MS } from '../thresholds/transport.ts';
 
-/** Nobody says to have the server’s address on the local network. */
+/** No host on the local network has the server’s address. */
 export const missingNeighbour: FindingKind = {
   code: 'ND3015',
-  title: 'Packets are not even sent: nobody on the local network has the next address',
+  title: 'Packets are not even sent: no host on the local network has the next address',
   name: 'a neighbour that is gone, or a full neighbour table',
   inCapture(observed, claims) {
     const overflow = observed.counters.get('neighbourOverflow') ?? 0;
@@ -21,23 +21,25 @@ export const missingNeighbour: FindingKind = {
       const icmp =
         (observed.unreachable.get(address)?.noNeighbour ?? 0) + unquotedOf(observed, address);
       if (asked < MIN_CASES && icmp < MIN_CASES) return [];
-      // Clients that this address answers meanwhile show that several servers share it, of which
-      // one is gone: no neighbour is missing.
+      // If this address answers other clients at the time, several servers share it and one is
+      // gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
     const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
     if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
-        ? unknown('the capture has no ARP, and no router says that nobody has an address')
+        ? unknown('the capture has no ARP, and no router reports a missing address')
         : unanswered(observed);
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
     const losses = addresses.flatMap((address) => claims.openTo(address));
     if (losses.length < MIN_CASES && overflow === 0)
-      return excluded('what nobody answered for on the local network, no query was lost for');
+      return excluded(
+        'no query was lost for the addresses that no host answered for on the local network',
+      );
     claims.take(losses);
-    // Behind the address of a service stand others: who is asked for in vain is the one that is
+    // Several servers share the address of a Service: the missing neighbour is the one that is
     // gone.
     const gone = observed.neighbours.list
       .filter(
@@ -97,8 +99,8 @@ export const missingNeighbour: FindingKind = {
 };
 
 /**
- * How many errors, of which the capture cuts off whose address nobody has, are of this server: told
- * to clients that lose what they ask it, and nothing elsewhere, while they do.
+ * ICMP errors without the missing address (the capture cuts it off) that belong to this server:
+ * sent to clients that lose queries to it, and to no others, at that time.
  */
 function unquotedOf({ unquoted, losses }: Observations, address: string): number {
   if (unquoted.length === 0) return 0;
@@ -115,8 +117,8 @@ function unquotedOf({ unquoted, losses }: Observations, address: string): number
 }
 
 /**
- * Whether packets to these may be taken to it: of the same family, and no link-local address, by
- * which a host asks whether it may have it (RFC 4862).
+ * True if packets to these may be translated to it: same family, and not a link-local address, with
+ * which a host checks that it may use it (RFC 4862).
  */
 function isLikely(address: string, servers: readonly string[]): boolean {
   return (
@@ -126,16 +128,16 @@ function isLikely(address: string, servers: readonly string[]): boolean {
 }
 
 /**
- * A name server that nobody asks anything, as nobody finds it: lookups begin when the kernel has
- * given it up. Null: there is none.
+ * A name server that gets no query because it is not found: lookups begin when the kernel has given
+ * it up. Null: there is none.
  */
 function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
   const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
   for (const { address, asked, answered } of observed.neighbours.list) {
     const wanted = all.get(address) ?? [];
-    // Who is asked something was found, or is lost to more than a few.
+    // An address that gets queries was found, or is lost to more than a few clients.
     if (asked < MIN_CASES || answered > 0 || observed.servers.get(address) !== undefined) continue;
-    // Others who ask for it look for something else there.
+    // Others that look for the address want something else there.
     if (wanted.some(({ asker }) => observed.clients.get(asker) === undefined)) continue;
     const late = wanted.reduce((sum, each) => sum + each.late, 0);
     const lookups = wanted.reduce((sum, each) => sum + each.late + each.otherwise, 0);
@@ -174,10 +176,7 @@ function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/**
- * Whether (nearly) nothing is answered from the first to the last second in which something is
- * lost.
- */
+/** True if (nearly) nothing is answered from the first to the last second with losses. */
 function isAway({ history }: ServerView): boolean {
   const lossy = history.filter(([, { lost }]) => lost > 0);
   const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
@@ -188,8 +187,8 @@ function isAway({ history }: ServerView): boolean {
 }
 
 /**
- * Whom nobody answered for, and no query was seen to go to: whether that is a name server the
- * capture cannot tell.
+ * Addresses that no host answered for and that got no query: the capture cannot tell whether they
+ * are name servers.
  */
 function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
@@ -198,7 +197,7 @@ function unanswered({ neighbours }: Observations): Verdict {
   if (missing.length === 0)
     return excluded(
       neighbours.list.length === 0
-        ? 'no query is lost for want of an address on the local network'
+        ? 'no query was lost because an address is missing on the local network'
         : `each of ${neighbours.list.length} addresses of the local network is found`,
     );
   const requests = missing.reduce((sum, { asked }) => sum + asked, 0);

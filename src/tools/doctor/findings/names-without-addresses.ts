@@ -69,7 +69,7 @@ function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[
     .filter(({ name, lookups, clients }) => {
       if (lookups < MIN_CASES || claims.names.has(name)) return false;
       if (![...clients.keys()].some((client) => askers.has(client))) return false;
-      // Replies without a SOA record, and referrals, say nothing of the name.
+      // Replies without a SOA record, and referrals, do not show whether the name has addresses.
       for (const fault of ['bare', 'referral'] as const)
         if (replyFaults.kinds.get(fault)?.names.get(`${TYPE.A} ${name}`) !== undefined)
           return false;

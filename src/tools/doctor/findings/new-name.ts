@@ -37,7 +37,7 @@ export const newName: FindingKind = {
                 ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
                 : `found from ${clock(one.firstFoundMs)} on, by turns with that, and at last always: several caches forget it at times of their own.`
             }`,
-            'Of these answers the capture has only the beginning: whether their TTL counted down, as that of what is remembered does, cannot be seen (tcpdump -s 0).',
+            'The capture has only the beginning of these answers, so their TTLs cannot be read: cached answers would count down (tcpdump -s 0).',
           ],
         };
     }
@@ -59,7 +59,7 @@ export const newName: FindingKind = {
   },
 };
 
-/** When one server denied the name, until when, and what others did that denied it. */
+/** When one server denied the name, until when, and which servers also denied it. */
 function timesOf({ serverTimes, negativeTtls }: NameView): string {
   const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
   const isThrough = ({ missingMs, existsMs }: ServerTimes): boolean =>
@@ -119,7 +119,7 @@ function withoutTtl(observed: Observations, claims: Claims): readonly NameView[]
   return new Set(found.map(({ name }) => name)).size <= NEW_NAME.names ? found : [];
 }
 
-/** What is the same of each. */
+/** The parts that both kinds share. */
 function told(
   observed: Observations,
   cached: readonly NameView[],
@@ -129,7 +129,7 @@ function told(
     code: 'ND8003',
     title: 'A new name stays invisible: that it was missing is cached',
     severity: 'warning',
-    why: 'Somebody asked before the name existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) keeps "no such name" for the TTL that came with it, and says so while the name has long been there.',
+    why: 'A client asked before the name existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it, and returns it although the name exists by now.',
     fix: [
       'cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } (kubeadm’s Corefile does), on the node-local cache, too.',
       'Create the service before its clients start, or have them ask again.',

@@ -34,7 +34,7 @@ export const nodeCacheDark: FindingKind = {
       seen: [
         answered(outcomes) === 0
           ? `${outcomes.asked} queries went to ${address}, and not one was answered.`
-          : `${address} answered until ${clock(lastReplyMs)}; of what was asked later, ${share(losses.length, losses.length)} got no reply.`,
+          : `${address} answered until ${clock(lastReplyMs)}; of the later queries, ${share(losses.length, losses.length)} got no reply.`,
         ...(refused === undefined
           ? []
           : [

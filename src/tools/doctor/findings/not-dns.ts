@@ -1,4 +1,4 @@
-/** Whether other connections fare as queries do. */
+/** Losses that other connections share. */
 import { lossRate } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
@@ -37,7 +37,7 @@ export const notDns: FindingKind = {
       return unknown(
         `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
       );
-    // What is known of nearly all of them is known of the rest.
+    // A fact about nearly all of them holds for the rest.
     if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
       return excluded('what hits other connections as well is explained otherwise');
     if (losses.length < MIN_CASES || !(alike || exceeded > 0))
@@ -59,10 +59,10 @@ export const notDns: FindingKind = {
             ]
           : []),
       ],
-      why: 'First packets of all kinds get lost: a flow table of the hypervisor or of a firewall that is full, a network card or a link that drops. DNS is most of what opens new flows, so that it is in the logs first, and it is as little to blame as the rest.',
+      why: 'First packets of all kinds get lost: a full flow table of the hypervisor or of a firewall, or a network card or link that drops packets. Most new flows are DNS, so that it appears in the logs first, but it is not the cause.',
       fix: [
         'Look at the layer below: limits of the instance type (ethtool -S eth0 | grep exceeded), drops of interfaces (ip -s link), the full flow table of a firewall.',
-        'Fewer new connections help meanwhile: keep-alive, connection pools, a larger instance.',
+        'Until then, open fewer connections: keep-alive, connection pools, a larger instance.',
       ],
       prove:
         'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node: SYNs that are repeated to all sorts of addresses',

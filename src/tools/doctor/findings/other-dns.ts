@@ -21,7 +21,8 @@ export const otherDns: FindingKind = {
         [...knows].every((ours) => !serveTheSame(observed, ours, address)) &&
         askers(observed, address, knows).length > 0,
     );
-    if (strangers.length === 0) return excluded('who asks for names of the cluster asks its DNS');
+    if (strangers.length === 0)
+      return excluded('clients of cluster names query the DNS of the cluster');
     const addresses = new Set(strangers.map(({ address }) => address));
     const theirs = [
       ...new Set([...addresses].flatMap((address) => askers(observed, address, knows))),
@@ -50,7 +51,7 @@ export const otherDns: FindingKind = {
         `${listed(theirs.map(({ address }: ClientView) => address))} ${theirs.length === 1 ? 'asks' : 'ask'} ${listed([...addresses])}, and ${others === 1 ? 'one other does' : `${others} others do`} not.`,
         `${share(missing, asked)} of their queries were for names of the cluster that others find, and got NXDOMAIN.`,
       ],
-      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or an address of a server written into the program. What they ask knows no names of services. That is no fault of the DNS of the cluster.',
+      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or a server address written into the program. That server does not know Service names. The DNS of the cluster is not at fault.',
       fix: [
         'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node), unless that is what is meant.',
         'If the server is meant, a forwarding of the cluster’s domain from it to the DNS of the cluster.',
@@ -91,7 +92,7 @@ export const otherDns: FindingKind = {
       affected: found.map(labelOf),
       why: 'They know no names of services. Where they fail, it is not the DNS of the cluster.',
       fix: ['dnsPolicy: ClusterFirst, unless that is what is meant.'],
-      prove: 'ndots trace NAME --from pod/NAME shows whom a pod asks',
+      prove: 'ndots trace NAME --from pod/NAME shows which servers a pod queries',
       disproved: '',
     });
   },
@@ -117,9 +118,9 @@ function clusterNames({ names, domains }: Observations): {
 }
 
 /**
- * Who asks this server and is no server. What the cluster's DNS asks itself is its upstream, too,
- * and belongs into the resolv.conf of nobody who also asks the cluster's DNS: of those only the
- * ones count that ask no server that knows the cluster.
+ * Clients of this server that are not servers themselves. An upstream of the cluster's DNS must not
+ * be in the resolv.conf of a pod that also uses the cluster's DNS: of such servers, only clients
+ * that use no cluster DNS count.
  */
 function askers(
   observed: Observations,

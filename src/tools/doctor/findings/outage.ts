@@ -1,4 +1,4 @@
-/** A server that stops answering everybody, and perhaps begins again. */
+/** A server that stops answering all clients, and may start again. */
 import type { Observations } from '../observe/observations.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -34,7 +34,7 @@ import {
   UNLIKELY_DEAD,
 } from '../thresholds/silence.ts';
 
-/** All replies stop for a while, or for good, for everybody at once. */
+/** All replies stop for a while, or for good, for all clients at once. */
 export const outage: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
@@ -42,7 +42,7 @@ export const outage: FindingKind = {
   inCapture(observed, claims) {
     if (observed.seconds < MIN_OUTAGE_SECONDS) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
-    // Who has been answered goes on being answered: it is not the server.
+    // Clients that were answered before are still answered: it is not the server.
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
     for (const view of views) {
       const window = silenceOf(view, observed);
@@ -55,8 +55,8 @@ export const outage: FindingKind = {
       const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
       if (losses.length < MIN_CASES || wentAstray(losses)) continue;
-      // Where most of it is explained this is but the rest, as is what comes from a port that
-      // somebody had before.
+      // If most of it is explained, the others are the rest of it, and so are losses from reused
+      // ports.
       const explained = claims.explainedTo(view.address).filter(isMeanwhile);
       if (losses.length < OUTAGE_REST * explained.length) {
         claims.take(losses);
@@ -67,8 +67,8 @@ export const outage: FindingKind = {
       const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
       if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
       if (areSilentByChance(observed.flows.to(view.address), span)) continue;
-      // Others are answered meanwhile, or these names never again. What was lost before it tells
-      // more than the time in which all wait.
+      // Others are answered at the time, or these names never again. Losses before it are better
+      // evidence than the time in which all clients wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
       const lots =
         earlier.length < MIN_EARLIER_LOSSES ? [losses] : [losses, [...earlier, ...losses]];
@@ -116,14 +116,11 @@ export const outage: FindingKind = {
     }
     const still = serverStandstill(observed, claims);
     if (still !== null) return stoodStill(still);
-    return excluded('no server was silent to everybody for a time, and well before or after it');
+    return excluded('no server was silent to all clients for a time, and well before or after it');
   },
 };
 
-/**
- * What the machine that has the address says of its port (ICMP): it is there, and no name server
- * is.
- */
+/** ICMP errors for the port from the host that has the address: it is up, and not a name server. */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
   const errors = unreachable.get(address);
   if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return [];
@@ -148,9 +145,9 @@ function silentToTheEnd(
       `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets} sockets of ${askersText(observed, clients)}, for ${names} ${names === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
       'It does not answer again up to the end of the capture.',
     ],
-    why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
+    why: `Everything stops at one moment: the server (or the one behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
     fix: [
-      'See whether others are answered at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and processor limits.',
+      'See whether other clients get replies at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and CPU limits.',
       'If others are: see what changed for these clients (kubectl get networkpolicy -A; the rules and the log of the node’s network plugin).',
     ],
     prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
@@ -176,9 +173,9 @@ function silentAgain(
     confidence: 0.85,
     seen: [
       `${silent.length} times nothing came back from ${address}, whatever was asked: ${listed(times, 6)}.`,
-      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all is answered. Who waits for a reply asks nothing meanwhile: the server, or the way to it, may have been back sooner.`,
+      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all queries are answered. Clients that wait send nothing: the server, or the way to it, may have been back sooner.`,
     ],
-    why: 'What stops for everybody at once, comes back and stops again is a link or an interface that goes down and up, a route that is withdrawn, a node that hangs, or a server that is ended and started again and again (a liveness probe, memory).',
+    why: 'If everything stops at once, comes back and stops again, a link or an interface goes down and up, a route is withdrawn, a node hangs, or a server is restarted again and again (a liveness probe, memory).',
     fix: [
       'See what happened on the way at these times: the kernel’s log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
       'See whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), and their memory limits and liveness probes.',
@@ -217,11 +214,13 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
           ]
         : []),
       ...(proof === 'one of several'
-        ? ['Others are answered meanwhile: it is one of several servers behind this address.']
+        ? [
+            'Others are answered at the same time: this is one of several servers behind this address.',
+          ]
         : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
       ...(lost > 0 ? [`${lost} queries were given up before it went on.`] : []),
     ],
-    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node or virtual machine was frozen, out of memory or paged, or it was replaced by another one.',
+    why: 'The process stopped and continued: it was stopped, its CPU limit throttled it, its node or virtual machine was frozen, out of memory or swapping, or another process replaced it.',
     fix: [
       proof === 'upstream'
         ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is asked.'
@@ -250,11 +249,11 @@ interface Outage {
 }
 
 const lameduck =
-  'Let a DNS pod that ends go on answering for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
+  'Let a DNS pod that terminates answer for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
 const replicas =
   'More than one replica, spread over nodes, and a PodDisruptionBudget of at most one.';
 const look =
-  'See what happened to the server, or to the pods behind the address, at that time: restarts, a rollout, memory and processor limits, its node.';
+  'Look at the server, or at the pods behind the address, at that time: restarts, a rollout, memory and CPU limits, its node.';
 
 /** The parts of the finding that depend on it. */
 function outageAdvice({
@@ -268,7 +267,7 @@ function outageAdvice({
     'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too';
   if (isUpstream)
     return {
-      why: `The server that the DNS pods ask ${isBack ? 'was away, or hung, for a while' : 'is gone, hangs, or cannot be reached any more'}: what is not in their memory has no answer meanwhile.`,
+      why: `The upstream of the DNS pods ${isBack ? 'was down, or hung, for a while' : 'is gone, hangs, or cannot be reached any more'}: names that are not cached get no answer during that time.`,
       fix: [
         'See what happened to it, and to the way from the nodes to it (a firewall, a route), at that time.',
         'More than one upstream, with health checks (forward does that).',
@@ -280,7 +279,7 @@ function outageAdvice({
     };
   if (!isBack && !isRollout)
     return {
-      why: 'Everything stops at one moment, for all names: the server (or what stands behind the address) hangs or is gone, or something on the way lets nothing through from then on.',
+      why: 'Everything stops at one moment, for all names: the server (or the one behind the address) hangs or is gone, or something on the way lets nothing through from then on.',
       fix: [
         look,
         'If it is well: see what changed on the way (network policies, the rules of the node, its routes).',
@@ -290,7 +289,7 @@ function outageAdvice({
       disproved,
     };
   return {
-    why: `${isBack ? 'Everything stops at once and comes back at once: the server behind the address was gone, or stood still' : 'The server behind the address went away, and others took its place'}. When a DNS pod ends, the service goes on sending packets to it until its endpoint is removed on every node: that takes as long as the readiness probe needs to fail, and the rules to be written.`,
+    why: `${isBack ? 'Everything stops at once and comes back at once: the server behind the address was gone, or stopped' : 'The server behind the address went away, and others replaced it'}. When a DNS pod terminates, the Service sends packets to it until its endpoint is removed on every node: until the readiness probe fails and the rules are written.`,
     fix: isRollout
       ? [lameduck, replicas]
       : [

@@ -1,4 +1,4 @@
-/** Servers that cannot keep up, by what they lose or by what waits for what. */
+/** Servers that cannot keep up, shown by their losses or by their queues. */
 import { servers, total } from '../cluster/traffic.ts';
 import { grown } from '../cluster/counter-growth.ts';
 import { nameOf } from '../cluster/facts.ts';
@@ -32,7 +32,7 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND7001',
   title: 'A name server cannot keep up: replies come late, then not at all',
   severity: 'critical',
-  why: 'Queries come faster than they are answered: the processor of the server is at its limit (or throttled by it), or what it asks itself is slow and everybody waits. Clients then ask again, which makes more of the same.',
+  why: 'Queries arrive faster than they are answered: the CPU of the server is at its limit (or throttled by it), or its upstream is slow and everything waits. Clients then retry, which adds to the load.',
   fix: [
     'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
     'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
@@ -41,7 +41,7 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   prove:
     'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
   disproved:
-    'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low meanwhile',
+    'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low at the time',
 };
 
 /** A server that answers ever later, and then not at all. */
@@ -69,7 +69,7 @@ export const overload: FindingKind = {
         quiet.length === 0
           ? within > BUSY.aloneMs
           : (within > BUSY.ms && within > BUSY.times * before) ||
-            // The most are slow, and not a few that somebody else is waited for.
+            // Most of these are slow, not only a few that wait for an upstream.
             server.isOutOfBreath;
       const losses = claims.openTo(server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
@@ -104,7 +104,7 @@ export const overload: FindingKind = {
     if (measured.length === 0) return unread;
     const rejected = total(facts, 'coredns_forward_max_concurrent_rejects_total');
     const shed = total(facts, 'coredns_shed_dropped_total');
-    if (rejected + shed === 0) return excluded('no DNS pod turns queries away for want of room');
+    if (rejected + shed === 0) return excluded('no DNS pod rejects queries at a limit');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.9,
@@ -122,18 +122,18 @@ export const overload: FindingKind = {
             0,
         )
         .map(({ pod }) => nameOf(pod)),
-      why: 'More queries wait than may: upstream is slow, or there are more queries than these pods can answer. What is turned away is asked again, which makes it more.',
+      why: 'More queries wait than the limit allows: the upstream is slow, or there are more queries than these pods can answer. Clients retry rejected queries, which adds to the load.',
       fix: [
         'See whether upstream is slow (coredns_proxy_request_duration_seconds); if not, more replicas: ndots size --metrics …',
         'A cache on each node, and fewer search domains.',
       ],
       prove: 'coredns_forward_max_concurrent_rejects_total, twice',
-      disproved: 'it stands still while lookups are slow',
+      disproved: 'the counter does not rise while lookups are slow',
     });
   },
 };
 
-/** What every DNS pod has in memory takes long. */
+/** Names that every DNS pod has in memory take long. */
 function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
   const stretches = lateFromMemory(observed).filter(
     ({ server }) => !claims.late.has(server.address),
@@ -163,14 +163,14 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
     ...said,
     confidence: 0.88,
     seen: [
-      `${server.address} took ${took(meanMs)} on average for names of the cluster (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and ask nobody for them: it is the server itself that has no time (or, behind a cache of the node, the DNS pods).`,
+      `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and forward none of them: the server itself is short of CPU time (or, behind a cache of the node, the DNS pods are).`,
       `${share(losses.length, observed.total.asked)} queries got no reply in that time; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     exchanges: [...losses, ...slow],
   };
 }
 
-/** Whether what is late waits for somebody behind the server. */
+/** True if late replies wait for a server behind this one. */
 function answersOthers({ lines, backends }: Observations, server: ServerView): boolean {
   const isOutrun = ({ address }: ServerView): boolean => lines.get(address)?.isOutrun ?? false;
   if (!isOutrun(server)) return false;
@@ -196,7 +196,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   });
   if (behind.length === 0) return null;
   const addresses = new Set(behind.map(({ server }) => server.address));
-  // The service that they stand behind is late with them.
+  // The Service in front of them is late with them.
   const isTheirs = ({ server, hops }: SeenExchange): boolean =>
     addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
   const slow = observed.affected.flatMap(({ exchanges }) =>
@@ -222,13 +222,13 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   };
 }
 
-/** How fast the server that loses most answers while it does, and otherwise. */
+/** The mean time of the server that loses most: while it does, and otherwise. */
 function paceText({ servers }: Observations): string {
   const losing = servers.list
     .filter(({ outcomes }) => outcomes.lost > 0)
     .toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
   if (losing.length === 0) return 'no query is lost, and none waits for those before it';
-  // Who never answers is not late.
+  // A server that never answers is not late.
   const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
   if (worst === undefined) return 'who leaves queries without a reply answers none';
   const { within, otherwise } = worst.pace;

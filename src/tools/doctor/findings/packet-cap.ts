@@ -41,7 +41,7 @@ import { MIN_CASES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 interface PacketLimit {
   readonly rate: number;
   readonly seen: string;
-  /** Whom it hits; null: everybody. */
+  /** The affected clients; null: all. */
   readonly clients: ReadonlySet<string> | null;
 }
 
@@ -59,7 +59,7 @@ export const packetCap: FindingKind = {
     if (sparesKnown(observed) && !oneLosesAlone(observed))
       return excluded('sockets that were answered before lose nothing');
     for (const server of busy) {
-      // What is late before it is lost waits in a queue.
+      // Replies that are late before losses begin wait in a queue.
       if (server.isOutOfBreath) continue;
       const found =
         plateauOf(server, observed) ??
@@ -97,15 +97,15 @@ export const packetCap: FindingKind = {
             : []),
         ],
         why: aws
-          ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest without a word. All DNS pods of one node share that.'
-          : 'Something on the way lets so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or what the server allows each client.',
+          ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest silently. All DNS pods of one node share that limit.'
+          : 'Something on the way lets only so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or the server’s limit for each client.',
         fix: [
-          'Ask less: caching of what goes upstream (cache in the Corefile, a node-local cache), and no search domains of the provider that only give NXDOMAIN.',
+          'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove search domains of the provider that only give NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',
           'With ndots: forward { max_pps 1000 } keeps below the limit and says when it is reached.',
         ],
         prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
-        disproved: 'the counter stands still while queries get lost',
+        disproved: 'the counter does not rise while queries get lost',
         exchanges: losses,
       };
     }
@@ -119,7 +119,7 @@ export const packetCap: FindingKind = {
   },
 };
 
-/** Whether all of these are below one search domain, and not the most of what is asked. */
+/** True if all of these are below one search domain, and most queries are not. */
 function isOfSearch(
   losses: readonly SeenExchange[],
   { domains, names, total }: Observations,
@@ -150,10 +150,7 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   };
 }
 
-/**
- * What each client is allowed for itself: others are answered meanwhile, so that the sum is no
- * plateau.
- */
+/** A limit for each client: others are answered at the time, so the sum has no plateau. */
 function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
@@ -173,9 +170,8 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
 }
 
 /**
- * What some clients are allowed for themselves, of a load that never changes, so that there is no
- * other rate to compare with: what passes is far more even than chance, and who asks less loses
- * nothing.
+ * A limit for some clients under a constant load, without another rate to compare with: the replies
+ * are far more even than chance, and clients that send less lose nothing.
  */
 function evenlyOfSome(
   { address }: ServerView,
@@ -231,7 +227,7 @@ interface Plateau {
   readonly most: number;
 }
 
-/** @param least what is asked in a full second */
+/** @param least queries in a full second */
 function plateauIn(history: RateHistory, least: number): Plateau | null {
   const full = fullSeconds(history, least);
   if (full.length < MIN_CASES) return null;
@@ -250,23 +246,18 @@ function plateauIn(history: RateHistory, least: number): Plateau | null {
   };
 }
 
-/** Whether as much is asked in every second. */
+/** True if every second has about as many queries. */
 function isSameAlways(history: RateHistory): boolean {
   const asked = history.slice(1, -1).map(([, second]) => second.asked);
   return asked.length > 0 && Math.max(...asked) <= CONSTANT_LOAD * Math.min(...asked);
 }
 
-/**
- * Whole seconds in which something was lost, without the edges of the burst.
- * @param least what is asked in one
- */
+/** Whole seconds with losses, without the edges of the burst. @param least queries in one */
 function fullSeconds(history: RateHistory, least: number): RateHistory {
   return history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
 }
 
-/**
- * Whether something is lost where less is asked than so many a second: below a limit nothing is.
- */
+/** True if queries are lost in seconds with fewer queries than the rate: below a limit, none is. */
 function losesBelow(history: RateHistory, rate: number): boolean {
   const below = history.filter(
     ([, { asked, lost }]) =>
@@ -276,8 +267,8 @@ function losesBelow(history: RateHistory, rate: number): boolean {
 }
 
 /**
- * Whether the number of replies is steadier from second to second than chance, query by query,
- * would have it, and than a fixed share of what is asked: as a low limit is.
+ * True if the number of replies varies less from second to second than chance, and than a fixed
+ * share of the queries: a low limit does that.
  */
 function isSteadierThanChance(seconds: RateHistory): boolean {
   if (seconds.length < LOW_LIMIT.seconds) return false;

@@ -39,7 +39,7 @@ export const pairRace: FindingKind = {
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
           : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or it is known why`,
       );
-    // Who is not half of a pair is not lost: else it is loss of another kind.
+    // Losses outside of pairs are another kind of loss.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
     const theirs = claims.open.filter(({ client, name }) => keys.has(`${client.address} ${name}`));
     const rest = claims.open.length - theirs.length;
@@ -78,7 +78,7 @@ export const pairRace: FindingKind = {
       prove:
         'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*": it rises with the lost queries; uname -r',
       disproved:
-        'insert_failed stands still while pairs lose one (clash_resolve may rise: that is harmless)',
+        'insert_failed does not rise while pairs lose one (clash_resolve may rise: that is harmless)',
       exchanges: halves,
     };
   },

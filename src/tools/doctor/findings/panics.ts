@@ -19,7 +19,7 @@ export const panics: FindingKind = {
       seen: counts.map(({ pod, count }) => `${pod.name} counts ${count} panics since its start.`),
       affected: counts.map(({ pod }) => nameOf(pod)),
       why: 'A mistake in the server or in one of its plugins: the query that met it got SERVFAIL.',
-      fix: ['See the log for the stack, and whether a newer release mends it.'],
+      fix: ['See the log for the stack, and whether a newer release fixes it.'],
       prove: 'coredns_panics_total, twice, and the log between',
       disproved: '',
     });

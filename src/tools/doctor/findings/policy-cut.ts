@@ -23,7 +23,7 @@ export const prohibited: FindingKind = {
   inCapture(observed, claims) {
     const said = [...observed.prohibited].filter(([, count]) => count >= MIN_CASES);
     const ways = new Set(said.map(([way]) => way));
-    // Behind the translation a node may stand as the sender.
+    // Behind the translation, a node may be the sender.
     const losses = claims.open.filter((loss) =>
       [loss, ...loss.hops].some(({ client, server }) =>
         ways.has(`${client.address} ${server.address}`),
@@ -107,11 +107,11 @@ export const policyCut: FindingKind = {
           `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
           ...(byEdns
             ? [
-                'Besides, all queries of those that are cut off have EDNS (an OPT record), and none of the others’ has: something that drops EDNS would look the same (ND4009).',
+                'Also, all queries of the clients that are cut off have EDNS (an OPT record), and none of the others’ has: a device that drops EDNS would look the same (ND4009).',
               ]
             : []),
         ],
-        why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
+        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
         fix: [
           `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache an ipBlock of its address).`,
         ],
@@ -170,7 +170,7 @@ function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonl
   return all;
 }
 
-/** Whether those that are cut off use EDNS for all that they ask, and the others for nothing. */
+/** True if the clients that are cut off always use EDNS, and the others never do. */
 function goesByEdns(
   observed: Observations,
   cut: ReadonlySet<string>,
@@ -182,15 +182,15 @@ function goesByEdns(
   );
 }
 
-/** Whether all that the client asks has EDNS. */
+/** True if the client always uses EDNS. */
 function asksWithEdns({ clients }: Observations, address: string): boolean {
   const client = clients.get(address);
   return client !== undefined && client.withEdns === client.outcomes.asked;
 }
 
 /**
- * Whether those that are cut off are programs of several kinds, and others of the same kind are
- * answered without EDNS: what they have in common is EDNS.
+ * True if the clients that are cut off are different programs, and others of the same kinds are
+ * answered without EDNS: then EDNS is what they share.
  */
 function areOfManyKinds(
   { clients }: Observations,

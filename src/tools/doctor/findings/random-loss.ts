@@ -18,7 +18,7 @@ import {
   MIN_LOSS_QUERIES,
 } from '../thresholds/transport.ts';
 
-/** Queries are lost, and nothing that was looked at decides which. */
+/** Lost queries without a pattern. */
 export const randomLoss: FindingKind = {
   code: 'ND3013',
   title: 'Queries or replies are lost, without a pattern in who, what and when',
@@ -30,13 +30,13 @@ export const randomLoss: FindingKind = {
       return excluded(lossText(observed, claims));
     if (isRest(claims)) {
       claims.take(claims.open);
-      return excluded('what is lost besides is of the moments of what is explained');
+      return excluded('the remaining losses coincide with losses that another finding explains');
     }
     const whole = claims.open;
     const meanwhile = askedMeanwhile(observed, losses);
     const { fromMs, toMs } = sentSpan(whole);
     const isMoment = toMs - fromMs <= LOSS_MOMENT_MS;
-    // What was a moment is over.
+    // A moment is over.
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     const asked = servers.reduce(
@@ -67,7 +67,7 @@ export const randomLoss: FindingKind = {
           : spared !== null
             ? `All of them are of ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
             : (sockets ??
-              'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.'),
+              'The lost queries differ from the others in nothing that was examined (types, names, ports, pairs, moments).'),
         ...(behind.length > 0
           ? [
               `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
@@ -138,7 +138,7 @@ function askedOf(
     .reduce((sum, [second, { asked }]) => (second >= fromS ? sum + asked : sum), 0);
 }
 
-/** What other clients asked the same servers, where they lose hardly anything; null: they do. */
+/** The queries of other clients to the same servers, if they lose hardly any; null otherwise. */
 function sparedBeside(
   observed: Observations,
   clients: readonly string[],
@@ -171,7 +171,7 @@ function sparedBeside(
     : null;
 }
 
-/** Whether sockets lose all or nothing, in words; null: they lose some, or there are too few. */
+/** A sentence if sockets lose all or nothing; null: they lose some, or there are too few. */
 function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): string | null {
   const servers = new Set(losses.map(({ server }) => server.address));
   const clients = new Set(losses.map(({ client }) => client.address));
@@ -186,14 +186,14 @@ function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): 
   return `It goes by the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got all of theirs. Where the address stands for several DNS pods, a dead one among them looks like this.`;
 }
 
-/** How little is lost, or that it is known why. */
+/** The reason that there is no finding: few losses, or a known cause. */
 function lossText({ total }: Observations, { explained }: Claims): string {
   if (explained.length === 0 || total.lost < LOSS_RARE * total.asked)
     return '(nearly) all queries are answered';
   return `${share(total.lost, total.asked)} queries got no reply, and the findings explain it`;
 }
 
-/** What was asked from the first of these on: what was well before says nothing of them. */
+/** Queries from the first of these on: success before that shows nothing. */
 function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {
   const { fromMs } = sentSpan(losses);
   const { inside, outside } = ways.between(fromMs, Infinity);
@@ -201,13 +201,13 @@ function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[])
 }
 
 /**
- * Whether it is but the rest of something that is known: fewer by far, for the same names or at the
- * same servers, at the same time.
+ * True if these are the rest of a known loss: far fewer, for the same names or at the same servers,
+ * at the same time.
  */
 function isRest({ open, explained, names: known }: Claims): boolean {
   if (open.length > LOSS_REST * explained.length) return false;
   const names = new Set(explained.map(({ name }) => name));
-  // What is known to fail by its name says nothing of other names at the same server.
+  // Losses that depend on the name show nothing about other names at the same server.
   const servers = new Set(
     explained.filter(({ name }) => !known.has(name)).map(({ server }) => server.address),
   );

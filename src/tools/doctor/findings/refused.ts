@@ -1,4 +1,4 @@
-/** Servers that do not want to answer, and whom they refuse. */
+/** REFUSED: the servers that send it, and the clients that get it. */
 import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -56,7 +56,7 @@ export const refused: FindingKind = {
       (one, other) => other.outcomes.refused - one.outcomes.refused,
     );
     const server = worst?.address ?? 'the server';
-    // Who does not have a zone never answers for it.
+    // A server without the zone never answers for it.
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
     const isLimit = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
@@ -78,7 +78,7 @@ export const refused: FindingKind = {
           `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
-          ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever ${barred.length === 1 ? 'it asks' : 'they ask'}${isOnlySome ? '; others are answered' : ''}.`
+          ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
@@ -103,11 +103,11 @@ export const refused: FindingKind = {
         : causes.length > 0
           ? 'The upstream does not want to ask others for those who ask it, the DNS pods: it is only authoritative for zones of its own, or a rule (allow-recursion, access-control) does not have the addresses that their packets come with.'
           : isLimit
-            ? 'What is refused now and answered at another time is refused for want of room: the server’s limit on queries that wait is reached (max_concurrent of forward, which refuses what comes beyond it), or one of several servers that it asks by turns refuses.'
+            ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
             : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
-            'acl of the Corefile (or what stands for it upstream): let the nets of the pods ask.',
+            'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
             'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
           ]
         : causes.length > 0
@@ -122,7 +122,7 @@ export const refused: FindingKind = {
                     ]
                   : []),
                 'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: what waits is what the limit counts.',
-                'If it is not that: ask each server that it forwards to by itself.',
+                'Otherwise, query each upstream of the server separately.',
               ]
             : [
                 'A server block for these names, or forward to one that knows them.',

@@ -89,8 +89,8 @@ export const sameAddress: FindingKind = {
 };
 
 /**
- * Whether the name cannot exist: a single word, a name below a domain that nobody has, what a
- * search path made of a name that exists as written, or what was denied at another time.
+ * True if the name cannot exist: a single word, a name below a nonexistent domain, a search-path
+ * variant of a name that exists as written, or a name that was denied at another time.
  */
 function isImpossible({ name, type, outcomes }: NameView, observed: Observations): boolean {
   if (!name.slice(0, -1).includes('.') || IMPOSSIBLE.has(topOf(name))) return true;
@@ -101,7 +101,7 @@ function isImpossible({ name, type, outcomes }: NameView, observed: Observations
   return stem.includes('.') && (observed.names.get(stem, type)?.outcomes.found ?? 0) > 0;
 }
 
-/** Whether (nearly) all external names have the address, and none was ever denied. */
+/** True if (nearly) all external names have the address, and none was ever denied. */
 function isAll(
   names: readonly NameView[],
   zones: ReadonlySet<string>,

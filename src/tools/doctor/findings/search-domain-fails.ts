@@ -60,7 +60,7 @@ export const searchDomainFails: FindingKind = {
       const own = new Set(names);
       if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
       const losses = claims.open.filter(({ name }) => own.has(name));
-      // What is lost for another reason says nothing of the domain.
+      // Losses with another cause show nothing about the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, COMPARED_LOSSES))
         continue;
       if (othersGoToo(observed, losses, own)) continue;
@@ -181,17 +181,17 @@ function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchan
     title: 'A search domain fails for every name, and each lookup passes it',
     severity: 'critical',
     confidence: 0.95,
-    why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
+    why: 'No working server serves a search domain of the pods (they inherit those of their node). Each lookup of a name with few dots passes it: programs wait for a time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
     fix: [
       `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
       `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
     ],
     prove: `ndots query nothing.${domain} @${server}`,
-    disproved: `a name that nobody has below ${domain} is NXDOMAIN at once`,
+    disproved: `a name that does not exist below ${domain} gets NXDOMAIN at once`,
   };
 }
 
-/** Whether names of outside fail as well, so that it is all that an upstream is asked for. */
+/** True if external names fail as well: then the upstream fails for all queries. */
 function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {
   const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
   const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
@@ -200,8 +200,8 @@ function outsideFails({ names, domains }: Observations, below: ReadonlySet<strin
 }
 
 /**
- * Whether names of outside fail as well in the same time: names of the cluster, and what was well
- * before, say nothing of the domain.
+ * True if external names fail as well at the same time: cluster names and earlier successes show
+ * nothing about the domain.
  */
 function outsideFailsMeanwhile(
   { failed, losses, ways }: Observations,
@@ -221,8 +221,8 @@ function outsideFailsMeanwhile(
 }
 
 /**
- * Whether other names of outside are lost in the same time: all that an upstream is asked for,
- * since some moment.
+ * True if other external names are lost at the same time: the upstream loses everything from some
+ * moment on.
  */
 function othersGoToo(
   { losses, domains }: Observations,

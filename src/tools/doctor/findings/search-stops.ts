@@ -19,7 +19,7 @@ export const searchStops: FindingKind = {
   inCapture(observed, claims) {
     const musl = observed.clients.list.filter((client) => {
       const best = client.recognition.best;
-      // Who is refused whatever it asks stops at no domain in particular.
+      // A client that gets REFUSED for every name stops at no domain in particular.
       return best?.kind === 'musl' && best.confidence >= SURE_RESOLVER && !isBarred(client);
     });
     if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
@@ -32,7 +32,7 @@ export const searchStops: FindingKind = {
         ? []
         : [{ lookup, ...last }];
     });
-    if (stopped.length === 0) return excluded('walks of Alpine pods go on to their end');
+    if (stopped.length === 0) return excluded('lookups of Alpine pods try their whole search path');
     const { domain, how, failed } = stopped[0]!;
     const same = stopped.filter((each) => each.domain === domain);
     const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
@@ -49,7 +49,7 @@ export const searchStops: FindingKind = {
         `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
         'The name as it was written was never asked for.',
       ],
-      why: 'musl, the C library of Alpine images, goes on to the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go step over all of these.',
+      why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go skip all of these.',
       fix: [
         // Without those of the cluster no service is found by its short name.
         ...(observed.domains.isOfCluster(domain)
@@ -58,7 +58,7 @@ export const searchStops: FindingKind = {
               `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
             ]),
         `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain.slice(0, -1)}.`,
-        'Names of outside with a dot at the end, or ndots:1 for these pods.',
+        'Write external names with a trailing dot, or set ndots:1 for these pods.',
       ],
       prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,
       disproved: 'the same lookup in a pod with glibc fails, too',
@@ -87,15 +87,15 @@ export const searchStops: FindingKind = {
 };
 
 /**
- * The search domain at which a lookup without result ended, and what was answered there; null if it
- * went on to its end.
+ * The search domain at which a lookup without result ended, and its reply there; null if the lookup
+ * tried the whole path.
  */
 function lastStep(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
-  // The lines of a log stand in the order of its replies: without times nothing tells one lookup
-  // from the next.
+  // The lines of a log are in the order of its replies: without times, lookups cannot be told
+  // apart.
   if (exchanges[0]!.logged === 'without times') return null;
   const last = candidates.at(-1)!;
   if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
@@ -105,13 +105,13 @@ function lastStep(
   const failed = own.find(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED);
   if (failed !== undefined) return { domain, how: rcodeName(failed.rcode), failed: true };
   const empty = own.length >= 2 && own.every(isNodata);
-  // A name of the cluster that is asked in full may well have neither address: that is no search.
+  // A cluster name that is asked for in full may well have neither address: it is not a search.
   return empty && (candidates.length > 1 || !isService(name, domains))
     ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
     : null;
 }
 
-/** Whether more names below the domain are answered than fail. */
+/** True if more names below the domain are answered than fail. */
 function isAnswered(domain: string, { names, domains }: Observations): boolean {
   const failing = new Set<string>();
   const fine = new Set<string>();
@@ -121,12 +121,12 @@ function isAnswered(domain: string, { names, domains }: Observations): boolean {
   return [...fine].filter((name) => !failing.has(name)).length > failing.size;
 }
 
-/** Whether it is the whole name of a service: below `svc` of the cluster's domain. */
+/** True for the whole name of a Service: below `svc` of the cluster domain. */
 function isService(name: string, domains: SearchDomains): boolean {
   return name.includes('.svc.') && domains.isOfCluster(name);
 }
 
-/** (A truncated reply says nothing of what there is.) */
+/** (A truncated reply does not show its records.) */
 function isNodata(exchange: SeenExchange): boolean {
   const { rcode, replyFlags } = exchange;
   return rcode === RCODE.NOERROR && isEmpty(exchange) && (replyFlags & FLAG.TC) === 0;

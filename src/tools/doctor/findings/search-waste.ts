@@ -1,4 +1,4 @@
-/** What search paths cost: queries for names that nobody has. */
+/** The cost of search paths: queries for names that do not exist. */
 import { servers, total, trafficOf } from '../cluster/traffic.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, unread, quiet } from './finding.ts';
@@ -13,7 +13,7 @@ import {
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: FindingKind = {
   code: 'ND2001',
-  title: 'Many queries can never succeed: the search path makes names that nobody has',
+  title: 'Most queries cannot succeed: the search path creates names that do not exist',
   name: 'a search path that costs much',
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < MIN_SEARCH_LOOKUPS) return unknown('too few lookups');
@@ -45,8 +45,8 @@ export const searchWaste: FindingKind = {
       ],
       why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every fault that does not.',
       fix: [
-        'A dot at the end of names of outside (api.example.com.), where programs let you write it: two queries.',
-        'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for outside names. Names of services with two dots or more (redis.cache.svc) then are asked as they are first: musl (Alpine) stops there.',
+        'Write external names with a trailing dot (api.example.com.) where the program allows it: two queries.',
+        'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for external names. Service names with two or more dots (redis.cache.svc) are then tried as written first, and musl (Alpine) stops at the NXDOMAIN.',
         'autopath @name in the Corefile (ndots) answers the first step with the last one’s answer.',
       ],
       prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
@@ -81,9 +81,9 @@ export const searchWaste: FindingKind = {
       why: 'With ndots:5 a name with fewer dots is tried with each search domain behind it first, for A and for AAAA: eight to ten queries, of which two can succeed.',
       fix: [
         'Names with a dot at the end, or dnsConfig with ndots 2, where names outside are looked up: ndots webhook does it by annotation.',
-        'autopath @name (ndots) answers the first query with what the last would give.',
+        'autopath @name (ndots) answers the first query with the result of the last one.',
       ],
-      prove: 'ndots capture -i any --for 60s on a node shows which names, and of whom',
+      prove: 'ndots capture -i any --for 60s on a node shows the names and their clients',
       disproved: `names that are asked for do not exist at all: ${listed(['a program that was misconfigured'])}`,
     });
   },

@@ -1,4 +1,4 @@
-/** SERVFAIL: who gives it, and for what. */
+/** SERVFAIL: the servers that send it, and the names that get it. */
 import { servers, isServfail, total, upstreamTimes } from '../cluster/traffic.ts';
 import { grown } from '../cluster/counter-growth.ts';
 import { nameOf, dnsSelectorOf, podAt } from '../cluster/facts.ts';
@@ -68,7 +68,7 @@ export const clusterServfail: FindingKind = {
       outside.servfail > CLUSTER_SERVFAIL.outside * outside.asked + 1 ||
       (outside.servfail > 1 && meanwhile.servfail > CLUSTER_SERVFAIL.inside * meanwhile.asked)
     )
-      return excluded('names of outside fail as well');
+      return excluded('external names fail as well');
     const { failing, fine } = clusterNames(observed, claims);
     // Without its lists a server knows no name of the cluster.
     if (fine > failing)
@@ -173,8 +173,7 @@ export const stuckServfail: FindingKind = {
     // A server that fails for everything at once has no cache to blame.
     if (stuck.length === 0 || stuck.length > QUICK_FAILURES.names * observed.names.size)
       return excluded('failures are not answered from a cache');
-    // What fails for whatever a search path puts in front of it, be it at once, is asked anew for
-    // each name.
+    // A name that fails at once with every search domain is queried again for each.
     const domain = failingDomain(observed, claims);
     if (domain !== null)
       return excluded(`names below ${domain} fail, whether they were asked before or not`);
@@ -197,12 +196,14 @@ export const stuckServfail: FindingKind = {
       confidence: 0.85,
       seen: [
         `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
-        ...(fine > 0 ? [`Other names of outside are answered meanwhile: ${fine} queries.`] : []),
+        ...(fine > 0
+          ? [`Other external names are answered at the same time: ${fine} queries.`]
+          : []),
         ...(fine === 0 && before > 0
           ? [`${before} of these names and types had been found before.`]
           : []),
       ],
-      why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
+      why: 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
         'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries: leave it unchanged.',
         'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
@@ -319,7 +320,7 @@ export const serverFails: FindingKind = {
         ...(target === ''
           ? []
           : [
-              `${names[0]!.name} is an alias of ${target}: nobody answers for that zone, and nothing else is affected.`,
+              `${names[0]!.name} is an alias of ${target}: no server answers for that zone, and nothing else is affected.`,
             ]),
         ...(late.length >= MIN_CASES
           ? [
@@ -380,7 +381,7 @@ export const serverFails: FindingKind = {
         'More than one upstream, with health checks (forward does that).',
       ],
       prove: 'coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin, twice',
-      disproved: 'it stands still the next time: then it was one client with one name',
+      disproved: 'it does not rise the next time: then it was one client with one name',
     });
   },
 };

@@ -41,7 +41,7 @@ export const serviceEndpoints: FindingKind = {
       affected: [`service ${label}`],
       why: nobody
         ? 'Queries to the address of the service are refused or dropped on the node that sends them.'
-        : 'What kube-proxy writes follows the endpoint slices: a part of the queries goes where nobody is, or some pods get none.',
+        : 'kube-proxy writes its rules from the EndpointSlices: some of the queries reach no pod, or some pods get none.',
       fix: [
         `Compare: kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide, and the labels of the pods with the selector of the service.`,
         'If slices lag behind the pods: see kube-controller-manager.',

@@ -1,6 +1,5 @@
 /**
- * The address of the service answers nobody, while the DNS pods behind it answer whoever asks them
- * by their own.
+ * A Service address without replies, while the DNS pods behind it answer at their own addresses.
  */
 import { podAt } from '../cluster/facts.ts';
 import { answered } from '../observe/outcomes.ts';
@@ -31,15 +30,14 @@ export const serviceSilent: FindingKind = {
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
-      // Who asks it and is answered elsewhere has several servers: then it is one of these that is
-      // dead.
+      // A client with replies from elsewhere has several servers: then one of these is dead.
       if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
         continue;
-      // Who asks both has two name servers in its resolv.conf, and the one is down.
+      // A client of both has two name servers in its resolv.conf, and this one is down.
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
-          // Who asks by the other family may be the same pod.
+          // A client of the other family may be the same pod.
           serverNames.isIpv6(other.address) === serverNames.isIpv6(address) &&
           ofCluster.found.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
@@ -69,7 +67,7 @@ export const serviceSilent: FindingKind = {
         why: 'The servers are well, and what leads to them is not: kube-proxy has not written the service’s rules on this node (or they were flushed), the service has no endpoints although pods run, or the address is one that a node-local cache had and has left behind.',
         fix: [
           'See whether the service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
-          'See whether kube-proxy (or what stands in its place) runs on the node and is well: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy; its log.',
+          'See whether kube-proxy (or its replacement) runs on the node and is well: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy; its log.',
         ],
         prove: `on the node: iptables-save | grep ${address} (ipvsadm -Ln, nft list ruleset): there has to be a rule for UDP port 53 that names the pods`,
         disproved: 'the rules are there and name these pods: then packets get lost behind them',
@@ -118,13 +116,13 @@ export const serviceSilent: FindingKind = {
   },
 };
 
-/** Whether it answers nobody, be it from some moment on. */
+/** True if it answers no client, or none from some moment on. */
 function fellSilent({ outcomes, sinceReply, lastMs, lastReplyMs }: ServerView): boolean {
   if (answered(outcomes) === 0) return true;
   return sinceReply.length >= ADDRESS_SILENT.queries && lastMs - lastReplyMs >= ADDRESS_SILENT.ms;
 }
 
-/** Whether it goes on answering (nearly) all that it is asked. */
+/** True if it keeps answering (nearly) all queries. */
 function isWellSince({ history }: ServerView, fromMs: number): boolean {
   const later = history.filter(([second]) => second * 1000 > fromMs);
   const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);

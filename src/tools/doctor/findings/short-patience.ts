@@ -67,7 +67,7 @@ export const shortPatience: FindingKind = {
   },
 };
 
-/** Whether the server was late because its own query for this name got no reply. */
+/** True if the server was late because its own query for this name got no reply. */
 function waitedForLost(
   { client, name, type, sentMs, repliedMs }: SeenExchange,
   { losses }: Observations,
@@ -82,7 +82,7 @@ function waitedForLost(
   );
 }
 
-/** Whether the client asks several servers, and another one answers the name: musl asks all at once. */
+/** True if the client asks several servers and another one answers: musl asks all at once. */
 function hasOtherAnswer(
   { client, server, name, type }: SeenExchange,
   { clients, names }: Observations,

@@ -1,14 +1,13 @@
-/** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
+/** An autoscaler that removes DNS pods because failing programs send fewer queries. */
 import { trafficOf } from '../cluster/traffic.ts';
 import { percent } from '../texts.ts';
 import { type FindingKind, excluded, unknown, clusterFinding } from './finding.ts';
 import { MIN_MEASURED_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 
-/** Who fails asks less, so that the DNS pods have less to do: fewer are wanted. */
 export const shrinking: FindingKind = {
   code: 'ND7004',
   title: 'DNS fails, and its autoscaler takes DNS pods away',
-  name: 'an autoscaler that shrinks amid an outage',
+  name: 'an autoscaler that shrinks during an outage',
   inCluster(facts) {
     if (facts.autoscalers === null) return unknown('autoscalers could not be listed');
     const shrinks = facts.autoscalers.filter(({ current, desired }) => desired < current);
@@ -19,7 +18,8 @@ export const shrinking: FindingKind = {
       traffic !== null && traffic.queries >= MIN_MEASURED_QUERIES ? traffic.servfail : 0;
     if (traffic === null && facts.answers === null)
       return unknown('neither were DNS pods asked nor their metrics read');
-    if (failing < OUTAGE_SHARE && silent.length === 0) return excluded('DNS pods answer meanwhile');
+    if (failing < OUTAGE_SHARE && silent.length === 0)
+      return excluded('DNS pods answer at the time');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
@@ -35,10 +35,10 @@ export const shrinking: FindingKind = {
         ),
       ],
       affected: shrinks.map(({ name }) => name),
-      why: 'Programs whose lookups fail do no work, so that they ask less: queries and processor time fall together, which looks like a quiet hour to an autoscaler. When the cause is gone all come back at once, to fewer DNS pods.',
+      why: 'Programs whose lookups fail do no work, so they send fewer queries. Queries and CPU time fall together, which looks like a quiet hour to an autoscaler. When the cause is fixed, all clients come back at once, to fewer DNS pods.',
       fix: [
         `Now: keep as many as there are: ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (that of ${name})`).join('; ')}`,
-        'Then mend what fails: see the other findings.',
+        'Then fix the failures: see the other findings.',
         'For good: behavior.scaleDown.stabilizationWindowSeconds of an hour, or replicas by the size of the cluster (cluster-proportional-autoscaler) in place of load.',
       ],
       prove: `kubectl -n ${facts.namespace} describe hpa: "New size … reason: All metrics below target" since the failures began`,

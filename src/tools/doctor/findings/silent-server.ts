@@ -23,12 +23,12 @@ export const silentServer: FindingKind = {
     for (const view of silent) {
       const { address, outcomes, clients } = view;
       const losses = claims.openTo(address);
-      // What its hop answered was lost on the way back, and is another story.
+      // Replies to its hop were lost on the way back: another cause.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
       if (losses.length < MIN_CASES || reached) continue;
       takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
-      // (A log does not say whose it is.)
+      // (A log does not show the server.)
       const others = observed.servers.list.filter(
         (server) => server.address !== '' && answered(server.outcomes) > 0,
       );
@@ -60,7 +60,7 @@ export const silentServer: FindingKind = {
           ...(others.length === 0
             ? []
             : [
-                `Other servers answer meanwhile: ${others
+                `Other servers answer at the same time: ${others
                   .slice(0, 3)
                   .map((other) => other.address)
                   .join(', ')}.`,
@@ -77,8 +77,8 @@ export const silentServer: FindingKind = {
               ]),
         ],
         why: isUpstream
-          ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all that goes there. The DNS pods that ask it wait in vain, and their clients for them: replies come late, are SERVFAIL, or stay away.'
-          : `Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all that goes there. ${icmp === undefined ? 'Clients' : 'Clients that hear of it (glibc, Go) go on at once; others'} wait for their time-out (5 s for most) before they ask the next server, with every name they try.`,
+          ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
+          : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
         fix: isUpstream
           ? [
               elsewhere.length > 0
@@ -101,9 +101,7 @@ export const silentServer: FindingKind = {
       };
     }
     return silent.length > 0
-      ? unknown(
-          'what was asked of servers that answered nobody is too little, or explained otherwise',
-        )
+      ? unknown('too few queries went to silent servers, or another finding explains them')
       : excluded(`each of ${observed.servers.size} name servers that were asked has answered`);
   },
   inCluster(facts) {
@@ -127,7 +125,7 @@ export const silentServer: FindingKind = {
       affected: silent.map(({ server }) => podAt(facts, server)),
       why: reached
         ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops what is for port 53.'
-        : 'They hang, they are gone and nobody has noticed, or packets from here do not reach them: network policy, routes, the overlay network.',
+        : 'They hang, they are gone but still listed, or packets from here do not reach them: network policy, routes, the overlay network.',
       fix: [
         `Their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
         'A network policy of their namespace has to let UDP and TCP port 53 in from all pods.',

@@ -1,6 +1,6 @@
 /**
- * What a capture at a client shows of a dead server behind one address: where a socket's packets go
- * is drawn once for each socket.
+ * A dead server behind one address, as a client's capture shows it: each socket's packets go to one
+ * server, drawn once.
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -44,7 +44,7 @@ export const silentSockets: FindingKind = {
     if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
       return excluded('it goes by the name, and not by the socket');
     if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
-    if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');
+    if (goesByClient(flows)) return excluded('losses depend on the client, not on the socket');
     const turns = turnsOf(flows);
     if (
       part < DEAD_POD_SHARES.least ||
@@ -115,10 +115,7 @@ export const silentSockets: FindingKind = {
   },
 };
 
-/**
- * Whether those whose sockets are silent have none any more that is answered, and all others have
- * no other.
- */
+/** True if every socket of the affected clients is silent, and none of the others. */
 function goesByClient(flows: readonly FlowView[]): boolean {
   const silent = flows.filter(isSilent);
   const since = new Map<string, number>();
@@ -156,7 +153,7 @@ function keyOfFlow({ client, port, server }: FlowView): string {
 }
 
 /**
- * How likely it is that none of these sockets loses only a part of its queries, if each query were
+ * The probability that none of these sockets loses only a part of its queries, if each query were
  * lost as often as any other.
  */
 function chanceOf(flows: readonly FlowView[]): number {

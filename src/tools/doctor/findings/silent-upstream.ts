@@ -26,7 +26,7 @@ export const silentUpstream: FindingKind = {
         })),
     );
     const measured = facts.measurement.measured.length > 0;
-    // What only this machine cannot reach, the DNS pods may reach: their own count decides.
+    // The DNS pods may reach an upstream that this machine cannot: their counters decide.
     const both = silent.filter(({ to }) => failed.has(to) || !measured);
     if (failed.size === 0 && both.length === 0) {
       if (!measured && asked.length === 0) return noUpstreams;

@@ -36,7 +36,7 @@ import {
   WAITS_AT_TIME_MS,
 } from '../thresholds/lateness.ts';
 
-/** A log does not say whose it is. */
+/** A log does not show the server. */
 const LOGGED = 'The server of the log';
 
 /** Replies come, but late. */
@@ -52,15 +52,15 @@ export const slowServer: FindingKind = {
     if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
     const ofZone = slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
-    // What comes from a cache, or does not exist, may hide by its number that all else is late:
-    // then lookups show it.
+    // Many quick cached or negative replies may hide that all others are late: then lookups show
+    // it.
     const waits = observed.slowLookups >= WAITING_LOOKUPS * observed.lookups;
     const late = enough.filter(
       (server) =>
         server.quantile(LATE_QUANTILE) >= LATE_MS ||
         (waits && server.quantile(SLOW_QUANTILE) >= 2 * LATE_MS),
     );
-    // Who is waited for is the cause, and who waits is late with it.
+    // The upstream that is waited for is the cause; the server that waits is late with it.
     const behind = upstreams(observed);
     const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
     if (slow === undefined)
@@ -116,10 +116,10 @@ export const slowServer: FindingKind = {
         ({ to, count, meanMs }) => `${to}: ${took(meanMs)} in the mean of ${count} queries.`,
       ),
       affected: slow.map(({ to }) => `upstream ${to}`),
-      why: 'What is not in the cache waits for it. With several upstreams a client meets the slow one by chance.',
+      why: 'Names that are not cached wait for it. With several upstreams, a client gets the slow one by chance.',
       fix: [
-        'Leave it out, if others are faster. ndots: forward { policy latency } does so by itself.',
-        'serve_stale in cache answers with what was so before, where that will do.',
+        'Remove it, if others are faster. ndots: forward { policy latency } avoids it by itself.',
+        'serve_stale in cache answers with expired records, where that is acceptable.',
       ],
       prove: `ndots bench or ndots query @${slow[0]!.to} from a node with a DNS pod`,
       disproved: 'it answers within milliseconds there',
@@ -148,7 +148,7 @@ function slowZone(
       !claims.names.has(each.name),
   );
   const lost = new Set(observed.losses.map(({ name }) => name));
-  // What waits for an upstream is late with it.
+  // A server that waits for an upstream is late with it.
   for (const { address } of servers.toSorted(
     (one, other) => Number(behind.has(other.address)) - Number(behind.has(one.address)),
   )) {
@@ -282,7 +282,7 @@ function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[]
   return [...affected, ...slowCut];
 }
 
-/** What is the same of each. */
+/** The parts that both kinds share. */
 function said(
   address: string,
 ): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
@@ -290,17 +290,17 @@ function said(
     code: 'ND4003',
     title: 'A name server answers slowly',
     severity: 'warning',
-    why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
+    why: 'The server itself waits: for an upstream that is far away or overloaded, because its cache does not help (each name is asked for once), or because it has too little CPU time.',
     fix: [
       'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
-      'A cache with prefetch for what is asked often.',
+      'A cache with prefetch for frequent names.',
     ],
     prove: `ndots query NAME @${address || 'SERVER'} twice: the second time it comes from the cache`,
     disproved: 'the server’s own latency metric is low: then the way to it is slow',
   };
 }
 
-/** Whether the server that left the query without a reply was waiting for somebody then. */
+/** True if the server waited for an upstream when it left the query without a reply. */
 function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {
   return waitsForOthers(
     observed,

@@ -148,7 +148,7 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
 const PRIVATE =
   /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|f[cd])/;
 
-/** Whether the address is of a private network (RFC 1918, RFC 6598, RFC 4193). */
+/** True for private networks (RFC 1918, RFC 6598, RFC 4193). */
 function isPrivate(address: string): boolean {
   return PRIVATE.test(address);
 }

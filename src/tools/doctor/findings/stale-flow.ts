@@ -42,7 +42,7 @@ export const staleFlow: FindingKind = {
             ]
           : []),
       ],
-      why: 'The program keeps one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking remembers for that socket which DNS pod the service’s address stands for, and each packet renews the memory. The pod is gone, and nobody removed the entry.',
+      why: 'The program uses one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking stores for that socket which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, and the entry was not removed.',
       fix: [
         `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
         'For good: a kube-proxy that removes such entries (1.32 and later), a node-local cache (no translation of addresses), or a client that takes a new socket after a time-out.',
@@ -77,7 +77,7 @@ export const deadFlow: FindingKind = {
         `${flow.client} port ${flow.port} → ${flow.server}: ${flow.unanswered} queries in ${(flow.silentMs / 1000).toFixed(0)} s, none answered from the first one on.`,
         `Other ports get replies from ${flow.server} in the same time.`,
       ],
-      why: 'The first packet of this socket passed before the service had rules or endpoints on the node. Connection tracking noted it without a translation of the address, and each further packet renews that note: the packets go to the service’s address itself, where nobody is.',
+      why: 'The first packet of this socket passed before the Service had rules or endpoints on the node. Connection tracking stored it without a translation of the address, and each further packet renews that entry: the packets go to the Service’s address itself, which no host has.',
       fix: [
         `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
         'For good: have the program wait until a first lookup succeeds and take a new socket for the next; a kube-proxy that removes such entries (1.32 and later).',
@@ -95,8 +95,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
       flow.unanswered >= STALE_FLOW.queries &&
       flow.silentMs >= STALE_FLOW.ms &&
       !hitsAllAlike(observed, [{ fromS: flow.silentSinceMs / 1000, toS: flow.lastMs / 1000 }]) &&
-      // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
-      // taken elsewhere.
+      // Other clients were answered to the end of the silence, or new sockets reach another pod.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
         openedElsewhere(observed, flow) >= NEW_SOCKETS_ELSEWHERE),
   );
@@ -124,7 +123,7 @@ interface Found {
   readonly losses: readonly SeenExchange[];
   /** More sockets in the same state. */
   readonly others: number;
-  /** New sockets that others took the place for; 0: the server goes on answering. */
+  /** New sockets that other servers got instead; 0: the server keeps answering. */
   readonly elsewhere: number;
 }
 
@@ -143,7 +142,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   const losses = claims.open.filter(
     ({ client, server, sentMs }) =>
       keys.has(`${client.address} ${client.port} ${server.address}`) ||
-      // Whoever still asks it has an old entry, or asked in the moment in which it ended.
+      // Clients that still query it have an old entry, or sent at the moment in which it ended.
       (isDone && server.address === flow.server && sentMs > lastReplyMs - SAME_MOMENT_MS),
   );
   if (losses.length < STALE_FLOW.queries) return null;
@@ -162,7 +161,7 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   };
 }
 
-/** Whether what the socket asks for is answered to nobody: then it is not the socket. */
+/** True if no client gets an answer for this socket's names: then it is not the socket. */
 function isNameOrType(observed: Observations, flow: FlowView): boolean {
   const losses = observed.losses.filter(
     ({ client, server }) =>
@@ -179,7 +178,7 @@ function isNameOrType(observed: Observations, flow: FlowView): boolean {
   );
 }
 
-/** Whether the client’s other sockets are answered, and ask for the same. */
+/** True if the client’s other sockets get replies for the same names. */
 function othersDiffer(observed: Observations, flow: FlowView): boolean {
   return observed.flows.list.some(
     (other) =>
@@ -194,6 +193,6 @@ function missing(observed: Observations): Verdict {
     return excluded('sockets that got no reply are not alone with that, or it is known why');
   const reused = observed.flows.list.some(({ asked }) => asked > REUSED_SOCKET);
   return reused
-    ? excluded('every socket that goes on asking is answered')
+    ? excluded('every socket that keeps sending queries is answered')
     : unknown('no client keeps one socket for many queries');
 }

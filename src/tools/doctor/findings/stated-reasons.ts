@@ -15,7 +15,7 @@ interface Kind {
   readonly title: string;
   readonly name: string;
   readonly codes: ReadonlySet<number>;
-  /** Whether replies without an error count, too. */
+  /** True if replies without an error count, too. */
   readonly whole: boolean;
   readonly confidence: number;
   readonly why: string;

@@ -81,7 +81,7 @@ function untranslated({ losses, servers }: Observations): readonly SeenExchange[
   });
 }
 
-/** Where the reply came from. @param withPort with its port, where only that differs */
+/** The source of the reply. @param withPort with its port, where only that differs */
 function answerer({ stray, hops }: SeenExchange, withPort: boolean): string | undefined {
   const peer = stray ?? hops.at(-1)?.server;
   return peer === undefined || !withPort ? peer?.address : `${peer.address} port ${peer.port}`;

@@ -51,7 +51,7 @@ export const suddenNegatives: FindingKind = {
       (view) => !views.has(view) && goesByItself(view, fromMs, isBack ? toMs : Infinity),
     );
     if (otherwise.length > ALTERNATING_NAMES * views.size)
-      return excluded('names come and go several times, each by itself');
+      return excluded('names come and go several times, each separately');
     if (isOfServers(views))
       return excluded('it goes by the server: some have these names all along');
     for (const { name } of views) claims.names.add(name);
@@ -69,7 +69,7 @@ export const suddenNegatives: FindingKind = {
             : `${names.length} names were answered until about ${clock(fromMs)} and do not exist from then on: ${listed(names)}`,
         ),
       ],
-      why: 'The answers are quick and look right, but they are wrong: who is responsible for these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients believe it, and cache it.',
+      why: 'The answers are quick and look right, but they are wrong: the owner of these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients trust and cache it.',
       fix: [
         'Tell the owner of the zone; go back to its last good version.',
         'Until then: hosts or a template with the last known addresses for what cannot wait.',
@@ -84,7 +84,7 @@ export const suddenNegatives: FindingKind = {
   },
 };
 
-/** Whether a name is gone, or there again, at other times than between these. */
+/** True if a name disappears or returns at other times than between these. */
 function goesByItself(view: NameView, fromMs: number, toMs: number): boolean {
   const { absence, departures, outcomes, lastFoundMs } = view;
   if (absence === null) return false;
@@ -97,8 +97,8 @@ function goesByItself(view: NameView, fromMs: number, toMs: number): boolean {
 }
 
 /**
- * Whether servers that have these names never deny one, and those that deny them never have one: a
- * zone that was emptied was there before.
+ * True if servers that have these names never deny one, and servers that deny them never have one:
+ * a zone that was emptied had them before.
  */
 function isOfServers(views: ReadonlySet<NameView>): boolean {
   const servers = new Map<string, { found: number; denied: number }>();

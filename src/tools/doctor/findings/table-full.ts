@@ -89,13 +89,13 @@ export const tableFull: FindingKind = {
         ...(dropped > 0 ? [`${dropped} packets were dropped meanwhile.`] : []),
       ],
       affected: ['this machine, and all pods on it'],
-      why: 'A query from a new port needs a new entry; when there is none left, it is dropped. Connections that stand go on, which is why it looks like DNS.',
+      why: 'A query from a new port needs a new entry; without a free one, it is dropped. Established connections continue, which is why it looks like DNS.',
       fix: [
         'Raise it: sysctl net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore).',
         "See who fills it: conntrack -L | awk '{print $5}' | sort | uniq -c | sort -n | tail",
       ],
       prove: 'dmesg | grep "table full", and conntrack -S twice',
-      disproved: 'no message of the kernel, and drop stays as it is',
+      disproved: 'the kernel logs no such message, and drop does not rise',
     });
   },
 };

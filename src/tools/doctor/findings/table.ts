@@ -1,6 +1,6 @@
 /**
- * Everything that doctor looks for, one line each, in the order in which captures are judged: what
- * is specific first, so that what is general explains only the rest.
+ * All kinds of findings, one line each, in the order in which captures are judged: specific ones
+ * first, so that general ones explain only the rest.
  */
 import { autoscalerAtMost } from './autoscaler-at-most.ts';
 import { coldStart } from './cold-start.ts';
@@ -75,7 +75,7 @@ import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
-/** All kinds. Of findings that are equally grave and sure, the first is told first. */
+/** All kinds. Of findings that are equally grave and sure, the first comes first. */
 export const findingKinds: readonly FindingKind[] = [
   podsNotReady,
   killedForMemory,

@@ -43,7 +43,7 @@ export const tcpBlocked: FindingKind = {
         truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
       );
       const waiting = truncated.length > 0 ? [] : waitingForTcp(observed, blocked);
-      // That these fail, and late, is no news.
+      // Failures and delays of these are expected.
       for (const { name, server } of waiting) {
         claims.names.add(name);
         claims.late.add(server.address);
@@ -88,7 +88,7 @@ export const tcpBlocked: FindingKind = {
     const { answers } = facts;
     if (answers === null) return notAsked;
     const failed = failuresOf(answers, 'tcp');
-    if (failed === null) return unknown('nobody could be asked over TCP');
+    if (failed === null) return unknown('no server could be queried over TCP');
     if (failed.length === 0) return excluded('DNS pods and service answer over TCP');
     return clusterFinding(this, {
       severity: 'critical',
@@ -109,7 +109,7 @@ export const tcpBlocked: FindingKind = {
   },
 };
 
-/** Whether queries over TCP are lost, while the server answers over UDP. */
+/** True if queries over TCP are lost, while the server answers over UDP. */
 function isTcpAlone({ losses, flows }: Observations): boolean {
   const lost = losses.filter(({ protocol }) => protocol === 'tcp');
   return (
@@ -126,16 +126,15 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
     const { server, failedFromMs } = pair;
     if (failed(pair) === 0 || failed(pair) < TCP_PAIR_FAILS * (failed(pair) + meanwhile(pair)))
       return false;
-    // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache
-    // of the node does with force_tcp, nothing says so.)
+    // A server that does not answer over UDP either is down, and TCP is not closed. (If all clients
+    // use TCP, as a node cache does with force_tcp, that cannot be seen.)
     const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
     const isAskedByUdp =
       backends.get(server) !== undefined ||
       flows.to(server).some(({ lastMs: askedMs }) => askedMs >= failedFromMs);
     return !isKnown || !isAskedByUdp || answeredBetween(observed, server, failedFromMs, Infinity);
   });
-  // A pair that fails once may be chance; of a server or a client that gets nothing through it is
-  // none.
+  // A pair that fails once may be chance, but not a server or a client that never succeeds.
   const of = (name: string): number =>
     failing
       .filter(({ client, server }) => client === name || server === name)
@@ -155,10 +154,7 @@ function failed({ refused, silent, late }: ConnectionPair): number {
   return refused + silent + late;
 }
 
-/**
- * What clients are not answered, or with an error, while a forwarder that asks by TCP alone tries
- * in vain.
- */
+/** Queries without an answer, or with an error, while a forwarder tries only TCP and fails. */
 function waitingForTcp(
   { affected, names }: Observations,
   blocked: readonly ConnectionPair[],
@@ -240,10 +236,10 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
       `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, and not one segment of an answer came.`,
     ],
-    why: 'Somebody takes the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has nobody behind it for TCP. If all of these answers are just as large as a packet, a link on the way for which they are too big looks the same (ND3012).',
+    why: 'Something accepts the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has no backend for TCP. If all of these answers are just as large as a packet, a link that drops such large packets looks the same (ND3012).',
     fix: [
-      `Ask the server itself, without what stands before it: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
-      'See how many connections it holds, and how many it may (ss -tn state established sport = :53 on its host; max-tcp-connections and the like in its configuration).',
+      `Query the server directly, past any load balancer: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
+      'Compare its open connections with its limit (ss -tn state established sport = :53 on its host; max-tcp-connections and the like in its configuration).',
     ],
     prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not come either`,
     disproved: 'short answers come over TCP: then large packets get lost on the way (ND3012)',

@@ -21,23 +21,23 @@ interface Kind {
   fix(servers: string): readonly string[];
   prove(server: string, name: string): string;
   readonly disproved: string;
-  /** Whether programs fail; false: it is a warning. null: it is not worth a finding. */
+  /** True: programs fail. False: a warning. Null: no finding. */
   isFelt(replies: FaultyReplies, observed: Observations): boolean | null;
 }
 
-/** Whether clients show that they reject these: they ask again, with the id of the query before. */
+/** True if clients reject these: they retry with the same id. */
 function isRejected({ count, again }: FaultyReplies): boolean {
   return again >= MIN_CASES && again >= REJECTED_SHARE * count;
 }
 
-/** Whether no reply for most of these names has an address. */
+/** True if no reply for most of these names has an address. */
 function isWithoutAddress({ names }: FaultyReplies, observed: Observations): boolean {
   const list = [...new Set(names.list.map(({ name }) => name))];
   const failing = list.filter((name) => !hasAddress(name, observed));
   return failing.length > 0.5 * list.length;
 }
 
-/** Whether one family of a name has an address at times, and none at others. */
+/** True if one family of a name has an address at times, and none at others. */
 function isAtTimes({ names }: FaultyReplies, observed: Observations): boolean {
   return names.list.some(({ name, type, count }) => {
     const found = observed.names.get(name, type)?.outcomes.found ?? 0;
@@ -61,7 +61,7 @@ const cutReplies: Kind = {
   title: 'Replies are cut without the TC flag, and clients cannot read them',
   name: 'replies that are cut or damaged',
   did: 'end before the last record that their header counts, and TC is not set',
-  why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and leaves the header as it was: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC no client knows that it has to ask again over TCP. glibc, musl, Go and c-ares reject such a message.',
+  why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and leaves the header as it was: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC, clients do not know that they have to retry over TCP. glibc, musl, Go and c-ares reject such a message.',
   fix: (servers) => [
     `Remove or update the device that cuts the replies of ${servers}: DNS inspection of a firewall ("message-length maximum 512"), a load balancer, a proxy.`,
     'Until then, keep answers small (fewer addresses per name), or use TCP: options use-vc in resolv.conf (glibc), forward . SERVER { force_tcp } in the Corefile.',
@@ -256,7 +256,7 @@ function ruleOf(fault: ReplyFault, kind: Kind): FindingKind {
   };
 }
 
-/** Whether the aliases of separate replies lead in a circle, from each of the names. */
+/** True if the aliases of separate replies form a loop, starting from each of the names. */
 function formLoop(names: FaultyReplies['names']['list']): boolean {
   const targets = new Map(names.map(({ name, target }) => [name, target]));
   return names.every(({ name }) => {

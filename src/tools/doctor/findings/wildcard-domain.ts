@@ -19,7 +19,7 @@ export const wildcardDomain: FindingKind = {
     const domains = [...observed.domains.all].filter(
       (domain) => !observed.domains.isOfCluster(domain),
     );
-    if (domains.length === 0) return unknown('no search domain besides the cluster’s was seen');
+    if (domains.length === 0) return unknown('no search domain except the cluster’s was seen');
     for (const domain of domains) {
       const found = observed.names.list.filter(
         ({ name, type, outcomes }) =>
@@ -27,7 +27,7 @@ export const wildcardDomain: FindingKind = {
       );
       const byAddress = Map.groupBy(found, ({ addresses }) => [...addresses].toSorted().join(' '));
       for (const [addresses, names] of byAddress) {
-        // Names of different owners: what stands in front is itself a name with a dot.
+        // Names of different owners: the part before the domain has a dot itself.
         const foreign = names.filter(({ name }) => name.slice(0, -domain.length - 1).includes('.'));
         if (addresses === '' || foreign.length < 2) continue;
         const keys = new Set(foreign.map(({ name }) => name));
@@ -42,10 +42,10 @@ export const wildcardDomain: FindingKind = {
             ),
             `All of them were made by the search domain ${domain}; the names as they were written were not asked for.`,
           ],
-          why: `Somebody has a wildcard record *.${domain}, and ${domain} is in the search path of the pods. A name of outside with few dots is tried with that domain first, and there it exists: programs connect to the wrong host, and see wrong certificates.`,
+          why: `A wildcard record *.${domain} exists and ${domain} is in the search path of the pods. External names with few dots are tried with that domain first and resolve to it: programs connect to the wrong host, and see wrong certificates.`,
           fix: [
             `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
-            'A dot at the end of names of outside, or ndots:1.',
+            'Write external names with a trailing dot, or set ndots:1.',
           ],
           prove: `ndots query some-random-word.${domain}: it has an address`,
           disproved: 'random words below that domain are NXDOMAIN',

@@ -25,7 +25,7 @@ export const wrongAaaa: FindingKind = {
       const { nxdomain, servfail, refused, error, asked, lost } = aaaa.outcomes;
       const a = observed.names.get(aaaa.name, TYPE.A)?.outcomes;
       const bad = nxdomain + servfail + refused + error;
-      // Always so, and A always found: what goes to and fro is two servers that differ.
+      // Always, while A is always found: if they alternate, two servers differ.
       if (a === undefined || a.found === 0) return [];
       if (a.nxdomain + a.servfail + a.refused + a.error > 0) return [];
       // From some moment on, or up to one, will do.
@@ -57,11 +57,11 @@ export const wrongAaaa: FindingKind = {
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
     if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
-      return excluded('A fails as well meanwhile');
+      return excluded('A fails as well at the time');
     const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
-    // That these fail is no news.
+    // Failures of these are expected.
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
       code: this.code,
@@ -71,7 +71,7 @@ export const wrongAaaa: FindingKind = {
       seen: [`${listed(names)}: A has an address, AAAA is ${rcode} (${bad} times).`],
       why:
         rcode === 'NXDOMAIN'
-          ? 'NXDOMAIN says that the name does not exist at all, for any type. Somebody answers AAAA so on purpose, in order to do without IPv6 (template … rcode NXDOMAIN). musl (Alpine) takes it at its word and throws the IPv4 address away; caches may do so too.'
+          ? 'NXDOMAIN says that the name does not exist at all, for any type. A template answers AAAA like this on purpose, to avoid IPv6 (template … rcode NXDOMAIN). musl (Alpine) trusts it and ignores the IPv4 address; caches may do so too.'
           : 'AAAA fails where it should be answered with "no such record": old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address; others ask again and lose time.',
       fix: [
         'Answer AAAA with NOERROR, no record, and an SOA in the authority section: template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }',
@@ -79,7 +79,7 @@ export const wrongAaaa: FindingKind = {
       ],
       prove: `ndots query ${names[0]} AAAA`,
       disproved:
-        'the answer comes from outside of the cluster like that: then its owner has to mend it',
+        'the external server gives the same answer: then the owner of the zone has to fix it',
       hits: bad,
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
@@ -96,13 +96,13 @@ export const wrongAaaa: FindingKind = {
         a.outcome === 'NOERROR' &&
         ['SERVFAIL', 'REFUSED', 'NOTIMP', 'FORMERR'].includes(aaaa.outcome),
     );
-    if (odd === 'unasked') return unknown('nobody could be asked for A and AAAA');
+    if (odd === 'unasked') return unknown('no server could be queried for A and AAAA');
     if (odd === 'none') return excluded('AAAA of names that exist is answered without error');
     return clusterFinding(this, {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
-      why: 'A template or a rule against IPv6 answers with an error. musl (Alpine) takes that for the whole name and fails; others ask again and again.',
+      why: 'A template or a rule against IPv6 answers with an error. For musl (Alpine) the whole name fails then; other resolvers retry again and again.',
       fix: [
         'template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or nothing at all: AAAA costs little with a cache.',
       ],
@@ -111,8 +111,8 @@ export const wrongAaaa: FindingKind = {
 };
 
 /**
- * Whether A of other names fails about as often in the time in which AAAA of these does: then it
- * does not go by the type.
+ * True if A of other names fails about as often during this time: then it does not depend on the
+ * type.
  */
 function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
@@ -134,10 +134,7 @@ function rcodesOf({ failed }: Observations, name: string): string {
   return [...new Set(theirs.map(({ rcode }) => rcodeName(rcode)))].join(' or ') || 'an error';
 }
 
-/**
- * Names of which AAAA fails and A does not, be it that there is none: where somebody answers AAAA
- * with errors, of these as well.
- */
+/** Names of which AAAA fails and A does not, even if there is no A record. */
 function failingAlike({ names }: Observations): readonly string[] {
   return names.list.flatMap(({ name, type, outcomes }) => {
     const a = names.get(name, TYPE.A)?.outcomes;

@@ -76,7 +76,7 @@ export const wrongClusterDomain: FindingKind = {
   },
 };
 
-/** What became of queries for names below a domain. */
+/** The results of queries for names below a domain. */
 function below(domain: string, { names }: Observations): Outcomes {
   const sum = noOutcomes();
   for (const { name, outcomes } of names.list)
@@ -100,8 +100,8 @@ function failedIn(
 }
 
 /**
- * Whether a domain that nothing is compared with is wrong: short names fail to their end in it, and
- * the server that denies them does not have it as the zone of a cluster.
+ * True if a domain is wrong that cannot be compared with another: short names fail to their end in
+ * it, and the server that denies them does not have it as a cluster zone.
  */
 function isAlone(
   domain: string,
@@ -125,7 +125,7 @@ function searchPathOf(domain: string, { domains }: Observations): readonly strin
     .toSorted((one, other) => other.length - one.length);
 }
 
-/** Whether programs write names of services so: `db`, `db.shop`, `db.shop.svc`. */
+/** True if programs write Service names like this: `db`, `db.shop`, `db.shop.svc`. */
 function isShort(name: string): boolean {
   return name.split('.').length <= MAX_SHORT_LABELS || LONGER.test(name);
 }

@@ -1,6 +1,5 @@
 /**
- * Names that do not exist and that programs ask for by themselves: no step of a search path goes on
- * from them.
+ * Names that do not exist and that programs ask for as such: no search path continues from them.
  */
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
@@ -13,11 +12,10 @@ const PARENTS_MAX = 5000;
 const SAMPLES_MAX = 200;
 const NAMES_MAX = 16_000;
 
-/** Queries for names that do not exist, by who asks and by the domain that the names are in. */
+/** Queries for names that do not exist, by client and by parent domain. */
 export class AbsentNames {
   /**
-   * Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for
-   * besides is explained by itself.
+   * Queries and lookups that got NXDOMAIN for the intended name, without the extra lookups of gRPC.
    */
   queries: number = 0;
   lookups: number = 0;
@@ -35,15 +33,14 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const { name: meant } = lookup;
-    // What the search path made is not what the program wants, be it the last name that was asked
-    // for.
+    // The program does not want a name that the search path made, not even the last one.
     const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;
     for (const { name, type, rcode } of lookup.exchanges) {
       if (name !== last) continue;
-      // What exists for one type exists: that is a server's fault, and no program's.
+      // A name that exists for one type exists: the server is at fault, not the program.
       if (rcode === RCODE.NOERROR) return;
-      // Names of addresses are made by nobody: most addresses have none.
+      // Reverse names are not made up: most addresses have none.
       if (rcode === RCODE.NXDOMAIN && type !== TYPE.PTR && !isServiceConfig(name, type)) queries++;
     }
     if (last === undefined || queries === 0) return;

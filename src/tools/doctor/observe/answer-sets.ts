@@ -9,7 +9,7 @@ import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
-/** Answers of one name that are told apart; a name with more changes all the time. */
+/** Sets of one name that are told apart; a name with more changes all the time. */
 const SETS_MAX = 24;
 const ADDRESSES_MAX = 4;
 
@@ -22,18 +22,21 @@ export interface AnswerSet {
   /** The number of addresses, and the first ones. */
   readonly size: number;
   readonly addresses: readonly string[];
-  /** Whether a CNAME record leads to them: they may be of an external name. */
+  /** True if a CNAME record leads to them: they may be of an external name. */
   isAlias: boolean;
   count: number;
   firstMs: number;
   lastMs: number;
   /** The greatest TTL, seconds. */
   ttl: number;
-  /** How often its TTL went up again: the server took the addresses from elsewhere once more. */
+  /** The number of times that its TTL went up: the server fetched the addresses again. */
   renewed: number;
   /** Of the last answer, seconds. */
   lastTtl: number;
-  /** How often another set of the same asked address was seen before it, and this one before that. */
+  /**
+   * The number of times that another set of the same server came before it, and this one before
+   * that.
+   */
   returned: number;
 }
 

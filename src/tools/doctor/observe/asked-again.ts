@@ -142,7 +142,7 @@ export class AskedAgain {
     });
   }
 
-  /** Whether the query for the other address family left together with it. */
+  /** True if the query for the other address family left together with it. */
   #wasPair(exchange: SeenExchange): boolean {
     const { client, type, name } = exchange;
     const otherType = type === TYPE.A ? TYPE.AAAA : type === TYPE.AAAA ? TYPE.A : null;
@@ -155,7 +155,7 @@ export class AskedAgain {
     return this.#present.get(key) ?? this.#before.get(key);
   }
 
-  /** What was asked so long ago is not asked again. */
+  /** Queries this old are not repeated. */
   #forget(nowMs: number): void {
     if (nowMs - this.#sinceMs < SAME_QUERY_MS && this.#present.size < QUESTIONS_MAX) return;
     this.#before = this.#present;
@@ -187,7 +187,7 @@ function isTogether(one: SeenExchange, other: SeenExchange): boolean {
   return Math.abs(one.sentMs - other.sentMs) < PAIR_MS;
 }
 
-/** Whether the client asks for a name of its search path again instead of the next one. */
+/** True if the client repeats a name of its search path instead of trying the next one. */
 function isStopped(
   before: SeenExchange,
   again: SeenExchange,
@@ -202,7 +202,7 @@ function setFirst(map: Map<string, RepeatedQuery>, key: string, repeat: Repeated
   if (map.size < REPEATS_MAX || map.has(key)) map.set(key, repeat);
 }
 
-/** Whether a client that gets the reply has no reason to ask again. */
+/** True if a client that gets the reply has no reason to retry. */
 function isUsable(exchange: SeenExchange): boolean {
   const { rcode, replyFlags } = exchange;
   return (

@@ -4,12 +4,12 @@ import { programs } from './roles.ts';
 import type { StatedReason } from './reply-faults.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** Whether the client is refused whatever it asks; a query without a reply says nothing of it. */
+/** True if the client is refused for every name; queries without a reply show nothing. */
 export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
   return asked > lost && count >= 0.9 * (asked - lost);
 }
 
-/** Whether every reply with this reason (EDE) went to clients that are refused whatever they ask. */
+/** True if every reply with this reason (EDE) went to clients that are refused for every name. */
 export function isOfBarred({ clients, names }: StatedReason, observed: Observations): boolean {
   const views = clients.list.flatMap(({ key }) => observed.clients.get(key) ?? []);
   const askers = new Set(programs(observed));

@@ -1,11 +1,11 @@
-/** A table with a limit: what comes when it is full is not looked at one by one, and counted. */
+/** A map with a limit: further keys are only counted. */
 
 /** Values by key, made on first use; null once the table is full. */
 export class BoundedMap<K, V> {
   readonly #values = new Map<K, V>();
   readonly #list: V[] = [];
   readonly #most: number;
-  /** How often something had no place. */
+  /** The number of values that had no room. */
   leftOut: number = 0;
 
   constructor(most: number) {
@@ -13,8 +13,7 @@ export class BoundedMap<K, V> {
   }
 
   /**
-   * @param make should be one function for all calls: a new one for each exchange costs more than
-   * what is looked for
+   * @param make one function for all calls: a new one for each exchange costs more than the lookup
    */
   at(key: K, make: (key: K) => V): V | null {
     const known = this.#values.get(key);
@@ -41,7 +40,6 @@ export class BoundedMap<K, V> {
     return [...this.#values];
   }
 
-  /** Lets go of all values. */
   clear(): void {
     this.#values.clear();
     this.#list.length = 0;

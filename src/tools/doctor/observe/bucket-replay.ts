@@ -1,14 +1,13 @@
 /**
- * Whether a limit on packets explains what one server lost: the queries of a capture are sent once
- * more through a token bucket, which is how firewalls, clouds and network plugins limit a rate, and
- * what it drops is compared with what was lost.
+ * Replays the queries of one server through a token bucket, which is how firewalls, clouds and
+ * network plugins limit a rate, and compares its drops with the losses.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BUCKET_SLOT_MS, LOSS_SETTLED_MS } from '../thresholds/lateness.ts';
 
-/** Queries that are kept of one server. */
+/** Queries stored for one server. */
 const QUERIES_MAX = 60_000;
-/** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
+/** Smaller bursts look like pairs of A and AAAA that lose the second query. */
 const BURSTS = [
   5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
   1024,
@@ -19,7 +18,7 @@ const RATE_STEP = 1.08;
 
 /** The limit that explains the losses best. */
 export interface Bucket {
-  /** Packets a second, and so many at once after a pause. */
+  /** Packets a second, and the burst after a pause. */
   readonly rate: number;
   readonly burst: number;
   /** Losses that the bucket puts in another slot, or not at all, as a share of all. */
@@ -30,13 +29,13 @@ export interface Bucket {
 
 /** The queries to one server in the order in which they are known to be over. */
 export class BucketReplay {
-  /** When each was sent; of those that were lost the negative. */
+  /** The send times; negative for lost queries. */
   #queries: number[] = [];
   #lost = 0;
   #full = false;
   readonly #most: number;
 
-  /** @param most queries that are kept */
+  /** @param most queries that are stored */
   constructor(most: number = QUERIES_MAX) {
     this.#most = most;
   }
@@ -44,8 +43,7 @@ export class BucketReplay {
   add(exchange: SeenExchange): void {
     if (this.#full || exchange.protocol !== 'udp') return;
     if (this.#queries.length >= this.#most) {
-      // As long as all goes well only the latest have to be remembered: what is lost of these is
-      // known later.
+      // Without losses, only the latest queries are needed: their losses are known later.
       if (this.#lost > 0) {
         this.#full = true;
         return;
@@ -93,14 +91,14 @@ export class BucketReplay {
   }
 }
 
-/** Whether this is when a query was sent that was lost. */
+/** True if this is the send time of a lost query. */
 function isOfLost(ms: number): boolean {
   return ms < 0;
 }
 
 /**
- * Queries by the slot in which they were sent. Each is looked at for a thousand buckets: numbers
- * side by side are read without making anything.
+ * Queries by the slot in which they were sent. Flat arrays, because each is read for a thousand
+ * buckets.
  */
 interface Slots {
   readonly times: Float64Array;
@@ -128,8 +126,8 @@ function slotsOf(queries: readonly number[]): Slots {
 }
 
 /**
- * What this bucket drops, and how far that is from the losses of the slots.
- * @param most what is as far is not followed to its end, less than all losses
+ * The drops of this bucket, and their distance from the losses of the slots. @param most buckets at
+ * this distance are not computed to their end
  */
 function dropsOf(
   { times, count, ends, lost }: Slots,

@@ -1,11 +1,12 @@
-/** What findings have explained, so that a later, more general one explains only the rest. */
+/**
+ * Records the losses that findings have explained, so that later, more general ones explain only
+ * the rest.
+ */
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from './observations.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 
-/**
- * Which lost queries have been explained, so that a general rule does not explain them once more.
- */
+/** Lost queries that are explained. */
 export class Claims {
   readonly #explained = new Set<SeenExchange>();
   readonly #observed: Observations;
@@ -38,21 +39,21 @@ export class Claims {
     return this.explained.filter((loss) => serversOf(loss).includes(server));
   }
 
-  /** Names below a domain that is known to fail: that they fail is no news. */
+  /** Names below a domain that is known to fail: their failures are expected. */
   readonly names: Set<string> = new Set();
 
   /** Servers of which it is known why they are late. */
   readonly late: Set<string> = new Set();
 
   /**
-   * When a server is known to have been silent, milliseconds since 1970: that replies are late
-   * then, or that it fails, is no news.
+   * Times in which a server is known to have been silent, milliseconds since 1970: late replies and
+   * failures are expected then.
    */
   readonly silences: { readonly fromMs: number; readonly toMs: number }[] = [];
 
   /**
-   * Whether a server was silent when this was sent, or so shortly before that its failures are
-   * still in memory.
+   * True if a server was silent when this was sent, or so shortly before that its failures are
+   * still cached.
    */
   isOfSilence({ sentMs }: { readonly sentMs: number }, afterMs = 0): boolean {
     return this.silences.some(

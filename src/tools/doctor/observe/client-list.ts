@@ -1,6 +1,6 @@
 /**
- * Who asks in a capture: each client with its queries and its lookups, by which its resolver is
- * recognised. In memory that does not grow with the capture.
+ * The clients of a capture, with their queries and with the lookups that show their resolvers.
+ * Memory is bounded.
  */
 import {
   forwarder,
@@ -14,7 +14,7 @@ import { isServiceConfig } from './service-config.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
 
-/** Clients that are looked at one by one: the first ones. */
+/** Clients examined one by one: the first ones. */
 export const CLIENTS_MAX = 10_000;
 
 export interface CountedClient {
@@ -41,19 +41,19 @@ export interface ListedClients {
 export interface OtherClients {
   readonly clients: number;
   readonly queries: number;
-  /** Whether there are more clients than that: of so many nobody keeps account. */
+  /** True if there are more clients than that, which are not counted. */
   readonly more: boolean;
 }
 
 /** Counts what clients ask. */
 export class ClientList {
   readonly #clients = new BoundedMap<string, CountedClient>(CLIENTS_MAX);
-  /** When the last query that counts was sent. */
+  /** The time of the last query that counts. */
   #lastMs = -Infinity;
   /** Queries that count, of clients that found no place. */
   #leftOut = 0;
 
-  /** A query that is over. @param counts whether it counts; its client is looked at in any case */
+  /** Takes a finished query. @param counts whether it counts; its client is examined in any case */
   exchange(exchange: SeenExchange, counts: boolean): void {
     const client = this.#clients.at(exchange.client.address, newClient);
     if (!counts) return;
@@ -67,8 +67,8 @@ export class ClientList {
   }
 
   /**
-   * A lookup, whose exchanges were given before. It tells of the resolver in any case.
-   * @param counts whether it counts, unless it is of a time after all queries that count
+   * Takes a lookup after its exchanges. It shows the resolver in any case. @param counts whether it
+   * counts, unless it is later than all queries that count
    */
   lookup(lookup: SeenLookup, counts: boolean): void {
     const client = this.#clients.get(lookup.client);
@@ -84,8 +84,8 @@ export class ClientList {
 }
 
 /**
- * Has a lookup tell of the client's resolver. Of a question that is cut nobody knows whether it is
- * for an address, but for those that no other name begins like.
+ * Uses a lookup for the client's recognition. A cut question may be for another type than an
+ * address, except for names with an unmistakable beginning.
  */
 export function recognise(recognition: Recognition, lookup: SeenLookup): void {
   const { name, type } = lookup.exchanges[0]!;

@@ -1,6 +1,6 @@
 /**
- * What follows from a server that is silent: those who ask it are late themselves, fail, or leave
- * their own clients without a reply.
+ * Consequences of a silent server: its clients are late themselves, fail, or leave their own
+ * clients without a reply.
  */
 import type { Observations } from './observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -8,7 +8,7 @@ import { type Claims } from './claims.ts';
 import { FORWARDER_WAITS_MS, LATE_MS, NEARLY_ALL, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { WAITED_FOR_SHARE } from '../thresholds/lateness.ts';
 
-/** What a server left without a reply, or answered late. */
+/** Queries that a server lost or answered late. */
 export interface Silence {
   readonly server: string;
   readonly fromMs: number;
@@ -46,7 +46,7 @@ export function takeSilence(
   explainWaiting(observed, claims, silencesOf(losses));
 }
 
-/** Times in which somebody waits for replies to these. */
+/** Times in which a server waits for replies to these. */
 export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] {
   const all: { server: string; fromMs: number; toMs: number }[] = [];
   const open = new Map<string, { server: string; fromMs: number; toMs: number }>();
@@ -88,7 +88,7 @@ export function explainWaiting(
         ),
     ),
   );
-  // Of a log without times, beside a capture, nobody knows when it was.
+  // In a log without times beside a capture, the time is unknown.
   const slow = observed.slow.filter(({ sentMs }) => sentMs >= observed.firstMs);
   const late = slow.filter((each) => claims.isOfSilence(each));
   if (late.length >= NEARLY_ALL * slow.length)
@@ -96,8 +96,8 @@ export function explainWaiting(
 }
 
 /**
- * Explains what is late of servers that asked these in vain meanwhile, for the same name: a cache
- * of the node has one address for its clients and another one for what it asks.
+ * Explains late replies of servers that queried these without success at the time, for the same
+ * name: a node cache has one address for its clients and another for its queries.
  */
 export function explainLate(
   { affected }: Observations,
@@ -123,7 +123,7 @@ export function explainLate(
   }
 }
 
-/** Servers that ask one of these, and the addresses that they stand behind. */
+/** Servers that query one of these, and the addresses in front of them. */
 function askersOf(
   { servers, backends, serverNames }: Observations,
   silent: ReadonlySet<string>,

@@ -1,12 +1,6 @@
-/**
- * What is known besides packets: counters of connection tracking, messages of the kernel, metrics
- * of CoreDNS.
- */
+/** Evidence besides packets: conntrack counters, kernel messages, metrics of CoreDNS. */
 
-/**
- * What lines of texts are about, by what they are known by; each with what is counted. Patterns are
- * linear.
- */
+/** Patterns of lines, each with its counter. Patterns are linear. */
 const patterns: readonly (readonly [CountedEvent, RegExp])[] = [
   ['tableFull', /nf_conntrack: (?:nf_conntrack: )?table full, dropping packet/],
   ['neighbourOverflow', /neighbou?r(?:: \S+| table:?| ) ?(?:neighbor )?table overflow/i],
@@ -72,7 +66,7 @@ export class Counters {
     return known;
   }
 
-  /** Null: nobody said. (0 was said.) */
+  /** Null: no line says it. (Zero is a value.) */
   get(counter: CountedEvent): number | null {
     return this.#found.get(counter) ?? null;
   }

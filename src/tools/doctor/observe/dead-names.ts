@@ -1,7 +1,6 @@
 /**
- * Whether it goes by the name which queries a server leaves without a reply. A dead pod, a full
- * table or a link take sockets and packets as they come: that these are just the ones of some
- * names, and no other, is a coincidence whose chance can be counted.
+ * Detects losses that depend on the query name. A dead pod, a full table or a link lose sockets and
+ * packets of all names: the probability that chance hits only certain names is computed.
  */
 import type { Observations } from './observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
@@ -12,16 +11,16 @@ import { DEAD_NAMES_SHARE, MIXED_SOCKETS } from '../thresholds/silence.ts';
 export interface DeadNames {
   readonly server: string;
   readonly names: readonly string[];
-  /** What all of them end in, and no name that is answered; empty: nothing. */
+  /** The common suffix of all of them and of no answered name; empty: there is none. */
   readonly suffix: string;
-  /** Names that are answered meanwhile. */
+  /** Names that are answered at the time. */
   readonly answered: readonly string[];
   readonly losses: readonly SeenExchange[];
-  /** What was lost besides for names of outside that are cut: they may be of these. */
+  /** Further losses of cut external names, which may be among these. */
   readonly cut: readonly SeenExchange[];
-  /** How likely it is that chance leaves out just some names of all; 0 to 1. */
+  /** The probability that chance loses only these names; 0 to 1. */
   readonly chance: number;
-  /** The same, for names that were told from the others by something else before. */
+  /** The same for names that something else already separates from the others. */
   readonly chanceOfThese: number;
 }
 
@@ -64,7 +63,7 @@ function deadAt(
   // Of names some would be picked, of what they end in one.
   const picked = choices(names.length + others.length, names.length);
   const ways = suffix === '' ? picked : Math.min(picked, Math.log(names.length + others.length));
-  // Of what is cut it is not known that it fits.
+  // A cut name may not fit.
   const part = known / losses.length;
   const outcomes = choices(Math.round(part * all), Math.round(part * silent));
   return {
@@ -74,7 +73,7 @@ function deadAt(
   };
 }
 
-/** What could have been lost, each by itself, and what was. */
+/** Queries that could have been lost, each independently, and those that were. */
 function trialsOf(
   observed: Observations,
   server: string,
@@ -106,7 +105,7 @@ function suffixOf(names: readonly string[], others: readonly string[]): string {
   return '';
 }
 
-/** The logarithm of the number of ways to choose so many of all. */
+/** The logarithm of the number of ways to choose this many of all. */
 export function choices(all: number, some: number): number {
   let sum = 0;
   for (let at = 1; at <= Math.min(some, all - some); at++) sum += Math.log((all - at + 1) / at);

@@ -15,9 +15,8 @@ export interface Stretch {
 }
 
 /**
- * @param timesMs when it happened.
- * @param histories what was asked, by servers and seconds.
- * @returns null if it is spread evenly
+ * @param timesMs when it happened. @param histories queries by server and second. @returns null if
+ * it is spread evenly
  */
 export function densestStretch(
   timesMs: readonly number[],
@@ -62,17 +61,14 @@ export function densestStretch(
   };
 }
 
-/**
- * How much likelier (as a logarithm) two rates are than one; 0 if it is the rest that has the
- * higher one.
- */
+/** The logarithm of how much likelier two rates are than one; 0 if the rest has the higher one. */
 function likelihood(k: number, n: number, count: number, total: number): number {
   const [restK, restN] = [count - k, total - n];
   if (n === 0 || k / n <= count / total) return 0;
   return entropy(k, n) + entropy(restK, restN) - entropy(count, total);
 }
 
-/** The logarithm of how likely so many of these are at their own rate. */
+/** The logarithm of the likelihood of these at their own rate. */
 function entropy(k: number, n: number): number {
   if (n <= 0 || k <= 0 || k >= n) return 0;
   return k * Math.log(k / n) + (n - k) * Math.log(1 - k / n);

@@ -9,8 +9,8 @@ import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { EDNS_LOST } from '../thresholds/transport.ts';
 
 /**
- * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
- * it lose what they ask so.
+ * True if losses depend on EDNS and not on its clients: some client is answered without EDNS, or
+ * all clients lose their queries with EDNS.
  */
 export function isDeaf({ address, edns, plain }: ServerView, observed: Observations): boolean {
   const { clients } = observed;
@@ -21,10 +21,7 @@ export function isDeaf({ address, edns, plain }: ServerView, observed: Observati
   return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
 }
 
-/**
- * Whether what the server leaves without a reply is all that is asked for certain names, as where
- * their answers are large.
- */
+/** True if the server loses all queries for certain names, for example those with large answers. */
 function goesByName(address: string, observed: Observations): boolean {
   const losses = observed.losses.filter(
     ({ server, udpSize }) => udpSize > 0 && server.address === address,
@@ -32,7 +29,9 @@ function goesByName(address: string, observed: Observations): boolean {
   return deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY_DEAD);
 }
 
-/** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
+/**
+ * True if these lost queries all have EDNS, and their servers answer (nearly) no query that has it.
+ */
 export function goByEdns(observed: Observations, losses: readonly SeenExchange[]): boolean {
   if (losses.some(({ udpSize }) => udpSize === 0)) return false;
   const asked = new Set(losses.map(({ server }) => server.address));
@@ -42,7 +41,7 @@ export function goByEdns(observed: Observations, losses: readonly SeenExchange[]
   });
 }
 
-/** Whether some client is answered by the server without EDNS, and never with it. */
+/** True if some client is answered by the server without EDNS, and never with it. */
 export function isProvenDeaf(server: ServerView, observed: Observations): boolean {
   return (
     isDeaf(server, observed) &&
@@ -50,7 +49,7 @@ export function isProvenDeaf(server: ServerView, observed: Observations): boolea
   );
 }
 
-/** Whether the client asks both with EDNS and without it. */
+/** True if the client queries both with EDNS and without it. */
 export function asksBoth({ withEdns, outcomes }: ClientView): boolean {
   return withEdns > 0 && withEdns < outcomes.asked;
 }

@@ -1,10 +1,9 @@
-/** Whether something happens as chance would have it, or by a count. */
+/** Tells chance from counting. */
 
 /**
- * How unevenly something succeeds, compared with chance: the index of dispersion of a binomial
- * distribution, in standard deviations (Wilson and Hilferty, 1931). 0: as chance has it; below it,
- * more evenly: -3 comes once in 700 times by chance.
- * @param tries how many there were each time, about the same number
+ * The index of dispersion of a binomial distribution, in standard deviations (Wilson and Hilferty,
+ * 1931): 0 is chance; -3 is more even, and comes once in 700 times by chance. @param tries the
+ * number each time, about the same
  */
 export function unevenness(successes: readonly number[], tries: readonly number[]): number {
   const all = tries.reduce((sum, count) => sum + count, 0);

@@ -12,7 +12,7 @@ import { BoundedMap } from './bounded-map.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
 import { isServiceConfig } from './service-config.ts';
 
-/** What became of the lookups of one name. */
+/** The results of the lookups of one name. */
 export interface NameLookups {
   failed: number;
   found: number;
@@ -96,7 +96,7 @@ function isNoData(exchange: SeenExchange): boolean {
   );
 }
 
-/** Whether no reply came at all: nobody gives up in less than a second. */
+/** True if no reply came at all: no resolver gives up in less than a second. */
 export function isUnanswered(exchanges: readonly SeenExchange[]): boolean {
   return exchanges.every(isLost);
 }

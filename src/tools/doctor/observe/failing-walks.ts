@@ -1,6 +1,6 @@
 /**
- * Search domains that fail at times. A lookup compares by itself: the name with the domain behind
- * it fails, the name as it is, asked of the same server a moment later, does not.
+ * Search domains that fail at times. A lookup is its own comparison: the name with the domain
+ * fails, and the plain name, at the same server a moment later, does not.
  */
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { Observations } from './observations.ts';
@@ -21,13 +21,13 @@ import {
   FAILING_WALKS,
 } from '../thresholds/search.ts';
 
-/** What a search domain makes fail. */
+/** The failures that a search domain causes. */
 export interface FailingWalks {
   /** Queries below the domain that failed or got no reply, and those names. */
   readonly failures: readonly SeenExchange[];
   readonly names: ReadonlySet<string>;
   readonly lookups: number;
-  /** Of these, those whose next names of outside were answered. */
+  /** Of these, those whose next external names were answered. */
   readonly goOn: number;
 }
 
@@ -63,7 +63,7 @@ export function failingWalks(
   const isSeldom = failures.length < FAILING_SHARE * own.length;
   if (isSeldom) {
     if (goOn < Math.max(FAILING_AT_TIMES.goOn, FAILING_AT_TIMES.part * lookups.length)) return null;
-    // What is asked again after it failed is one try.
+    // Repeats of a failed query are one try.
     const tries = lookups.reduce((sum, { exchanges }) => {
       const theirs = exchanges.filter((each) => isBelow(each.name) && isBad(each));
       return sum + new Set(theirs.map(({ name, type }) => `${type} ${name}`)).size;
@@ -74,8 +74,8 @@ export function failingWalks(
 }
 
 /**
- * How likely it is that so many failures, of all queries for names of outside, are just of names
- * below the domain.
+ * The probability that this many failures, of all queries for external names, are all below the
+ * domain.
  */
 function chanceOf(
   { names, domains }: Observations,
@@ -91,7 +91,7 @@ function chanceOf(
   return (below / all) ** failing;
 }
 
-/** Whether (nearly) all that fails, and of which the reason is not known, is below the domain. */
+/** True if (nearly) all failures without a known reason are below the domain. */
 export function isAllBelow(
   observed: Observations,
   claims: Claims,
@@ -101,7 +101,7 @@ export function isAllBelow(
   const open = [
     ...observed.failed.filter(({ name, type }) => !isOfSilence(name, type)),
     ...claims.open,
-    // Of one that is cut nobody knows what it is below.
+    // The domain of a cut name is unknown.
   ].filter(({ name }) => !claims.names.has(name) && !isCut(name));
   const below = open.filter(({ name }) => isBelow(name));
   return (
@@ -111,7 +111,7 @@ export function isAllBelow(
   );
 }
 
-/** What a lookup asks of names that go the same way, from the domain's failure on. */
+/** The queries of a lookup for names of the same kind, from the domain's failure on. */
 function nextOutside(
   { exchanges }: SeenLookup,
   { domains }: Observations,

@@ -28,7 +28,7 @@ interface Unanswered {
 // Most flows have none.
 const none: readonly Unanswered[] = [];
 
-/** What is counted of one flow. */
+/** The counts of one flow. */
 export class FlowView {
   readonly client: string;
   readonly port: number;
@@ -66,12 +66,12 @@ export class FlowView {
     return this.#rows.time(this.#row, LAST);
   }
 
-  /** When the last query that was answered was sent; -Infinity = none was. */
+  /** The time of the last query that was answered; -Infinity = none was. */
   get lastAnsweredMs(): number {
     return this.#rows.time(this.#row, LAST_ANSWERED);
   }
 
-  /** When the first reply came; Infinity: none did. */
+  /** The time of the first reply; Infinity: there was none. */
   get firstReplyMs(): number {
     return this.#rows.time(this.#row, FIRST_REPLY);
   }
@@ -97,7 +97,7 @@ export class FlowView {
   }
 
   /**
-   * Whether the socket had got a reply when this query was sent. Exchanges that end before it have
+   * True if the socket had got a reply when this query was sent. Exchanges that end before it have
    * to be added first, and it not yet.
    */
   knew({ sentMs }: SeenExchange): boolean {
@@ -117,7 +117,7 @@ export class FlowView {
     return this.#since.reduce((least, { ms }) => Math.min(least, ms), Infinity);
   }
 
-  /** How long queries went on without a reply, milliseconds. */
+  /** The time for which queries went on without a reply, milliseconds. */
   get silentMs(): number {
     return this.#since.length === 0 ? 0 : this.lastMs - this.silentSinceMs;
   }

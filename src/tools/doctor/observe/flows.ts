@@ -56,7 +56,6 @@ export class Flows {
     return this.#flows.leftOut;
   }
 
-  /** Lets go of all of them. */
   clear(): void {
     this.#byServer = null;
     this.#flows.clear();

@@ -26,7 +26,7 @@ export class GivenUp {
   readonly rejected: RejectedReply[] = [];
   /** By the client’s address and port: those that came last. */
   readonly #late = new Map<string, SeenExchange[]>();
-  /** When a question was last sent, and the shortest time until it was repeated. */
+  /** The last time of a question, and the shortest time until it was repeated. */
   readonly #repeated = new Map<string, { sentMs: number; waitedMs: number }>();
   readonly #kept = new CopiedBytes();
 

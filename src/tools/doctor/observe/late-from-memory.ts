@@ -1,7 +1,6 @@
 /**
- * Servers that are late with names of the cluster. A DNS pod has these in memory and asks nobody
- * for them: a healthy one answers within a few milliseconds, and one that takes much longer has no
- * time, whatever it waits for with other names.
+ * Servers that are late with cluster names. A DNS pod has these in memory: a healthy one answers
+ * within a few milliseconds, and one that takes much longer lacks CPU time.
  */
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
@@ -13,7 +12,7 @@ import {
   MIN_FORWARDED,
 } from '../thresholds/lateness.ts';
 
-/** When a server was late with names of the cluster. */
+/** Times in which a server was late with cluster names. */
 export interface LateStretch {
   readonly server: ServerView;
   /** Seconds since 1970, both included. */
@@ -25,7 +24,7 @@ export interface LateStretch {
   readonly otherwiseMs: number | null;
 }
 
-/** The servers of the capture that were, those that stand behind others too. */
+/** Late servers of the capture, also those behind other addresses. */
 export function lateFromMemory(observed: Observations): readonly LateStretch[] {
   const { servers, backends } = observed;
   if (areForwarded(observed)) return [];
@@ -33,8 +32,8 @@ export function lateFromMemory(observed: Observations): readonly LateStretch[] {
 }
 
 /**
- * Whether DNS pods ask an upstream for names of the cluster, and none is found there: then they do
- * not have them in memory. (A cache of the node asks the DNS pods, which find some.)
+ * True if DNS pods forward cluster names, and none is found there: then they do not have them in
+ * memory. (A node cache forwards to DNS pods, which find some.)
  */
 function areForwarded({ servers, backends, names, domains }: Observations): boolean {
   const isUpstream = (address: string): boolean =>
@@ -77,8 +76,8 @@ function stretchOf(server: ServerView): LateStretch | null {
 }
 
 /**
- * Whether (nearly) all of these seconds are of times in which nobody was answered, and then all at
- * once: the server had no time at all, and then enough.
+ * True if (nearly) all of these seconds are pauses that end with all replies at once: the server
+ * was stopped, and then ran.
  */
 function areStandstills({ standstills }: ServerView, late: ServerView['history']): boolean {
   const times = standstills.list.filter(({ meanwhile }) => meanwhile === 0);

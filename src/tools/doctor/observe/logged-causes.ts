@@ -47,7 +47,7 @@ export interface LoggedTrouble {
   readonly text: string;
 }
 
-/** Why a query failed, by what its text contains. The first that fits counts. */
+/** The reasons of failed queries, by a part of their text. The first match counts. */
 const ofQueries: readonly (readonly [LoggedCause, RegExp])[] = [
   ['crowded', /concurrent queries exceeded maximum/],
   ['certificate', /x509: |certificate (?:has expired|verify failed|required)|unknown certificate/],
@@ -186,7 +186,7 @@ function causeIn(
   return list.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
 }
 
-/** What goes wrong between the server and the API server. */
+/** Faults between the server and the API server. */
 function ofApi(text: string): LoggedCause | null {
   if (!API.test(text) && !/failed to (?:list|watch)/i.test(text)) return null;
   if (

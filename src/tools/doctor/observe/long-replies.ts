@@ -16,13 +16,13 @@ export interface LongReplies {
   /** Bytes of the longest reply that arrives, or those that DNS has without EDNS. */
   readonly limit: number;
   readonly losses: readonly SeenExchange[];
-  /** What shows it. */
+  /** Exchanges that show it. */
   readonly seen: string;
 }
 
 /**
- * Lost queries with EDNS for answers that are too long for the way, and for no others; null: what
- * is lost has other sizes, too.
+ * Lost queries with EDNS whose answers are all too long for the way; null: other sizes are lost as
+ * well.
  */
 export function longReplies(observed: Observations, claims: Claims): LongReplies | null {
   return (
@@ -31,8 +31,8 @@ export function longReplies(observed: Observations, claims: Claims): LongReplies
 }
 
 /**
- * Those that are longer, as others or later ones get them, than all that arrives meanwhile, and
- * than DNS without EDNS allows.
+ * Losses of names whose replies, at other clients or later, are longer than all that arrive at the
+ * time, and than DNS without EDNS allows.
  */
 function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   const { names, servers } = observed;
@@ -52,7 +52,7 @@ function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   return {
     limit,
     losses,
-    seen: `${losses.length} queries with EDNS got no reply whose answers have more than ${limit} bytes (${namesOf(losses)}), and meanwhile no reply of more than ${limit} bytes came by UDP; shorter ones arrive.`,
+    seen: `${losses.length} queries with EDNS whose answers exceed ${limit} bytes (${namesOf(losses)}) got no reply, and no reply of more than ${limit} bytes came by UDP during that time; shorter ones arrive.`,
   };
 }
 
@@ -60,7 +60,7 @@ function longOnes(observed: Observations, claims: Claims): LongReplies | null {
 function longAtTimes(observed: Observations, claims: Claims): LongReplies | null {
   const { comparable, sizeOf } = comparableOf(observed, claims);
   const least = comparable.reduce((size, loss) => Math.min(size, sizeOf(loss)), Infinity);
-  // One short one that is lost besides is chance.
+  // One more short loss is chance.
   const limit = least > UDP_BYTES ? least - 1 : UDP_BYTES;
   const losses = comparable.filter((loss) => sizeOf(loss) > limit);
   if (losses.length < comparable.length - 1 || losses.length < MOST * comparable.length)
@@ -76,9 +76,9 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
 }
 
 /**
- * Those of which nobody gets an answer, so that its size is not known: of some names one type is
- * never answered, however often it is asked for, and another one, of which there is no record,
- * always is. (That it is AAAA alone has another cause.)
+ * Losses whose size is unknown because no client gets an answer: of some names one type is never
+ * answered, and another one, without records, always is. (If it is only AAAA, that has another
+ * cause.)
  */
 function unseenOnes(observed: Observations, { open }: Claims): LongReplies | null {
   const { names, servers, losses: all } = observed;
@@ -110,7 +110,7 @@ function unseenOnes(observed: Observations, { open }: Claims): LongReplies | nul
   };
 }
 
-/** How many lookups these are of: who gets no reply asks again. */
+/** The number of lookups among these: a client without a reply retries. */
 function lookupsOf(losses: readonly SeenExchange[]): number {
   const last = new Map<string, number>();
   let count = 0;
@@ -137,9 +137,8 @@ function comparableOf(
 }
 
 /**
- * Whether a query over UDP allows replies that DNS does not have without EDNS. Where the capture
- * has the beginnings of packets only, that it has an OPT record is all that is known of it, and
- * (nearly) everybody who has one allows more.
+ * True if a query over UDP allows replies larger than 512 bytes. In a cut capture the presence of
+ * an OPT record is enough: (nearly) all clients that send one allow more.
  */
 function allowsLong({ cut }: Observations, { protocol, udpSize }: SeenExchange): boolean {
   return protocol === 'udp' && (udpSize > UDP_BYTES || (udpSize === UDP_BYTES && cut.messages > 0));

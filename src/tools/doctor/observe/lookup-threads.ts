@@ -1,6 +1,6 @@
 /**
- * Whether a client's lookups wait for a few threads: then there are never more at a time, and the
- * next one begins as soon as one ends.
+ * Detects lookups that queue behind a few threads: there is a maximum at a time, and the next one
+ * begins as soon as one ends.
  */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import {
@@ -10,17 +10,17 @@ import {
   THREAD_WAIT_MS,
 } from '../thresholds/lateness.ts';
 
-/** Lookups of one client that are looked at: the first ones. */
+/** Lookups examined for one client: the first ones. */
 const LOOKUPS_MAX = 500;
-/** More at a time are no few threads: libuv has four. */
+/** More at a time are not a small thread pool: libuv has four. */
 const THREADS_MAX = 4;
 
-/** Whether it takes long enough for others to wait for it. */
+/** True if it takes long enough for others to wait for it. */
 export function isLong({ startMs, endMs }: SeenLookup): boolean {
   return endMs - startMs >= THREAD_WAIT_MS;
 }
 
-/** What lookups of a client wait for. */
+/** The thread pool that a client's lookups wait for. */
 export interface FewThreads {
   /** The most lookups at a time. */
   readonly threads: number;
@@ -28,11 +28,11 @@ export interface FewThreads {
   readonly full: number;
   /** Of these, those that began as soon as another one had ended. */
   readonly handed: number;
-  /** How long a lookup takes, milliseconds. */
+  /** The duration of a lookup, milliseconds. */
   readonly meanMs: number;
 }
 
-/** When the lookups of a client began and ended. */
+/** Begin and end of a client's lookups. */
 export class LookupThreads {
   readonly #times: { readonly startMs: number; readonly endMs: number }[] = [];
 

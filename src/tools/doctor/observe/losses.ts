@@ -5,7 +5,7 @@ import type { Observations } from './observations.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_OF_ONE_TYPE, OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 
-/** Whether the server answered anybody between these times. */
+/** True if the server answered any client between these times. */
 export function answeredBetween(
   observed: Observations,
   server: string,
@@ -21,8 +21,8 @@ export function answeredBetween(
 }
 
 /**
- * Whether connections that have nothing to do with DNS fare alike in these seconds: then it is not
- * the server, nor a socket of it.
+ * True if connections without DNS fail alike in these seconds: then it is neither the server nor
+ * one of its sockets.
  */
 export function hitsAllAlike(
   { others }: Observations,
@@ -34,23 +34,17 @@ export function hitsAllAlike(
   return opened >= OTHER_CONNECTIONS.opened && repeated >= OTHER_CONNECTIONS.repeated * opened;
 }
 
-/**
- * Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply
- * as well.
- */
+/** True if only AAAA is lost: a silent server or socket loses A as well. */
 export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
   return losses.length >= MIN_OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
-/**
- * Whether the capture has a reply of the server to this lost query, which went astray on its way
- * back.
- */
+/** True if the capture has a reply of the server to this lost query, lost on its way back. */
 export function wasAnswered({ stray, hops }: SeenExchange): boolean {
   return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
 }
 
-/** Whether replies to most of these are in the capture: then no server was silent. */
+/** True if replies to most of these are in the capture: then no server was silent. */
 export function wentAstray(losses: readonly SeenExchange[]): boolean {
   return losses.filter(wasAnswered).length >= losses.length / 2;
 }
@@ -61,9 +55,8 @@ export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchan
 }
 
 /**
- * Whether a server is silent because it waits: it, or one behind its address, goes on asking
- * somebody whose replies are late, and no name of the cluster is lost that it would have in memory.
- * A process that stands still asks nobody.
+ * True if a server is silent because it waits: it, or one behind its address, keeps querying an
+ * upstream that is late, and loses no cluster name. A stopped process sends nothing.
  */
 export function waitsForOthers(
   observed: Observations,
@@ -91,8 +84,8 @@ export function waitsForOthers(
 }
 
 /**
- * Whether the client is answered other queries by the server: who never is, is cut off, and may be
- * the only one that asks for a while.
+ * True if the client gets other replies from the server: a client without any is cut off, and may
+ * be the only one for a while.
  */
 export function isAnsweredElse(
   { clients }: Observations,

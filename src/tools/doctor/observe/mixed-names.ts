@@ -34,7 +34,7 @@ export function mixedNames(observed: Observations, claims: Claims): MixedNames {
   return { mixed, both };
 }
 
-/** Whether one type of the name is denied at times, and the other one always or never. */
+/** True if one type of the name is denied at times, and the other one always or never. */
 function isOfOneType({ names }: Observations, name: string): boolean {
   return addressTypes.some((type) => {
     const { found, nodata, nxdomain } = names.get(name, type)!.outcomes;
@@ -42,10 +42,7 @@ function isOfOneType({ names }: Observations, name: string): boolean {
   });
 }
 
-/**
- * Whether caches remember of one that it was missing, and of none that it is missing is learned
- * anew.
- */
+/** True if caches remember that the one is missing, and no reply says so afresh. */
 function isNew(observed: Observations, views: readonly NameView[]): boolean {
   return (
     views.some((view) => isRemembered(observed, view)) &&
@@ -53,9 +50,7 @@ function isNew(observed: Observations, views: readonly NameView[]): boolean {
   );
 }
 
-/**
- * Whether each server gives one answer, and those who get another one have chosen another server.
- */
+/** True if each server gives one answer, and different answers come from different servers. */
 function byChoice(observed: Observations, views: readonly NameView[]): boolean {
   const having = new Set<string>();
   const lacking = new Set<string>();
@@ -69,7 +64,7 @@ function byChoice(observed: Observations, views: readonly NameView[]): boolean {
   );
 }
 
-/** How many names A and AAAA were compared for, where they agree. */
+/** The number of names whose A and AAAA were compared and agree. */
 export function pairsText({ names }: Observations): string {
   const both = names.list.filter(
     ({ type, name }) => type === TYPE.A && names.get(name, TYPE.AAAA) !== undefined,

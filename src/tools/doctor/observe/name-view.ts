@@ -1,6 +1,6 @@
 /**
- * One name and type: who answered what, when, and with which addresses. What is counted stands in
- * rows that all names share.
+ * The replies for one name and type: servers, times and addresses. Counts are in rows that all
+ * names share.
  */
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
@@ -24,14 +24,17 @@ const SAME_TTL_MS = 1000;
 /** A failure that comes so soon was not asked of anybody else. */
 const CACHED_MS = 1.5;
 
-/** A negative answer's TTL: when it came, seconds, and from whom. */
+/** A negative answer's TTL, seconds, with its time and server. */
 export interface NegativeTtl {
   readonly ms: number;
   readonly ttl: number;
   readonly server: string;
 }
 
-/** When one server denied a name, and when it had it; milliseconds since 1970, Infinity: never. */
+/**
+ * The times at which one server denied a name, and had it; milliseconds since 1970, Infinity:
+ * never.
+ */
 export interface ServerTimes {
   readonly server: string;
   /**
@@ -75,7 +78,7 @@ const DENIED_NOW = SOCKETS + 10;
 const DENIED = SOCKETS + 11;
 const ABSENT_NOW = SOCKETS + 12;
 const ABSENT = SOCKETS + 13;
-/** How often it was gone after it had been found. */
+/** The number of times that it was gone after it had been found. */
 const DEPARTURES = SOCKETS + 14;
 /**
  * Times NXDOMAIN before it was said for the first time that it exists, and answers that say so
@@ -111,10 +114,7 @@ const FIRST_EXISTING = 0;
 const LAST_MISSING = 1;
 const MISSING_UNTIL = 2;
 
-/**
- * What the views of names share: their rows, those of the lists that they have, and the servers'
- * addresses.
- */
+/** Storage that all names share: rows, lists, and the addresses of servers. */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
   readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 3);
@@ -146,7 +146,7 @@ export class NameRows {
 
 const none: readonly string[] = [];
 
-/** What is counted of one name and type. */
+/** The counts of one name and type. */
 export class NameView {
   readonly name: string;
   readonly type: number;
@@ -175,7 +175,7 @@ export class NameView {
     return outcomesIn(this.#rows.names, this.#row, 0);
   }
 
-  /** How often the socket that asks is another than the one before. */
+  /** The number of queries from another socket than the one before. */
   get sockets(): number {
     return this.#rows.names.count(this.#row, SOCKETS);
   }
@@ -188,7 +188,7 @@ export class NameView {
     return this.#rows.names.count(this.#row, LONGEST);
   }
 
-  /** Notes what is known of its replies from elsewhere, bytes. */
+  /** Notes the size of its replies elsewhere, bytes. */
   knowLength(bytes: number): void {
     const { names } = this.#rows;
     names.setCount(this.#row, LONGEST, Math.max(names.count(this.#row, LONGEST), bytes));
@@ -237,12 +237,12 @@ export class NameView {
     return found.toReversed();
   }
 
-  /** How often it was denied before anybody said that it exists. */
+  /** The number of denials before any reply said that it exists. */
   get missingFirst(): number {
     return this.#rows.names.count(this.#row, MISSING_FIRST);
   }
 
-  /** How often it was said that it exists since it was denied for the last time. */
+  /** The number of replies that it exists since the last denial. */
   get existingLast(): number {
     return this.#rows.names.count(this.#row, EXISTING_LAST);
   }
@@ -267,7 +267,7 @@ export class NameView {
     return new Map(found.toReversed());
   }
 
-  /** How many TTLs of negative answers are known. */
+  /** The number of TTLs of negative answers that are known. */
   get negativeTtlCount(): number {
     return this.#rows.names.count(this.#row, TTL_COUNT);
   }
@@ -305,7 +305,7 @@ export class NameView {
     return { fromMs, toMs, foundMs, count };
   }
 
-  /** How often the name was gone after it had been found. */
+  /** The number of times that the name was gone after it had been found. */
   get departures(): number {
     return this.#rows.names.count(this.#row, DEPARTURES);
   }
@@ -464,7 +464,7 @@ export class NameView {
   }
 }
 
-/** What became of the queries for one name, by server: read from the rows when it is asked for. */
+/** The results for one name by server, read from the rows on use. */
 export class ServerOutcomes implements Iterable<readonly [server: string, Outcomes]> {
   readonly #rows: NameRows;
   /** Of the last one, counted from 1. */

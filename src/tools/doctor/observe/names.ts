@@ -43,7 +43,6 @@ export class Names {
     return this.#views.leftOut;
   }
 
-  /** Lets go of all of them. */
   clear(): void {
     this.#answered = null;
     this.#views.clear();

@@ -1,6 +1,6 @@
 /**
- * Who was asked for on the local network, by ARP or by neighbour discovery (RFC 826, RFC 4861), and
- * whether anybody answered.
+ * Requests on the local network, by ARP or neighbour discovery (RFC 826, RFC 4861), and whether
+ * they were answered.
  */
 import { BoundedMap } from './bounded-map.ts';
 

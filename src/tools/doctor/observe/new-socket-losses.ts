@@ -1,6 +1,6 @@
 /**
- * Whether new sockets lose their queries while known ones are answered, as with a full connection
- * tracking table.
+ * Detects that new sockets lose their queries while known ones are answered, as with a full
+ * connection tracking table.
  */
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { share } from '../texts.ts';
@@ -26,9 +26,9 @@ import {
 } from '../thresholds/transport.ts';
 
 /**
- * A full table and a dead pod behind the service both hit sockets from their first packet on. The
- * table does so while it is full, to all protocols, and to a packet and not to a socket: what asks
- * again gets in when there is room.
+ * A full table and a dead pod behind the Service both hit sockets from their first packet on. The
+ * table does so while it is full, for all protocols, and hits packets, not sockets: a retry
+ * succeeds when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
   if (goesByClient(observed)) return null;
@@ -69,14 +69,14 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   return null;
 }
 
-/** Whether sockets that have been answered lose nothing while new ones do, and not by chance. */
+/** True if known sockets lose nothing while new ones do, and not by chance. */
 export function sparesKnown(observed: Observations): boolean {
   return sparesAny(observed) && askTheSame(observed);
 }
 
 /**
- * Whether one client alone loses what its new sockets ask, and those of others are answered in the
- * same time.
+ * True if one client alone loses the queries of its new sockets, and new sockets of others are
+ * answered at the same time.
  */
 export function oneLosesAlone({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
@@ -94,8 +94,8 @@ export function oneLosesAlone({ losses, flows }: Observations): boolean {
 }
 
 /**
- * Whether those who lose what their new sockets ask have no socket either that goes on, while the
- * new sockets of others are answered: then who asks decides, and not from which socket.
+ * True if the clients whose new sockets lose everything have no other working socket, while new
+ * sockets of others are answered: then it depends on the client.
  */
 function goesByClient({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
@@ -117,8 +117,8 @@ function goesByClient({ losses, flows }: Observations): boolean {
 }
 
 /**
- * Where no socket is used on after its first reply: whether new ones of all protocols are hit,
- * whole, and some get in amid those that do not.
+ * For clients that use no socket again: true if new sockets of all protocols fail whole, and some
+ * succeed among them.
  */
 function howAmidOthers(observed: Observations): string | null {
   const { others, pairs, newSockets, total } = observed;
@@ -136,8 +136,8 @@ function howAmidOthers(observed: Observations): string | null {
 }
 
 /**
- * Where hardly any socket is used on: whether at times nothing that is new gets through, be it DNS
- * or not, and what is known does amid that.
+ * For clients that hardly use a socket again: true if at times nothing new gets through, DNS or
+ * not, while known sockets are answered.
  */
 function howWithOthers({ newSockets, others }: Observations): string | null {
   const { fresh, known } = newSockets.amid;
@@ -165,8 +165,8 @@ function enteredAmid({ flows }: Observations): number {
 }
 
 /**
- * Whether the sockets that are answered meanwhile ask those servers that new ones do not reach:
- * else they say nothing.
+ * True if the sockets that are answered at the time query the servers that new ones do not reach:
+ * otherwise they show nothing.
  */
 function askTheSame({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
@@ -185,7 +185,7 @@ function askTheSame({ losses, flows }: Observations): boolean {
   return comparable.length >= 0.5 * fresh.length;
 }
 
-/** What was lost of sockets that had got no reply, and from when to when it was sent. */
+/** Lost queries of sockets without a reply, and the time of the first and last of them. */
 function freshLosses(
   losses: readonly SeenExchange[],
   flows: Flows,
@@ -196,8 +196,7 @@ function freshLosses(
 
 function sparesAny({ newSockets }: Observations): boolean {
   const { throughout, amid } = newSockets;
-  // Where nothing new is answered for a time, what is known has to be answered within it, and not
-  // before and behind it.
+  // If nothing new is answered for a time, known sockets have to be answered within that time.
   if (amid.fresh.lost >= LOST_IN_SILENCE.share * newSockets.meanwhile.fresh.lost)
     return (
       amid.known.asked >= LOST_IN_SILENCE.known &&

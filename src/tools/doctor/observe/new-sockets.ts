@@ -1,13 +1,12 @@
 /**
- * What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets
- * that did: by short stretches of time.
+ * Results of new sockets, without a reply so far, and of known ones, in short stretches of time.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
-/** What is of one stretch is of the same moment, milliseconds. */
+/** Queries of one stretch are of the same moment, milliseconds. */
 const STRETCH_MS = 250;
-/** Stretches that are looked at one by one: two hours. */
+/** Stretches counted separately: two hours. */
 const STRETCHES_MAX = 28_800;
 
 /** Stretches that are further apart are of different times. */
@@ -58,8 +57,8 @@ export class NewSockets {
   }
 
   /**
-   * The sum over the stretches in which no query of a new socket is answered, and none before or
-   * behind them either: amid a silence.
+   * The sum over the stretches in which no query of a new socket is answered, nor before or after:
+   * within a silence.
    */
   get amid(): Ages {
     const asked = this.#stretches.entries

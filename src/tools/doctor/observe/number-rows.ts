@@ -7,10 +7,7 @@
 const SHIFT = 10;
 const MASK = (1 << SHIFT) - 1;
 
-/**
- * A table that grows by rows, each of so many counts (32 bits, unsigned) and so many times (64
- * bits, with fractions). All begin as 0.
- */
+/** A table that grows by rows of counts (unsigned, 32 bits) and times (64 bits). All begin as 0. */
 export class NumberRows {
   /** Rows that there are. */
   size: number = 0;

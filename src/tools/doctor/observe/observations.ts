@@ -1,7 +1,6 @@
 /**
- * What findings are made of: counts of exchanges by server, client, flow, name and type, and a
- * bounded number of those that went wrong, whole. Filled while a capture is read, in memory that
- * does not grow with its length.
+ * Counts of exchanges by server, client, flow, name and type, and a bounded number of failed ones.
+ * Filled while a capture is read, in bounded memory.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
@@ -65,19 +64,19 @@ const MOST = {
   addresses: 2000,
   replays: 50,
   rates: 100,
-  /** Queries of each of these to one server that are sent through a bucket once more. */
+  /** Queries of each of these to one server that the bucket replay uses. */
   ofClient: 4000,
   searched: 200,
   timed: 100,
 } as const;
-/** Ports that are remembered of what a client asks a server without a reply. */
+/** Ports stored of a client whose queries get no reply. */
 const PORTS_MAX = 4;
-/** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
+/** Ports of name servers: connections to other ports are not DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
 
-/** Who sent a query, and when. */
+/** The time and client of a query. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 /** A query that failed. */
@@ -95,12 +94,15 @@ export interface ClientView {
   reverse: number;
   lookups: number;
   readonly recognition: Recognition;
-  /** When its lookups began and ended, from a slow one on; null: none was, or many others' were. */
+  /**
+   * Begin and end of its lookups, from a slow one on; null: there was none, or other clients had
+   * many.
+   */
   threads: LookupThreads | null;
   readonly servers: Map<string, Asked>;
 }
 
-/** What a client asks one server. */
+/** The queries of a client to one server. */
 export interface Asked {
   asked: number;
   lost: number;
@@ -118,11 +120,11 @@ export interface Asked {
   replay: BucketReplay | null;
 }
 
-/** Something of which there was more than is looked at one by one. */
+/** A table that is full. */
 export interface LeftOut {
   /** `queries of more clients`. */
   readonly what: string;
-  /** So many are looked at. */
+  /** The limit. */
   readonly most: number;
   readonly count: number;
 }
@@ -140,7 +142,7 @@ export interface Pairs {
 export class Observations {
   readonly domains: SearchDomains;
   readonly total: Outcomes = noOutcomes();
-  /** Of these, those for what gRPC asks for besides addresses. */
+  /** Of these, the extra lookups of gRPC. */
   readonly serviceConfigs: Outcomes = noOutcomes();
   /** Of these, those that turn addresses into names. */
   readonly reverse: Outcomes = noOutcomes();
@@ -151,7 +153,7 @@ export class Observations {
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** By server: the times of queries, for a limit on packets. */
   readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
-  /** By server: how latencies go with what waits. */
+  /** By server: latencies by the number of waiting queries. */
   readonly lines: BoundedMap<string, WaitingLine> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
   readonly flows: Flows = new Flows(MOST.flows);
@@ -186,12 +188,9 @@ export class Observations {
   /** Of pairs from one port of which one was lost: that one. */
   readonly halves: SeenExchange[] = [];
   readonly counters: Counters = new Counters();
-  /** Exchanges that somebody else answered than was asked. */
+  /** Exchanges that another server answered than the one queried. */
   readonly strays: SeenExchange[] = [];
-  /**
-   * Who was told, and when, that nobody has the address of what it sent, where the capture cuts off
-   * which address that is.
-   */
+  /** ICMP errors for a missing address that the capture cuts off: recipient and time. */
   readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
   /** ICMP errors, by the address that was not reached. */
   readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
@@ -207,27 +206,21 @@ export class Observations {
   cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
-  /**
-   * Connections that have nothing to do with DNS: opened, and opened once more because nothing
-   * came.
-   */
+  /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
   /**
-   * Sockets, address and port, of whose packets a router said that nobody on its link has the
-   * address they go to.
+   * Sockets (address and port) with packets whose translated address no host on a router's link
+   * has.
    */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /**
-   * Packets that were administratively prohibited, by who sent them and where they went: `client
-   * server`.
-   */
+  /** Administratively prohibited packets, by sender and target: `client server`. */
   readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
   /** Failures that logs report. */
   readonly logged: LoggedCauses = new LoggedCauses();
-  /** Names that do not exist, besides those that search paths make. */
+  /** Names that do not exist, without those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
   readonly questionCase: QuestionCase = new QuestionCase();
   /** Replies that are of no use, and the reasons that servers give for failures. */
@@ -243,7 +236,7 @@ export class Observations {
   wasted: number = 0;
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
-  /** When the last query was sent that nobody knows the end of. */
+  /** The time of the last query whose end is unknown. */
   endMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
@@ -269,10 +262,7 @@ export class Observations {
     return Math.max(0, (this.lastMs - this.firstMs) / 1000);
   }
 
-  /**
-   * What there was too much of to be looked at one by one: it is in the sums, and no finding names
-   * it.
-   */
+  /** Entries beyond a limit: they are in the sums, but no finding names them. */
   get leftOut(): readonly LeftOut[] {
     const all: readonly LeftOut[] = [
       { what: 'queries of more clients', most: MOST.clients, count: this.clients.leftOut },
@@ -287,8 +277,8 @@ export class Observations {
   }
 
   /**
-   * Lets go of what takes most of the memory, and rules alone look at: names, sockets, lookups.
-   * Sums, servers and clients stay.
+   * Drops most of the memory, used only by findings: names, sockets, lookups. Sums, servers and
+   * clients stay.
    */
   forgetDetails(): void {
     this.names.clear();
@@ -329,11 +319,11 @@ export class Observations {
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
-    // Whether a name goes on with the domain of the cluster is not known of one that is cut.
+    // A cut name may end in the cluster domain.
     if (isOwn || !isCut(name)) this.ways.add(exchange, isOwn);
     const view = this.servers.at(server.address, newServer);
     view?.add(exchange, isOwn);
-    // Who is not among the first servers is not among the first few of them.
+    // A server that is not among the first servers is not among the first few of them.
     if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;

@@ -7,7 +7,7 @@ import { COPY_MS } from '../thresholds/transport.ts';
 
 /** Connections whose first packet is remembered. */
 const OPENING_MAX = 20_000;
-/** Seconds that are looked at one by one: two hours. */
+/** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 
 /**

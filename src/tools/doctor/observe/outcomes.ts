@@ -1,4 +1,4 @@
-/** Counts of what became of exchanges. */
+/** Counts of the results of exchanges. */
 import { FLAG, RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
@@ -38,7 +38,7 @@ export function outcomeOf(exchange: SeenExchange): number {
   if (isLost(exchange)) return 1;
   switch (exchange.rcode) {
     case RCODE.NOERROR:
-      // What is truncated is there, and does not fit.
+      // A truncated reply exists, and does not fit.
       return exchange.answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0 ? 2 : 3;
     case RCODE.NXDOMAIN:
       return 4;
@@ -71,10 +71,7 @@ export function wrong({ lost, servfail, refused, error }: Outcomes): number {
   return lost + servfail + refused + error;
 }
 
-/**
- * Whether the reply is an error that says nothing of the name: SERVFAIL, REFUSED, FORMERR and what
- * else there is.
- */
+/** True for an error that shows nothing about the name: SERVFAIL, REFUSED, FORMERR and others. */
 export function isFailure({ rcode }: SeenExchange): boolean {
   return rcode > 0 && rcode !== RCODE.NXDOMAIN;
 }

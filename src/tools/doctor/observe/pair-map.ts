@@ -8,7 +8,7 @@ export class PairMap<A, B, V> {
   readonly #values = new Map<A, Map<B, V>>();
   readonly #list: V[] = [];
   readonly #most: number;
-  /** How often something had no place. */
+  /** The number of values that had no room. */
   leftOut: number = 0;
 
   constructor(most: number) {
@@ -38,7 +38,6 @@ export class PairMap<A, B, V> {
     return this.#list.length;
   }
 
-  /** Lets go of all values. */
   clear(): void {
     this.#values.clear();
     this.#list.length = 0;

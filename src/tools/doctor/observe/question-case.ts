@@ -17,7 +17,7 @@ const SPELLINGS_MAX = 5000;
 /** A reply that its client did not take. */
 export interface IgnoredReply {
   readonly exchange: SeenExchange;
-  /** How long after the reply the client asked again, milliseconds. */
+  /** The time from the reply to the retry, milliseconds. */
   readonly againMs: number;
 }
 
@@ -100,7 +100,7 @@ function isAnotherTry(one: SeenExchange, other: SeenExchange): boolean {
   return one.id === other.id || isSpelledOtherwise(one.query, other.query);
 }
 
-/** Whether the reply's question differs in its capitals; both are known to be the same name. */
+/** True if the reply's question differs in its capitals; both are known to be the same name. */
 function isRespelled({ query, reply }: SeenExchange): boolean {
   const hasQuestion = reply![4] !== 0 || reply![5] !== 0;
   return hasQuestion && isSpelledOtherwise(query, reply!);

@@ -1,8 +1,8 @@
-/** What one client asks one server in each second, and what comes back. */
+/** Queries of one client to one server in each second, and their replies. */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
-/** Seconds that are looked at one by one: ten minutes. */
+/** Seconds counted separately: ten minutes. */
 const SECONDS_MAX = 600;
 
 /** One second. */

@@ -1,6 +1,6 @@
 /**
- * Whether a name that is denied by some, or at times, is new, and caches remember that it was
- * missing.
+ * Detects that a name which some servers deny, or all at times, is new, and that caches remember it
+ * as missing.
  */
 import type { NameView, NegativeTtl } from './name-view.ts';
 import type { Observations } from './observations.ts';
@@ -8,9 +8,9 @@ import { addressTypes } from '../../../server/wire/iana.ts';
 import { MIN_EARLY_DENIALS, SAME_ANSWERS_CHANCE, TTL_ERROR_MS } from '../thresholds/search.ts';
 
 /**
- * Whether caches remember that the name was missing: what they say counts down, nothing of it was
- * made once the name was there, and the name came, at one server or for all who ask. Who does not
- * know a name that others know denies it anew each time that it has forgotten.
+ * True if caches remember that the name was missing: their TTLs count down, no denial is fresh once
+ * the name exists, and the name came at one server or for all clients. A server that disagrees
+ * denies it afresh each time that its cache entry expires.
  */
 export function isRemembered(observed: Observations, view: NameView): boolean {
   const { outcomes, negativeTtls } = view;
@@ -20,15 +20,14 @@ export function isRemembered(observed: Observations, view: NameView): boolean {
   return came(view) && !isOfAutopath(observed, view.name);
 }
 
-/** Whether the capture has denials of the name, and the TTL of none of them: it cuts them off. */
+/** True if the capture has denials of the name and cuts off all of their TTLs. */
 export function isWithoutTtl({ cut }: Observations, { negativeTtlCount }: NameView): boolean {
   return cut.messages > 0 && negativeTtlCount === 0;
 }
 
 /**
- * Whether all who asked were denied at first, and had it at last, for longer than answers come in a
- * row by chance: between, several caches forget at times of their own. Servers that disagree go on
- * doing so.
+ * True if all clients were denied at first and had the name at last, for longer than chance allows:
+ * in between, several caches expire at different times. Servers that disagree keep doing so.
  */
 function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;
@@ -41,8 +40,8 @@ function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolea
 }
 
 /**
- * Whether it was denied, for once not from memory, after it had been there: no denial is remembered
- * for longer than the longest TTL.
+ * True if it was denied, and not from a cache, after it had existed: no denial is cached for longer
+ * than the longest TTL.
  */
 export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
   const there = Math.min(...serverTimes.map(({ existsMs }) => existsMs));
@@ -51,8 +50,8 @@ export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
 }
 
 /**
- * Whether a server had it as soon as it had forgotten, or all who asked were denied for longer at
- * first, or had it for longer at last, than answers come in a row by chance.
+ * True if a server had it as soon as its cache entry expired, or if all clients were denied longer
+ * at first, or had it longer at last, than chance allows.
  */
 function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;
@@ -70,17 +69,14 @@ function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): 
   );
 }
 
-/**
- * Whether answers of one kind are so many in a row that the same share of them at other times does
- * not make it.
- */
+/** True if there are more equal answers in a row than their share at other times explains. */
 function isNoChance(others: number, opposite: number, inRow: number): boolean {
   return (others / (others + opposite)) ** inRow <= SAME_ANSWERS_CHANCE;
 }
 
 /**
- * Whether it is a step of a search path that autopath completes: without its last parts the name
- * exists, too.
+ * True for a step of a search path that autopath completes: without its last parts the name exists,
+ * too.
  */
 function isOfAutopath({ names }: Observations, name: string): boolean {
   const own = name.slice(0, Math.max(name.indexOf('.svc.'), 0));
@@ -90,7 +86,7 @@ function isOfAutopath({ names }: Observations, name: string): boolean {
   );
 }
 
-/** Whether the TTLs of one server go down with time, as those of a cached answer do. */
+/** True if the TTLs of one server count down with time, as those of a cached answer do. */
 export function countsDown(ttls: readonly NegativeTtl[]): boolean {
   return (
     ttls.filter((one, at) => ttls.some((before, first) => first < at && follows(before, one)))
@@ -110,7 +106,7 @@ export function countdown(ttls: readonly NegativeTtl[]): readonly NegativeTtl[] 
   return longest;
 }
 
-/** Whether both are of one answer, of which the second was given later. */
+/** True if both belong to one answer, and the second was given later. */
 function follows(one: NegativeTtl, next: NegativeTtl): boolean {
   const fell = one.ttl - next.ttl;
   return (

@@ -9,7 +9,7 @@ import { hitsAllAlike, isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } fr
 import { MAX_CHANCE_OF_MANY, NEARLY_ALL } from '../thresholds/evidence.ts';
 import { REPEATED_SILENCE, SILENCE_BEGINS_MS, UNLIKELY_DEAD } from '../thresholds/silence.ts';
 
-/** One of the times, and what was lost in it. */
+/** One of the pauses, and its losses. */
 export interface Silent {
   readonly pause: Pause;
   readonly losses: readonly SeenExchange[];
@@ -56,7 +56,7 @@ export function repeatedSilence(observed: Observations, claims: Claims): Repeate
   return null;
 }
 
-/** Whether most of these are for names of outside that the server never answers. */
+/** True if most of these are for external names that the server never answers. */
 function isOfNames(
   { address }: ServerView,
   losses: readonly SeenExchange[],
@@ -68,8 +68,8 @@ function isOfNames(
 }
 
 /**
- * How likely it is that chance, which picks sockets, picks them in so few rows, one after the other
- * (Wald and Wolfowitz, 1940).
+ * The probability that chance, which picks sockets, picks them in so few runs (Wald and Wolfowitz,
+ * 1940).
  */
 function chanceOf(
   { address }: ServerView,

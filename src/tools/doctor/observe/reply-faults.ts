@@ -33,7 +33,7 @@ export interface FaultyReplies {
   readonly samples: SeenExchange[];
 }
 
-/** How often something occurred. */
+/** A counter. */
 export interface Count {
   readonly key: string;
   count: number;
@@ -43,7 +43,7 @@ export interface Count {
 export interface FaultyName extends Count {
   readonly name: string;
   readonly type: number;
-  /** Where the aliases of the name lead; empty: it has none. */
+  /** The target of the name's aliases; empty: it has none. */
   target: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What is inside a reply, as far as a client may reject it or gets nothing from it: records that
- * are missing, of another name or in an order that some resolvers cannot read, aliases without an
- * end, another client's cookie, and the reason that an Extended DNS Error gives.
+ * Faults within a reply, for which a client may reject it or gets nothing from it: records that are
+ * missing, of another name or in an order that some resolvers cannot read, endless aliases, another
+ * client's cookie. Also the reason in an Extended DNS Error.
  */
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { Reader, ReadError } from '../../../server/wire/reader.ts';
@@ -38,7 +38,7 @@ export type ReplyFault =
   /** More bytes over UDP than the query offered to take. */
   | 'oversized';
 
-/** What one reply holds. One object is reused. */
+/** The content of one reply. One object is reused. */
 export interface ReplyShape {
   fault: ReplyFault | null;
   /** Info code and text of the Extended DNS Error; -1: there is none. */
@@ -46,14 +46,14 @@ export interface ReplyShape {
   reasonText: string;
   /** The last target of the aliases of the question's name; empty: there is no alias. */
   target: string;
-  /** Where the owner of the SOA record is in the reply, and its data; 0: there is none. */
+  /** The offsets of the owner of the SOA record and of its data; 0: there is none. */
   soaOwnerAt: number;
   soaDataAt: number;
 }
 
 /** Aliases that are followed; more are a loop. */
 const ALIASES_MAX = 24;
-/** What a class of any kind is asked with (RFC 1035 section 3.2.5). */
+/** QCLASS ANY (RFC 1035 section 3.2.5). */
 const ANY_CLASS = 255;
 /** From here on a type asks for records of other types (RFC 6895 section 3.1). */
 const META_TYPES = 128;
@@ -214,7 +214,7 @@ function readOptions({ cookie, query }: SeenExchange, reply: Uint8Array): boolea
   return isOther;
 }
 
-/** Whether the query has the client cookie that stands in the reply at `at`. */
+/** True if the query has the client cookie that is at `at` in the reply. */
 function hasCookie(query: Uint8Array, reply: Uint8Array, at: number): boolean {
   const cursor = new Records();
   for (cursor.over(query); cursor.next();) {

@@ -2,10 +2,10 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { TYPE_CUT } from '../../capture/pair/message-head.ts';
 
-/** No other name begins with so many labels of one hexadecimal digit, or so. */
+/** No other name begins with this many labels of one hexadecimal digit, or with these. */
 const REVERSE = /^(?:(?:[0-9a-f]\.){7}[0-9a-f]|(?:\d{1,3}\.){4}in-)/;
 
-/** Whether a question is one of these, be it that the capture has only its beginning. */
+/** True for these questions, also if the capture has only the beginning. */
 export function isReverseLookup(name: string, type: number): boolean {
   return type === TYPE.PTR || (type === TYPE_CUT && REVERSE.test(name));
 }

@@ -3,8 +3,8 @@ import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import type { ClientView, Observations } from './observations.ts';
 
 /**
- * Whether two servers stand for each other: some client asks both, by their own addresses or by
- * that of a service.
+ * True if two servers are interchangeable: some client uses both, by their own addresses or by that
+ * of a Service.
  */
 export function serveTheSame(
   { servers, backends }: Observations,
@@ -34,10 +34,7 @@ export function askedForCluster({ names, domains }: Observations): {
   return { found: withSome, other: without };
 }
 
-/**
- * Servers that are asked for names of outside only, where others are asked for names of the
- * cluster: what stands behind these.
- */
+/** Servers that get only external names, while others get cluster names: their upstreams. */
 export function upstreams({ names, domains }: Observations): ReadonlySet<string> {
   const inside = new Set<string>();
   const all = new Set<string>();
@@ -50,8 +47,8 @@ export function upstreams({ names, domains }: Observations): ReadonlySet<string>
 }
 
 /**
- * Whether the client is a name server itself, which asks for others; or, where several share an
- * address, may be one.
+ * True if the client is a name server that forwards, or, where several share an address, may be
+ * one.
  */
 export function isServer(
   { servers, backends, serverNames }: Observations,
@@ -64,7 +61,7 @@ export function isServer(
   );
 }
 
-/** Clients that are no name servers themselves; all, where the capture shows none but these. */
+/** Clients that are not name servers; all clients, if the capture has only name servers. */
 export function programs(observed: Observations): readonly ClientView[] {
   const { list } = observed.clients;
   const theirs = list.filter(({ address }) => !isServer(observed, address));
@@ -83,7 +80,7 @@ export function askersText(observed: Observations, addresses: Iterable<string>):
 
 const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
 
-/** Whether it is an address of the node alone, as its cache has. */
+/** True for an address that only the node has, as its cache does. */
 export function isLinkLocal(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));

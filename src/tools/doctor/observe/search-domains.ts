@@ -21,7 +21,7 @@ export function failingDomain(observed: Observations, claims: Claims): string | 
   );
 }
 
-/** Whether it is this search domain that made a name, and not a longer one. */
+/** True if this search domain made a name, and not a longer one. */
 export function makes(domain: string, { domains }: Observations): (name: string) => boolean {
   return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
 }

@@ -5,7 +5,7 @@
 import { BoundedMap } from './bounded-map.ts';
 import { CONNECT_LATE_MS, CONNECT_OPEN_MS } from '../thresholds/transport.ts';
 
-/** Connections that are followed at a time; the oldest is let go. */
+/** Connections that are followed at a time; the oldest is dropped. */
 const OPENING_MAX = 20_000;
 const PAIRS_MAX = 10_000;
 /** Times that are remembered of one pair. */
@@ -26,12 +26,12 @@ export interface ConnectionPair {
    */
   late: number;
   /**
-   * When the first and the last of those were opened that were not accepted; Infinity and
-   * -Infinity: all were.
+   * The times at which the first and the last connection was opened that was not accepted; Infinity
+   * and -Infinity: all were accepted.
    */
   failedFromMs: number;
   failedToMs: number;
-  /** When the first ones were opened that were accepted. */
+  /** The times at which the first accepted ones were opened. */
   readonly acceptedMs: number[];
 }
 
@@ -50,12 +50,12 @@ export class ServerConnections {
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
   /**
-   * The last first packet: who waits for TCP asks nothing meanwhile, so it may be later than all
+   * The last first packet: a client that waits for TCP sends nothing, so it may be later than all
    * messages.
    */
   #lastMs = -Infinity;
 
-  /** A first packet, or the same once more. @param ports of both ends, in this order */
+  /** A first packet, or its repeat. @param ports of both ends, in this order */
   opening(client: string, server: string, ports: string, timeMs: number): void {
     const key = `${client} ${server} ${ports}`;
     this.#lastMs = Math.max(this.#lastMs, timeMs);
@@ -75,7 +75,7 @@ export class ServerConnections {
     this.#opening.delete(oldest);
   }
 
-  /** What came back to a first packet; after that nothing is counted of the connection. */
+  /** The reply to a first packet; after that the connection is not counted. */
   replied(
     client: string,
     server: string,
@@ -126,7 +126,7 @@ export class ServerConnections {
     );
   }
 
-  /** Whether the capture has any. */
+  /** True if the capture has any. */
   get any(): boolean {
     return this.#pairs.size > 0;
   }

@@ -21,10 +21,9 @@ export function answeredElsewhere(
 }
 
 /**
- * Whether the client spreads its queries over several servers, of which this one is, as forwarders
- * and caches do, and services where the capture shows the pods alone. Who goes on to the next of
- * its resolv.conf where one is silent asks that one as often, and no third, or says the same once
- * more there.
+ * True if the client spreads its queries over several servers, as forwarders and caches do, and
+ * Services if the capture shows only pods. A client that tries the next server of its resolv.conf
+ * when one is silent asks that one as often, and no third, or retries there.
  */
 export function asksInTurn(observed: Observations, client: string, server: string): boolean {
   if (goesOn(observed, client, server)) return false;
@@ -40,9 +39,8 @@ export function asksInTurn(observed: Observations, client: string, server: strin
 }
 
 /**
- * Whether the client takes what the server leaves without a reply to another one, with the same
- * ids: it has a list of servers, and goes along it. Behind the address of a service a repeat stays
- * with its socket, and a new socket comes with a new id.
+ * True if the client retries lost queries at another server with the same ids: it follows a list of
+ * servers. Behind a Service address, a retry stays with its socket, and a new socket has a new id.
  */
 function goesOn({ affected }: Observations, client: string, server: string): boolean {
   let [count, stayed] = [0, 0];
@@ -50,8 +48,8 @@ function goesOn({ affected }: Observations, client: string, server: string): boo
     if (lookup.client === client)
       for (const one of lookup.exchanges) {
         if (one.server.address !== server || !isLost(one)) continue;
-        // c-ares may repeat from a new socket, which is taken where chance wants: to the same
-        // server as well. Who goes along a list does not ask it twice.
+        // c-ares may retry from a new socket, which may reach any server, also the same one. A
+        // client that follows a list does not.
         if (isAskedAnew(one, lookup.exchanges)) stayed++;
         else if (isTakenOn(one, lookup.exchanges)) count++;
       }
@@ -59,8 +57,7 @@ function goesOn({ affected }: Observations, client: string, server: string): boo
 }
 
 /**
- * Whether the next one to ask this question with this id is asked the same server, from another
- * socket.
+ * True if the next query with this question and id goes to the same server, from another socket.
  */
 function isAskedAnew(one: SeenExchange, exchanges: readonly SeenExchange[]): boolean {
   const next = exchanges.find(
@@ -86,8 +83,8 @@ function isTakenOn(one: SeenExchange, exchanges: readonly SeenExchange[]): boole
 }
 
 /**
- * Whether, before anything was lost, the client had asked each of them from several sockets: who
- * has a list asks its first.
+ * True if the client had used each of them from several sockets before anything was lost: a client
+ * with a list uses its first server.
  */
 function askedBothWhenWell(
   { flows, losses }: Observations,
@@ -105,11 +102,10 @@ function askedBothWhenWell(
 }
 
 /**
- * Whether the client has a list of servers of which this one, which leaves queries without replies,
- * is the first: it began with it, and asks one other as often at most, for what it got no reply to;
- * or it asked nobody else until it had got no reply for several names, and has learned since to
- * leave it out, as c-ares does. Who is taken to one of several pods finds others from the
- * beginning, and all of them.
+ * True if the client has a list of servers, and this one, which leaves queries without replies, is
+ * the first: it began with it, and used one other as often at most, for unanswered queries; or it
+ * used no other until several names had failed, and avoids it since, as c-ares does. A client whose
+ * queries reach one of several pods meets the others from the beginning, and all of them.
  */
 export function hasItFirst(observed: Observations, client: string, server: string): boolean {
   const others = answeredElsewhere(observed, client, server);

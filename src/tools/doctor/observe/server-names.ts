@@ -1,7 +1,6 @@
 /**
- * What servers are called: by their address alone where one serves at it, and by address and port
- * where several do, as on the loopback of a pod with two containers (dnsmasq beside CoreDNS), where
- * one asks the other.
+ * Names of servers: the address alone if one server is at it, and address and port if several are,
+ * as on the loopback of a pod with two containers (dnsmasq beside CoreDNS) that query each other.
  */
 import { netHolds, parseAddress, parseNet, printHostPort } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
@@ -38,12 +37,12 @@ export class ServerNames {
       exchange.hops = hops.map((hop) => ({ ...hop, server: this.#named(hop.server) }));
   }
 
-  /** Whether somebody serves at this address, at whichever port. */
+  /** True if a server has this address, at any port. */
   has(address: string): boolean {
     return this.#hosts.get(address) !== undefined;
   }
 
-  /** Whether several serve at the address: which of them sends a query from it is not known. */
+  /** True if several servers have the address: the sender of a query from it is unknown. */
   isShared(address: string): boolean {
     return (this.#hosts.get(address)?.servers.size ?? 0) > 1;
   }
@@ -53,7 +52,7 @@ export class ServerNames {
     return this.#hostOf.get(name) ?? name;
   }
 
-  /** Whether the server of this name is asked over IPv6. */
+  /** True if the server of this name is queried over IPv6. */
   isIpv6(name: string): boolean {
     return this.hostOf(name).includes(':');
   }

@@ -1,4 +1,4 @@
-/** When a server answered nobody: from when to when, and who else fell silent with it. */
+/** The silence of a server: its begin and end, and the servers that fell silent with it. */
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from './claims.ts';
@@ -52,8 +52,8 @@ export function removedFrom(
 }
 
 /**
- * When the last reply before the silence came and the first one behind it, milliseconds, to the
- * second; null: none did. Who waits asks nothing: what was sent says little of how long it lasted.
+ * The last reply before the silence and the first one after it, milliseconds, to the second; null:
+ * there was none. Clients that wait send nothing, so send times hardly show how long it lasted.
  */
 export function edgesOf(
   { history }: ServerView,
@@ -107,17 +107,14 @@ export function silenceOf(
   );
   const within = [fromS, toS, ...edges.map((each) => each![0])];
   const whole = { fromS: Math.min(...within), toS: Math.max(...within) };
-  // Outside of it all is well, or it is no silence but a loss.
+  // Outside of it all is well, or it is a loss and not a silence.
   const outside = seconds.filter(([second]) => second < whole.fromS || second > whole.toS);
   if (sumOf(outside, 'lost') > 0.05 * sumOf(outside, 'asked') + 2) return null;
   const lost = outcomes.lost - sumOf(outside, 'lost');
   return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
 }
 
-/**
- * Whether what is lost in that second, and what is answered, come one after the other by turns:
- * then it is not the time that decides.
- */
+/** True if losses and replies alternate within that second: then time does not decide. */
 function answersAmid(second: number, address: string, { flows, losses }: Observations): boolean {
   const isIn = (ms: number): boolean => Math.floor(ms / 1000) === second;
   const lost = losses.flatMap(({ server, sentMs }) =>
@@ -138,18 +135,17 @@ function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
 export interface SilentForGood {
   readonly view: ServerView;
   readonly losses: readonly SeenExchange[];
-  /** That asked it since its last reply. */
+  /** The clients of these queries. */
   readonly sockets: number;
-  /** That it was asked for since. */
+  /** The names of these queries. */
   readonly names: number;
-  /** When the capture ends. */
+  /** The end of the capture. */
   readonly endMs: number;
 }
 
 /**
- * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait
- * for it ask little meanwhile: a few queries from sockets and for names of their own tell as much
- * as many.
+ * A server that answered (nearly) everything, and nothing more up to the end. Clients that wait
+ * send little: a few queries from different sockets and for different names show as much as many.
  */
 export function silentForGood(
   view: ServerView,
@@ -176,8 +172,7 @@ export function silentForGood(
   )
     return null;
   if (wentAstray(losses)) return null;
-  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the
-  // name.
+  // The server has cluster names in memory: their losses do not depend on the name.
   const isOfName =
     names.size < FELL_SILENT.names &&
     ![...names].some(observed.domains.isOfCluster, observed.domains);

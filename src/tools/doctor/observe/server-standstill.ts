@@ -1,6 +1,5 @@
 /**
- * Servers that stood still and went on: nothing for seconds, and then at once the replies to all
- * that had waited.
+ * Servers that stopped and continued: no reply for seconds, and then all waiting replies at once.
  */
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
@@ -20,10 +19,10 @@ import {
   WAITING_PER_REPLY,
 } from '../thresholds/silence.ts';
 
-/** What shows that it is the server that stands still, and not somebody it asks. */
+/** Evidence that the server itself stopped, and not its upstream. */
 type Proof = 'memory' | 'upstream' | 'everybody' | 'one of several';
 
-/** A server that stood still, and the times. */
+/** A server that stopped, and the times. */
 export interface Still {
   readonly view: ServerView;
   readonly windows: readonly Standstill[];
@@ -37,7 +36,7 @@ export interface StoodStill extends Still {
   readonly exchanges: readonly SeenExchange[];
 }
 
-/** The server that stood still, be it several times; null: none did. */
+/** The server that stopped, once or several times; null: there is none. */
 export function serverStandstill(observed: Observations, claims: Claims): StoodStill | null {
   const behind = upstreams(observed);
   const views = [...observed.backends.list, ...observed.servers.list];
@@ -45,7 +44,7 @@ export function serverStandstill(observed: Observations, claims: Claims): StoodS
     const found = claims.late.has(view.address) ? null : stillOf(view, observed, behind);
     return found === null ? [] : [found];
   });
-  // Who waits for another one is late with it.
+  // A server that waits for another one is late with it.
   const causes = all.filter((each) => !all.some((other) => asks(each, other, observed)));
   const [cause] = causes.toSorted((one, other) => rank(one) - rank(other));
   if (cause === undefined) return null;
@@ -79,7 +78,7 @@ function stillOf(
 ): Still | null {
   const long = felt(view.standstills.list);
   const own = isOfMemory(long);
-  // Whose replies are late at all times, and not for names of the cluster, is slow.
+  // A server that is late at all times, and not for cluster names, is slow.
   if (!own && behind.has(view.address) && view.quantile(0.5) > LATE_MS) return null;
   // Without names of the cluster a few that wait for as long are chance.
   const whole = long.filter(
@@ -92,7 +91,7 @@ function stillOf(
     waitsForOthers(observed, view.address, fromMs, toMs);
   if (proof !== null && proof !== 'memory' && whole.some(waits)) return null;
   if (proof !== null) return { view, windows: whole, proof };
-  // What some have in memory takes others as long.
+  // Names that some have in memory take others as long.
   return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
 }
 
@@ -108,7 +107,7 @@ function felt(all: readonly Standstill[]): readonly Standstill[] {
   return long.length === 0 && short.length >= REPEATED_STANDSTILL.times ? short : long;
 }
 
-/** Whether nobody else was answered meanwhile. */
+/** True if no other client was answered during it. */
 function isWhole({ meanwhile, waited, own }: Standstill): boolean {
   return meanwhile === 0 || (own > 0 && WAITING_PER_REPLY * meanwhile <= waited);
 }
@@ -142,7 +141,7 @@ function isOfMemory(windows: readonly Standstill[]): boolean {
   return waitedIn(windows).own >= STANDSTILL_WAITING.own;
 }
 
-/** What waited in all of these. */
+/** The queries that waited in all of these. */
 export function waitedIn(windows: readonly Standstill[]): {
   readonly queries: number;
   /** Of these, those for names of the cluster. */
@@ -159,8 +158,7 @@ export function waitedIn(windows: readonly Standstill[]): {
 }
 
 /**
- * Whether the one, or a server behind its address, asks the other, which stands still at the same
- * time.
+ * True if the one, or a server behind its address, queries the other, which stops at the same time.
  */
 function asks(one: Still, other: Still, { backends }: Observations): boolean {
   if (one === other || !one.windows.some((each) => overlaps(each, other.windows))) return false;
@@ -179,7 +177,7 @@ function overlaps({ fromMs, toMs }: Standstill, windows: readonly Standstill[]):
   return windows.some((each) => each.fromMs < toMs && each.toMs > fromMs);
 }
 
-/** Upstream first, and the address that pods are given behind what is behind it. */
+/** Upstreams first, and the address that pods use after the servers behind it. */
 function rank({ view, proof }: Still): number {
   if (proof === 'upstream') return 0;
   if (proof === 'one of several') return 3;

@@ -8,7 +8,7 @@ import { Standstills } from './standstills.ts';
 import { FELT_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
 import { BREATHLESS_FACTOR, BREATHLESS_MS, STOPPED_PROCESS } from '../thresholds/silence.ts';
 
-/** Seconds that are looked at one by one: two hours. */
+/** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
 /** Times without a reply that are remembered, and how long they are, milliseconds. */
@@ -23,7 +23,7 @@ const SINCE_MAX = 50;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
-/** Who asked whom for what, and when. */
+/** One query: time, client, server and name. */
 export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
 
 /** One second of one server. */
@@ -61,7 +61,7 @@ export interface QueryCounts {
   misread: number;
 }
 
-/** What is counted of one server. */
+/** The counts of one server. */
 export class ServerView {
   readonly address: string;
   readonly outcomes: Outcomes = noOutcomes();
@@ -75,7 +75,7 @@ export class ServerView {
   readonly standstills: Standstills = new Standstills();
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
-  /** When the last query was sent, be it one that nobody knows the end of. */
+  /** The time of the last query, even if its end is unknown. */
   lastAskedMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
@@ -132,10 +132,10 @@ export class ServerView {
       if (exchange.protocol === 'udp')
         arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
     }
-    // Who says SERVFAIL has waited for somebody in vain.
+    // A server that answers SERVFAIL has waited for an upstream without success.
     if (exchange.rcode !== RCODE.SERVFAIL) {
       if (took >= FELT_MS) this.late++;
-      // (What had to be told from the reply to its repeat is known later than it came.)
+      // (A reply recognised by its repeat is known later than it came.)
       if (repliedMs >= this.lastReplyMs - OVERTAKEN_MS)
         this.standstills.add(exchange, repliedMs, isOwn);
     }
@@ -163,7 +163,7 @@ export class ServerView {
     return [...this.#pauses, { fromMs: this.lastReplyMs, toMs: Infinity }];
   }
 
-  /** A query that has no reply, be it because the capture ends. */
+  /** A query without a reply, even if only because the capture ends. */
   awaits({ sentMs, client, server, name }: SeenExchange): void {
     this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
     if (sentMs > this.lastReplyMs - OVERTAKEN_MS && this.#sinceReply.length < SINCE_MAX)
@@ -190,8 +190,8 @@ export class ServerView {
   }
 
   /**
-   * What replies took in these seconds, milliseconds, as a geometric mean: a few that take very
-   * long hardly count.
+   * Geometric mean of reply times in these seconds, milliseconds: a few very slow replies hardly
+   * count.
    */
   static usualMs(seconds: History): number {
     const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
@@ -199,21 +199,18 @@ export class ServerView {
     return replies === 0 ? 0 : Math.exp(sum / replies);
   }
 
-  /**
-   * Whether replies take very much longer in the time in which queries are lost than before and
-   * after it.
-   */
+  /** True if replies take very much longer while queries are lost than before and after that. */
   get isOutOfBreath(): boolean {
     const { within, otherwise } = this.pace;
     return otherwise > 0 && within > BREATHLESS_MS && within > BREATHLESS_FACTOR * otherwise;
   }
 
   /**
-   * Whether the server said nothing for a while, and then answered what had waited: it had no time
-   * at all, and not too little.
+   * True if the server was silent for a while and then answered all waiting queries: it was
+   * stopped, not overloaded.
    */
   get stoodStill(): boolean {
-    // The beginning counts: it may have stood still by then.
+    // The beginning counts: it may have been stopped by then.
     const seconds = this.history.filter(([, { replied }], at) => at === 0 || replied > 0);
     const isGap = seconds.some(
       ([second], at) => at > 0 && second - seconds[at - 1]![0] > STOPPED_PROCESS.seconds,
@@ -222,7 +219,7 @@ export class ServerView {
   }
 
   /**
-   * What replies usually take in the seconds in which queries are lost, and before and after these;
+   * Usual reply times in the seconds in which queries are lost, and before and after these;
    * milliseconds, 0 without any.
    */
   get pace(): { readonly within: number; readonly otherwise: number } {
@@ -232,7 +229,7 @@ export class ServerView {
 
   /**
    * The seconds in which queries are lost and others answered, and those before the first and after
-   * the last of them: between these a server is no quicker.
+   * the last of them: the server is not quicker in between.
    */
   get byLoss(): { readonly lossy: History; readonly calm: History } {
     const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
@@ -272,7 +269,7 @@ export class ServerView {
   }
 }
 
-/** Whether the first answer is an alias. A failure may come of one that leads nowhere. */
+/** True if the first answer is an alias. An alias that leads nowhere may cause a failure. */
 function isAlias({ reply, answers, rcode }: SeenExchange): boolean {
   if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) return true;
   if (reply === null || answers === 0) return false;
@@ -281,7 +278,7 @@ function isAlias({ reply, answers, rcode }: SeenExchange): boolean {
   return reply[at] === 0 && reply[at + 1] === TYPE.CNAME;
 }
 
-/** Where a name ends: behind its root label, or behind a pointer. */
+/** The end of a name: after its root label, or after a pointer. */
 function afterName(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;

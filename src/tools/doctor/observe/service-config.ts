@@ -6,8 +6,8 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { TYPE_CUT } from '../../capture/pair/message-head.ts';
 
 /**
- * Whether a question is one of these, with a search domain behind it or not. No other name begins
- * like these, so one that is cut is known, too.
+ * True for these questions, with or without a search domain appended. No other name begins like
+ * these, so a cut one is recognised, too.
  */
 export function isServiceConfig(name: string, type: number): boolean {
   return (

@@ -6,18 +6,18 @@ import type { FlowView } from './flow-view.ts';
 import { MAX_CHANCE } from '../thresholds/evidence.ts';
 import { SILENT_BY_TURNS } from '../thresholds/transport.ts';
 
-/** Whether the socket never got a reply. */
+/** True if the socket never got a reply. */
 export function isSilent({ lost, asked }: FlowView): boolean {
   return lost === asked;
 }
 
 /** Silent sockets among others, in the order in which they were opened. */
 export interface SocketTurns {
-  /** How often a silent socket follows one that is not, or the other way round. */
+  /** The number of alternations between silent sockets and others. */
   readonly count: number;
   /**
-   * Standard deviations from what chance would make of it: far below 0, silence comes in stretches
-   * of time.
+   * The distance from chance in standard deviations: far below 0, silence comes in stretches of
+   * time.
    */
   readonly deviation: number;
 }
@@ -35,10 +35,7 @@ export function turnsOf(flows: readonly FlowView[]): SocketTurns {
   return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
 }
 
-/**
- * The sockets that were opened from the first to the last one that is silent: what was well before
- * says nothing of them.
- */
+/** The sockets opened from the first to the last silent one: earlier successes show nothing. */
 export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
   const silent = flows.filter(isSilent);
   const fromMs = silent.reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
@@ -47,9 +44,9 @@ export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
 }
 
 /**
- * Whether it is chance that all sockets of this time are silent: some before it are, amid others
- * that are answered, and so few follow that all of them meet the same fate now and then. That no
- * socket is answered any more says nothing then of the server, but of one of several.
+ * True if chance explains that all sockets of this time are silent: some before it are, among
+ * others that are answered, and so few follow that all of them may fail. The silence then shows one
+ * dead server of several.
  */
 export function areSilentByChance(
   flows: readonly FlowView[],

@@ -1,6 +1,6 @@
 /**
- * Replies that were all late and came all at once: whoever gave them stood still, and answered what
- * had waited when it went on.
+ * Replies that were all late and came all at once: the server stopped, and answered the waiting
+ * queries when it continued.
  */
 import { LONG_WAIT_MS, OVERTAKEN_MS, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { STANDSTILL, STANDSTILL_RATIO } from '../thresholds/silence.ts';
@@ -15,14 +15,14 @@ const REPLIES = 64;
 
 /** A time in which queries waited. */
 export interface Standstill {
-  /** When the first query that waited was sent, milliseconds since 1970. */
+  /** The send time of the first query that waited, milliseconds since 1970. */
   readonly fromMs: number;
-  /** When the last one of those that waited was answered. */
+  /** The time of the last reply to these. */
   readonly toMs: number;
   readonly waited: number;
   /** Of these, those for names of the cluster. */
   readonly own: number;
-  /** Replies to others meanwhile; no more than 64 are counted. */
+  /** Replies to others at the time; no more than 64 are counted. */
   readonly meanwhile: number;
   /** Address and port of the first ones. */
   readonly sockets: ReadonlySet<string>;
@@ -76,7 +76,7 @@ export class Standstills {
         ...{ firstReplyMs: repliedMs, lastReplyMs: repliedMs, waited: 0, own: 0 },
         ...{ before: this.#replies.slice(), sockets: new Set(), names: new Set() },
       };
-    // What was asked while others waited waited with them.
+    // Queries sent while others waited have waited with them.
     if (burst === null || sentMs > burst.firstReplyMs - SAME_MOMENT_MS) {
       this.#replies[this.#next++ % REPLIES] = repliedMs;
       return;

@@ -1,6 +1,6 @@
 /**
- * Whether a server serves one query after the other: then each waits for longer, the more wait
- * before it.
+ * Detects a server that answers one query after the other: each waits longer, the more wait before
+ * it.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
@@ -11,12 +11,12 @@ import {
   MIN_LINE_QUERIES,
 } from '../thresholds/lateness.ts';
 
-/** Queries of one server that are looked at: the first ones. */
+/** Queries examined of one server: the first ones. */
 const QUERIES_MAX = 4000;
 /** In a line hardly anything overtakes, be there several workers. */
 const OVERTAKEN_MAX = 0.3;
 
-/** How latencies go with what waits. */
+/** Latencies by the number of waiting queries. */
 export interface Line {
   /**
    * Pearson’s correlation of a query’s latency with the number of queries that waited when it was
@@ -25,7 +25,7 @@ export interface Line {
   readonly correlation: number;
   /** Most queries that waited at a time. */
   readonly longest: number;
-  /** What each query that waits costs the next one, milliseconds. */
+  /** The cost of each waiting query for the next one, milliseconds. */
   readonly stepMs: number;
 }
 
@@ -55,14 +55,14 @@ export class WaitingLine {
   }
 
   /**
-   * Whether the server answers others at once while some wait: then these wait for somebody behind
-   * it, and not for its processor.
+   * True if the server answers others at once while some wait: then these wait for an upstream, not
+   * for its CPU.
    */
   get isOutrun(): boolean {
     return this.#late >= MIN_LINE_LATE && this.#outrun > OVERTAKEN_MAX * this.#late;
   }
 
-  /** Whether replies come in another order than queries: then none waits for those before it. */
+  /** True if replies come in another order than queries: then none waits for those before it. */
   get isOvertaken(): boolean {
     return this.#late >= MIN_LINE_LATE && this.#overtaken > OVERTAKEN_MAX * this.#late;
   }

@@ -1,8 +1,8 @@
 /**
- * Who asks the local network for whom, and whether its lookups begin when it gives up: a kernel
- * asks three times, a second apart, for a host that it has packets for, and tells the program a
- * second after the last time that there is none (RFC 4861 section 10, as Linux does for ARP, too).
- * A query that waits for this is never sent, and the program goes on to its next name server.
+ * Requests on the local network, and whether lookups begin when they fail. A kernel asks three
+ * times, a second apart, for a host that it has packets for, and reports a second later to the
+ * program that there is none (RFC 4861 section 10; Linux does so for ARP, too). A query that waits
+ * for this is never sent, and the program tries its next name server.
  */
 import { BoundedMap } from './bounded-map.ts';
 import { NEIGHBOUR_GIVEN_UP_MS } from '../thresholds/transport.ts';
@@ -10,10 +10,10 @@ import { NEIGHBOUR_GIVEN_UP_MS } from '../thresholds/transport.ts';
 const PAIRS_MAX = 2000;
 /** Addresses of one asker that are followed. */
 const ADDRESSES_MAX = 20;
-/** Times that are remembered of each: lookups are told of some time after they began. */
+/** Times stored for each: lookups are known some time after they began. */
 const TIMES_MAX = 64;
 
-/** What one asks for, and its lookups since it did so first. */
+/** The requests of one host, and its lookups since the first of them. */
 export interface Wanted {
   readonly asker: string;
   readonly address: string;
@@ -22,8 +22,8 @@ export interface Wanted {
   late: number;
   otherwise: number;
   /**
-   * What share of the time is one in which it has just given up: how likely it is that a lookup
-   * begins then by chance.
+   * The share of time shortly after a failed request: the probability that a lookup begins then by
+   * chance.
    */
   readonly chance: number;
 }
@@ -44,7 +44,7 @@ export class WantedNeighbours {
     requests?.add(timeMs);
   }
 
-  /** A lookup of this client began. @returns whether it had just given somebody up */
+  /** A lookup of this client began. @returns true if a request had just failed */
   begun(client: string, startMs: number): boolean {
     let late = false;
     for (const requests of this.#byAsker.get(client) ?? [])
@@ -99,7 +99,7 @@ class Requests implements Wanted {
   }
 }
 
-/** How much of a time without a request is one in which it has just given up, milliseconds. */
+/** The part of a time without requests that is shortly after a failed one, milliseconds. */
 function givenUp(sinceMs: number): number {
   const { from, to } = NEIGHBOUR_GIVEN_UP_MS;
   return Math.max(0, Math.min(sinceMs, to) - from);

@@ -1,23 +1,21 @@
 /**
- * The two ways that queries go: names of the cluster a DNS pod has in memory, names of outside go
- * on to an upstream. By the second.
+ * The two paths of queries, by the second: a DNS pod has cluster names in memory, and forwards
+ * external names to an upstream.
  */
 import { BoundedMap } from './bounded-map.ts';
 import { addOutcomes, countIn, noOutcomes, outcomeOf, type Outcomes } from './outcomes.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
-/** Seconds that are looked at one by one: two hours. */
+/** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 
-/** What became of queries of either way. */
+/** The results of queries on either path. */
 export interface WayOutcomes {
   readonly inside: Outcomes;
   readonly outside: Outcomes;
 }
 
-/**
- * What goes wrong with some names is compared with others that go the same way at the same time.
- */
+/** Failures of some names are compared with other names on the same path at the same time. */
 export class Ways {
   readonly #seconds: BoundedMap<number, WayOutcomes> = new BoundedMap(SECONDS_MAX);
 
@@ -27,9 +25,7 @@ export class Ways {
     if (second !== null) countIn(isOwn ? second.inside : second.outside, outcomeOf(exchange));
   }
 
-  /**
-   * What was asked in the seconds of these two moments and between them, milliseconds since 1970.
-   */
+  /** Queries in the seconds of these two moments and between them, milliseconds since 1970. */
   between(fromMs: number, toMs: number): WayOutcomes {
     const sum = noWays();
     for (const [second, { inside, outside }] of this.#seconds.entries) {

@@ -1,4 +1,4 @@
-/** The head of a report on captures: what was read, and how much was found. */ import { count } from '../../../server/base/counted.ts';
+/** The head of a report on captures: the input, and the number of findings. */ import { count } from '../../../server/base/counted.ts';
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import type { Reading } from '../../capture/read/reading.ts';
 import type { Diagnosis } from '../diagnosis.ts';
@@ -9,7 +9,7 @@ import { share } from '../texts.ts';
 import { OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import { MIN_HEAD_ERRORS } from '../thresholds/verdict.ts';
 
-/** What was read, in two lines. */
+/** Two lines about the input. */
 export function captureHead(
   { totals }: Reading,
   observed: Observations,

@@ -13,7 +13,7 @@ import {
   RETRY_WAIT_MS,
 } from '../thresholds/verdict.ts';
 
-/** What stands where nothing critical was found. */
+/** The verdict where nothing critical was found. */
 export function captureVerdict(observed: Observations, { findings, excluded }: Diagnosis): string {
   const { total, servers, cut } = observed;
   if (cut.messages > 0 && excluded.length === 0)

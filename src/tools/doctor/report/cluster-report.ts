@@ -6,7 +6,7 @@ import type { Diagnosis } from '../diagnosis.ts';
 import { findingKinds } from '../findings/table.ts';
 import { severityCounts } from './capture-head.ts';
 
-/** What was looked at, in two lines. */
+/** Two lines about the cluster. */
 export function clusterHead(facts: ClusterFacts, { findings }: Diagnosis): string {
   const servers = serversOf(facts);
   const images = new Set(servers.map(({ image }) => image.replace(/^.*\//, '').replace(/@.*/, '')));
@@ -23,21 +23,21 @@ export function clusterHead(facts: ClusterFacts, { findings }: Diagnosis): strin
   ].join('\n');
 }
 
-/** What stands where nothing critical was found. */
+/** The verdict where nothing critical was found. */
 export function clusterVerdict(
   { answers, measurement }: ClusterFacts,
   { findings }: Diagnosis,
 ): string {
   if (answers === null)
     return measurement.measured.length === 0
-      ? 'Nothing critical was found, but there is little to judge by: nobody could be asked, and no metrics could be read.'
-      : 'Nothing critical was found in objects and counters; nobody could be asked from here. In a pod it shows more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
+      ? 'Nothing critical was found, but there is little evidence: no server could be queried, and no metrics could be read.'
+      : 'Nothing critical was found in objects and counters; no server could be queried from here. In a pod it shows more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
   if (findings.length > 0)
     return 'Nothing critical: every DNS pod and the service answer as the API server has it.';
   return 'Not DNS, as far as this shows: every DNS pod and the service answer as the API server has it. If programs fail or wait, look at where they are: ndots doctor -i any on their node.';
 }
 
-/** What of a cluster could not be read, each once, and what was not judged for it. */
+/** The parts of a cluster that could not be read, each once, with the missing verdicts. */
 export function lackingOf({ lacking, measurement }: ClusterFacts): readonly string[] {
   const pods = measurement.without.filter(({ pod }) => pod.role === 'server');
   return [

@@ -6,7 +6,7 @@ import { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { Redaction } from '../../capture/redaction.ts';
 import { hiddenText } from './hidden-text.ts';
 
-/** What was seen, of these names alone. */
+/** Observations of these names alone. */
 function seen(names: readonly string[]): Observations {
   const observed = new Observations(new SearchDomains());
   Object.defineProperty(observed.names, 'list', {

@@ -1,4 +1,4 @@
-/** Names and addresses of a capture replaced wherever they stand in a text. */
+/** Replaces names and addresses of a capture in a text. */
 import type { Observations } from '../observe/observations.ts';
 import type { Redaction } from '../../capture/redaction.ts';
 
@@ -8,11 +8,11 @@ import type { Redaction } from '../../capture/redaction.ts';
  */
 const TOKEN = /\S+/g;
 /**
- * What most names and addresses are made of, where something else is glued to them; punctuation at
- * its end is not of it.
+ * The characters of most names and addresses, next to other text; punctuation at the end does not
+ * belong to them.
  */
 const WORD = /[\w:*-][\w.:*-]*/g;
-/** What a sentence puts around a word, and how much of it at most. */
+/** Punctuation around a word, and the most characters of it. */
 const OPENING = '("\'[{<';
 const CLOSING = '.,;:!?)"\']}>';
 const AROUND_MAX = 4;
@@ -54,19 +54,16 @@ export function hiddenText(observed: Observations, redaction: Redaction): (text:
     });
 }
 
-/** Where the text ends without up to so many of these characters. */
+/** The end of the text without up to `most` of these characters. */
 function endOf(text: string, marks: string, most: number): number {
   let end = text.length;
   while (end > 0 && text.length - end < most && marks.includes(text[end - 1]!)) end--;
   return end;
 }
 
-/**
- * Names, what stands in front of a dot of them, and what behind one: a name, what precedes its
- * search domain, and what it ends in.
- */
+/** Names and their parts at a dot: a name, the part before its search domain, and its suffix. */
 class NameParts {
-  /** Absolute, in order; what begins alike stands together. */
+  /** Absolute, sorted; names with a common beginning are neighbours. */
   readonly #forward: readonly string[];
   /** The same, read from their ends. */
   readonly #backward: readonly string[];

@@ -1,4 +1,4 @@
-/** What a report shows of captures, for every face that prints or draws it. */
+/** The findings and clients of a report, for every face that prints or draws it. */
 import { listClients, type ListedClients } from '../observe/client-list.ts';
 import { isServer } from '../observe/roles.ts';
 import type { Finding } from '../findings/finding.ts';

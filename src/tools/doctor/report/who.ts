@@ -1,4 +1,4 @@
-/** Whom a finding is about: clients of its exchanges, by what made them, with their resolvers. */
+/** The clients of a finding, by workload, with their resolvers. */
 import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Finding } from '../findings/finding.ts';
@@ -20,8 +20,8 @@ export interface Who {
   /** The largest first. */
   readonly groups: readonly NamedClients[];
   /**
-   * What their resolvers are taken for, the most frequent first; `glibc or c-ares`: the capture
-   * does not tell these two.
+   * The recognised resolvers, the most frequent first; `glibc or c-ares`: the capture does not
+   * distinguish them.
    */
   readonly resolvers: readonly (readonly [string, number])[];
 }
@@ -33,7 +33,7 @@ export function whoOf(
   owners: AddressOwners,
 ): Who {
   const counts = new Map(counted);
-  // What name servers ask for others is seen besides what these ask them: it hits who began.
+  // A forwarding server's queries are seen beside its clients': the clients are affected.
   const programs = exchanges.filter(({ client }) => !isServer(observed, client.address));
   const hit = programs.length > 0 ? programs : exchanges;
   for (const { client } of hit) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);

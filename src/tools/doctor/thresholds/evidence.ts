@@ -54,7 +54,7 @@ export const LONG_WAIT_MS = 1000;
 /** A query sent this shortly before the last reply may still overtake it. Milliseconds; chosen. */
 export const OVERTAKEN_MS = 50;
 
-/** What is sent within this time is of one moment. Milliseconds; chosen. */
+/** Events within this time are of one moment. Milliseconds; chosen. */
 export const SAME_MOMENT_MS = 100;
 
 /** A silence that lasts this long is neither slowness nor a single moment. Milliseconds; chosen. */
@@ -72,7 +72,7 @@ export const SAME_QUERY_MS = 12_000;
 /** From this many errors on, they are reported. Replies or lookups; chosen. */
 export const MANY_ERRORS = 5;
 
-/** A server or address that loses this share is taken for dead. Share; chosen. */
+/** A server or address that loses this share is dead. Share; chosen. */
 export const DEAF_SHARE = 0.95;
 
 /** The quantile of latencies that stands for slow replies: one reply in ten takes longer. Quantile; chosen. */

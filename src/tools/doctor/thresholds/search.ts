@@ -24,7 +24,7 @@ export const MAX_OTHER_LOSSES = 0.2;
 /** Of this many lookups that could have failed at the plain name as well, chance spares none. Lookups; 2⁻⁷ is below 1 %. */
 export const MANY_STOPPED_LOOKUPS = 7;
 
-/** Among this many lookups, one may be put together from two. Lookups; chosen. */
+/** Among this many lookups, one may be a mixture of two. Lookups; chosen. */
 export const MANY_LOOKUPS = 50;
 
 /** Fewer needless queries are chance. Queries; chosen. */
@@ -48,7 +48,10 @@ export const MIN_FAILED_NAMES = 2;
 /** The most labels of a short Service name (db.shop). Labels; Kubernetes DNS specification. */
 export const MAX_SHORT_LABELS = 2;
 
-/** The least evidence that a search domain fails: queries and names that fail, lookups that they belong to, and lookups among these that go on to an external name. Chosen. */
+/**
+ * The least evidence that a search domain fails: failing queries and names, their lookups, and
+ * those lookups that continue with an external name. Chosen.
+ */
 export const FAILING_WALKS = { queries: 4, names: 2, lookups: 4, goOn: 3 };
 
 /** Share of the queries below the domain that fail at least. Chosen. */

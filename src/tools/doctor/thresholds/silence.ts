@@ -9,7 +9,7 @@ export const MIN_EARLIER_LOSSES = 4;
 /** Fewer losses than this share of the explained ones in the same silence are their rest. Share; chosen. */
 export const OUTAGE_REST = 0.5;
 
-/** An address answers nobody any more: queries, and milliseconds. Chosen. */
+/** An address stopped answering: queries, and milliseconds. Chosen. */
 export const ADDRESS_SILENT = { queries: 8, ms: 2000 };
 
 /** A DNS pod is well at the time: replies, and the largest share that it loses. Chosen. */
@@ -21,7 +21,7 @@ export const MAX_SILENT_ADDRESSES = 16;
 /** Share of all sockets that dead pods of a Service can have: from one of twelve replicas to more dead than live ones. Chosen. */
 export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
 
-/** The most replicas that are told apart. Pods; chosen. */
+/** The most replicas that are distinguished. Pods; chosen. */
 export const MAX_REPLICAS = 12;
 
 /** Shares that differ by less are not told apart. Share; chosen. */

@@ -18,5 +18,7 @@ export const RETRY_WAIT_MS = 2000;
 /** This many connections that a name server did not accept deserve a report without queries. Connections; chosen. */
 export const MIN_FAILED_CONNECTIONS = 3;
 
-/** An address that nobody answers for after this many ARP or neighbour requests is absent. Requests; chosen. */
+/**
+ * An address without an answer to this many ARP or neighbour requests is absent. Requests; chosen.
+ */
 export const MIN_UNANSWERED_REQUESTS = 3;
