@@ -272,7 +272,7 @@ export const contentStories: readonly Story[] = [
           ),
         ),
       ]),
-    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused whatever/ },
+    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused for every name/ },
   ),
   given(
     'an acl blocks all that one client asks, and nobody else is in the capture',
@@ -290,7 +290,7 @@ export const contentStories: readonly Story[] = [
           ),
         ),
       ),
-    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused whatever/ },
+    { without: ['ND4036'], seen: /10\.244\.1\.99 is refused for every name/ },
   ),
   given(
     'a headless service has no ready endpoint: its name exists without an address',

@@ -16,7 +16,7 @@ test('many silent addresses beside many DNS pods, each asked for a name of its o
   );
 });
 
-/** That many silent addresses beside as many DNS pods. */
+/** This many silent addresses beside as many DNS pods. */
 function silent(count: number): Observations {
   let observed: Observations | null = null;
   const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
@@ -47,7 +47,7 @@ function silent(count: number): Observations {
   return observed;
 }
 
-test('who is looked for on the local network and does not answer is told of, though no query was seen to go there', () => {
+test('an address that is asked for on the local network and does not answer is reported, though no query to it was seen', () => {
   const observed = new Observations(new Reading({}).domains);
   for (let nth = 0; nth < 5; nth++)
     observed.neighbour(1.7e12 + nth, false, Uint8Array.of(10, 244, 1, 200, 10, 244, 1, 5), 0, 4, 4);

@@ -36,12 +36,12 @@ async function partsFor(answered: number): Promise<readonly Part[]> {
 
 const few = ({ clients }: Part): boolean => clients !== null;
 
-describe('a few clients that what is lost is of are looked at by themselves', () => {
+describe('a few clients that lose the queries are examined separately', () => {
   it('where it is known that they ask little', async () => {
     assert.ok((await partsFor(5000)).some(few));
   });
 
-  it('but not where more clients ask than are looked at one by one', async () => {
+  it('but not if more clients query than are examined one by one', async () => {
     const parts = await partsFor(10_000);
     assert.ok(parts.length > 0);
     assert.ok(!parts.some(few));

@@ -45,7 +45,7 @@ describe('lists without end', () => {
     assert.ok(grown < 600 * 1024 * 1024, `${grown >> 20} MiB`);
   });
 
-  test('of objects of which nothing is kept end as well', async () => {
+  test('lists of objects that are not stored end as well', async () => {
     const only = wanted.filter(({ kind }) => kind === 'Pod');
     const nothing = { item: null, bytes: 0 };
     const lists = await readObjects(endless(10), only, new AbortController().signal, () => nothing);

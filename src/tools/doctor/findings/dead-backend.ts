@@ -74,7 +74,7 @@ export const deadBackend: FindingKind = {
       ],
       why: several
         ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead and still endpoints of the Service.'
-        : 'The pod is dead, hung or cut off, and is still an endpoint of the Service: one query in so many goes to it, and its client waits 5 s.',
+        : 'The pod is dead, hung or cut off, and is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.',
       fix: [
         `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
         'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
@@ -222,7 +222,7 @@ function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
       `The queries of ${sockets.size} sockets to ${listed(servers)} (${all.length}) came back: no host has the address that they were translated to (ICMP host or address unreachable).`,
       `Queries of other sockets to ${listed(servers)} are answered in the same time.`,
     ],
-    why: 'The Service’s address leads to several pods. One of them is gone with its host or its interface, and is still an endpoint: one query in so many goes to it.',
+    why: 'The Service’s address leads to several pods. One of them is gone with its host or its interface, and is still an endpoint: its share of the queries is lost.',
     fix: [
       'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
       'Take the node that is gone out of the cluster (kubectl delete node), or delete the pod, so that its endpoint goes.',

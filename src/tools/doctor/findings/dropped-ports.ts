@@ -50,7 +50,7 @@ export const droppedPorts: FindingKind = {
       seen: [
         `Of sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, whoever asked; with other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
       ],
-      why: 'Losses depend on the source port, and a client draws a new one for each lookup: one lookup in so many waits. Something on the way lets replies (or queries) pass for only some ports: a stateless rule of a firewall or a cloud’s network ACL that opens too few ephemeral ports for replies, ports of the node that are reserved (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
+      why: 'Losses depend on the source port, and a client draws a new one for each lookup, so some lookups wait. Something on the way lets replies (or queries) pass for only some ports: a stateless rule of a firewall or a cloud’s network ACL that opens too few ephemeral ports for replies, ports of the node that are reserved (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
       fix: [
         `See which rules of the way name ports between ${from} and ${to}: network ACLs (they have no memory: replies need all ephemeral ports, 1024 to 65535), firewalls, nft list ruleset on both nodes.`,
         'Until then: net.ipv4.ip_local_port_range of the pods (a safe sysctl) to what passes.',

@@ -33,13 +33,12 @@ export interface Finding {
   readonly counted?: ReadonlyMap<string, number>;
   /** Pods, Services or nodes that are hit, where no exchange shows it. */
   readonly affected?: readonly string[];
-  /** Parts of objects and names, besides packets. */
+  /** Parts of objects and names, in addition to packets. */
   readonly places?: readonly string[];
 }
 
 /**
- * A finding, or the reason that there is none: it was looked for and is not there, or the input
- * cannot tell.
+ * A finding, or the reason that there is none: the cause is ruled out, or the input cannot tell.
  */
 export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
 
@@ -55,7 +54,7 @@ export interface FindingKind {
   inCluster?(facts: ClusterFacts): Verdict;
 }
 
-/** It was looked for with enough evidence, and is not there. */
+/** The cause is ruled out, with enough evidence. */
 export function excluded(reason: string): Verdict {
   return { not: 'excluded', reason };
 }

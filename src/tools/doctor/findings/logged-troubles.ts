@@ -221,7 +221,7 @@ const texts: readonly CauseText[] = [
     title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
     name: 'DNS pods without a connection to the API server',
     severity: 'critical',
-    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate prevents it. Known names stay as they were; changes are missed, and a new DNS pod does not become ready.',
+    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate prevents it. Known names stay unchanged; changes are missed, and a new DNS pod does not become ready.',
     fix: [
       'See whether the API server answers: kubectl get --raw /readyz.',
       'From the node of the DNS pod: curl -k https://KUBERNETES-SERVICE-IP:443/healthz. If that fails, look at kube-proxy on this node and at the CNI.',

@@ -72,14 +72,14 @@ export const missingNeighbour: FindingKind = {
                   `${address}: ${[
                     ...(asked > 0
                       ? [
-                          `asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered`,
+                          `asked for on the local network (ARP, neighbour discovery), ${times(asked)}, without an answer`,
                         ]
                       : []),
                     ...(icmp > 0
                       ? [
                           gone.length > 0
-                            ? `what was sent there came back, ${times(icmp)}: nobody has the address that it was taken to (ICMP host or address unreachable)`
-                            : `a router said, ${times(icmp)}, that nobody on its link has the address, or the one that it is translated to (ICMP host or address unreachable)`,
+                            ? `packets to it came back, ${times(icmp)}: no host has the translated address (ICMP host or address unreachable)`
+                            : `a router reported, ${times(icmp)}, that no host on its link has the address, or the translated one (ICMP host or address unreachable)`,
                         ]
                       : []),
                   ].join('; ')}.`,

@@ -59,7 +59,7 @@ export const newName: FindingKind = {
   },
 };
 
-/** When one server denied the name, until when, and which servers also denied it. */
+/** A server with its last denial of the name, and the servers that also denied it. */
 function timesOf({ serverTimes, negativeTtls }: NameView): string {
   const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
   const isThrough = ({ missingMs, existsMs }: ServerTimes): boolean =>

@@ -236,7 +236,7 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
   };
 }
 
-/** How a server was silent. */
+/** A sentence about the silence of a server. */
 interface Outage {
   /** It answers again before the capture ends. */
   readonly isBack: boolean;

@@ -98,7 +98,7 @@ export const packetCap: FindingKind = {
         ],
         why: aws
           ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest silently. All DNS pods of one node share that limit.'
-          : 'Something on the way lets only so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or the server’s limit for each client.',
+          : 'Something on the way lets a limited number of packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or the server’s limit for each client.',
         fix: [
           'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove search domains of the provider that only give NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',

@@ -94,8 +94,8 @@ function lastStep(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
-  // The lines of a log are in the order of its replies: without times, lookups cannot be told
-  // apart.
+  // The lines of a log are in the order of its replies: without times, they do not show which
+  // queries form a lookup.
   if (exchanges[0]!.logged === 'without times') return null;
   const last = candidates.at(-1)!;
   if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;

@@ -216,7 +216,7 @@ export const stuckServfail: FindingKind = {
   },
 };
 
-/** What became of queries for names of outside. */
+/** The results of queries for external names. */
 function ofOutside({ names, domains }: Observations): Outcomes {
   const sum = noOutcomes();
   for (const { name, outcomes } of names.list)
@@ -224,17 +224,17 @@ function ofOutside({ names, domains }: Observations): Outcomes {
   return sum;
 }
 
-/** Queries for other names of outside that were answered while these failed. */
+/** Queries for other external names that were answered while these failed. */
 function othersFine({ ways }: Observations, stuck: readonly NameView[]): number {
   const fromMs = stuck.reduce((least, { denial }) => Math.min(least, denial!.fromMs), Infinity);
   const toMs = stuck.reduce((most, { denial }) => Math.max(most, denial!.toMs), -Infinity);
   const { outside } = ways.between(fromMs, toMs);
-  // What these got besides failures is none of the others’.
+  // Answered queries for the failing names do not count as others.
   const own = stuck.reduce((sum, { outcomes }) => sum + outcomes.asked - wrong(outcomes), 0);
   return Math.max(0, outside.asked - wrong(outside) - own);
 }
 
-/** Whether an upstream is seen that answers, and (nearly) never with a failure. */
+/** True if an upstream is seen that answers, and (nearly) never with a failure. */
 function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
   return servers.list.some(
     ({ address, outcomes }) =>
@@ -244,7 +244,7 @@ function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>):
   );
 }
 
-/** Whether it is upstream that fails, and not what is remembered of it. */
+/** True if the upstream fails, and not a cached failure. */
 function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>): boolean {
   let [theirs, all] = [0, 0];
   for (const [address, { servfail }] of servers) {
@@ -296,7 +296,7 @@ export const serverFails: FindingKind = {
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
     )[0]!;
-    // What other findings explain is counted with the server, too.
+    // Failures that other findings explain count for the server, too.
     const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;
     const errors = otherErrors(observed);
@@ -386,7 +386,7 @@ export const serverFails: FindingKind = {
   },
 };
 
-/** Whether all that fails are names that always do, while others never do; null: it is not so. */
+/** True if all failing names always fail and others never do; null if it is not so. */
 function goesByName(
   { names: { list } }: Observations,
   names: readonly NameView[],
@@ -405,7 +405,7 @@ function goesByName(
     : null;
 }
 
-/** What the name is an alias of, by the failures that say so; empty: none does. */
+/** The target of the name's alias, from its failures; empty: none shows it. */
 function aliasOf(observed: Observations, wanted: string): string {
   for (const { reply, answers, name } of fails(observed, (each) => each === wanted)) {
     if (reply === null || answers === 0 || name !== wanted) continue;
@@ -419,7 +419,7 @@ function aliasOf(observed: Observations, wanted: string): string {
   return '';
 }
 
-/** How rare it is that servers fail, or that it is known why they do. */
+/** The reason that there is no finding: failures are rare, or their cause is known. */
 function failingText({ total }: Observations, unexplained: number): string {
   const all = failures(total);
   if (all <= unexplained || all < RARE_SHARE * total.asked) return 'SERVFAIL is rare';
@@ -431,7 +431,7 @@ function failures({ servfail, error }: Outcomes): number {
   return servfail + error;
 }
 
-/** The errors besides SERVFAIL and REFUSED. */
+/** Errors other than SERVFAIL and REFUSED. */
 function otherErrors({ failed }: Observations): readonly string[] {
   const rcodes = new Set(failed.map(({ rcode }) => rcode));
   return [...rcodes].flatMap((rcode) =>

@@ -118,7 +118,7 @@ export const slowServer: FindingKind = {
       affected: slow.map(({ to }) => `upstream ${to}`),
       why: 'Names that are not cached wait for it. With several upstreams, a client gets the slow one by chance.',
       fix: [
-        'Remove it, if others are faster. ndots: forward { policy latency } avoids it by itself.',
+        'Remove it, if others are faster. ndots: forward { policy latency } avoids it automatically.',
         'serve_stale in cache answers with expired records, where that is acceptable.',
       ],
       prove: `ndots bench or ndots query @${slow[0]!.to} from a node with a DNS pod`,

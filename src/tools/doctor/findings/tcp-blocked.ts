@@ -239,7 +239,7 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
     why: 'Something accepts the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has no backend for TCP. If all of these answers are just as large as a packet, a link that drops such large packets looks the same (ND3012).',
     fix: [
       `Query the server directly, past any load balancer: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
-      'Compare its open connections with its limit (ss -tn state established sport = :53 on its host; max-tcp-connections and the like in its configuration).',
+      'Compare its open connections with its limit (ss -tn state established sport = :53 on its host; max-tcp-connections in its configuration).',
     ],
     prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not come either`,
     disproved: 'short answers come over TCP: then large packets get lost on the way (ND3012)',

@@ -14,7 +14,7 @@ import { healthy, look, play, examine } from '../../../../test/kit/story.ts';
 import { whoOf } from '../report/who.ts';
 import type { Finding } from './finding.ts';
 
-/** What a finding says has to be true of the packets, and of use to who reads it. */
+/** Findings have to be true of the packets, and useful to a reader. */
 
 const SERVICE = 'fd00:96::a';
 const NEIGHBOUR = 'fd00:77::2';
@@ -35,7 +35,7 @@ function solicitation(target: string, from = 'fd00:77::1'): Uint8Array {
   );
 }
 
-/** That somebody has the address. */
+/** A reply that a host has the address. */
 function advertisement(target: string, to: string): Uint8Array {
   const body = Uint8Array.from([136, 0, 0, 0, 0, 0, 0, 0, ...parseAddress(target)!]);
   return ip({ from: target, to }, 58, body);
@@ -56,8 +56,8 @@ const lookupsAt = (times: readonly number[]): Captured[][] =>
   );
 
 /**
- * The kernel of a program asks three times for an address, a second apart, and then says that
- * nobody has it.
+ * The kernel of a program asks three times for an address, a second apart, and then reports that it
+ * is unreachable.
  */
 const inVain = (ms: number, i: number): Captured[] =>
   [0, 1005, 2020].map((afterMs) =>
@@ -100,7 +100,7 @@ test('what a search domain made is not listed as a name as it was written', asyn
 });
 
 describe('what findings say', () => {
-  test('programs whose first name server nobody on the link has begin their lookups seconds late: no query is lost, and they are warned', async () => {
+  test('programs whose first name server is missing on the link begin their lookups seconds late: no query is lost, and doctor warns', async () => {
     const packets = inOrder([
       ...begins.map((ms, i) => inVain(ms, i)),
       ...lookupsAt(begins.map((ms) => ms + 3050)),
@@ -118,13 +118,12 @@ describe('what findings say', () => {
     ]);
   });
 
-  test('who asks the link for an address that nobody has, be it all the time, and looks names up at other times, has no dead name server', async () => {
+  test('a client that asks the link for a missing address, even all the time, and does lookups at other times, has no dead name server', async () => {
     const everySecond = Array.from({ length: 40 }, (_, i) => inVain(i * 3030, i)).flat();
     const stranger = Array.from({ length: 60 }, (_, i) =>
       at(i * 1000, solicitation('fd00:77::99', 'fd00:77::42')),
     );
-    // One of those who ask is no program that looks names up, though the others do so when the
-    // kernel gives up.
+    // One of the clients does no lookups, though the others do some when the kernel gives up.
     const both = begins.flatMap((ms, i) => [
       ...inVain(ms, i),
       at(ms, solicitation(NEIGHBOUR, 'fd00:77::42')),
@@ -133,7 +132,7 @@ describe('what findings say', () => {
       [everySecond, begins],
       [stranger, begins],
       [both, begins.map((ms) => ms + 3050)],
-      // Who is answered at last was not there for a while.
+      // An address that is answered at last was absent for a while.
       [
         [
           ...begins.flatMap((ms, i) => inVain(ms, i)),
@@ -150,7 +149,7 @@ describe('what findings say', () => {
     }
   });
 
-  test('a neighbour that is gone is the one that is asked for in vain, and not the service that is translated to it', async () => {
+  test('the missing neighbour is the one asked for without an answer, not the Service that is translated to it', async () => {
     const packets = Array.from({ length: 16 }, (_, i): Captured[] => {
       const query = udpPacket(
         ends('fd00:42::7', 30_000 + i, SERVICE),
@@ -171,7 +170,7 @@ describe('what findings say', () => {
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
   });
 
-  test('who is told that nobody listens does not wait for a time-out', async () => {
+  test('a client that gets an ICMP port unreachable does not wait for a time-out', async () => {
     const packets = Array.from({ length: 16 }, (_, i) => {
       const query = udpPacket(
         ends('10.244.1.7', 30_000 + i, '10.96.0.10'),
@@ -185,10 +184,10 @@ describe('what findings say', () => {
     });
     const { code, why } = await first(inOrder(packets));
     assert.equal(code, 'ND3005');
-    assert.match(why, /Clients that hear of it \(glibc, Go\) go on at once/);
+    assert.match(why, /Clients that read the ICMP error \(glibc, Go\) try the next server at once/);
   });
 
-  test('whom it hits are programs, and not the DNS pod that asks upstream for them', async () => {
+  test('programs are affected, not the DNS pod that queries the upstream for them', async () => {
     const packets = inOrder(
       Array.from({ length: 60 }, (_, i) => {
         const name = `${names[i % 2]!}.`;
@@ -277,7 +276,7 @@ describe('what findings say', () => {
     }
   });
 
-  test('whom a slow server makes wait is told, and by their resolvers, where the capture has only the beginnings of names', async () => {
+  test('clients that wait for a slow server are reported, with their resolvers, also in a capture that has only the beginnings of names', async () => {
     const packets = await play(
       [
         ...pods('glibc', 2, { lookups: 12, everyMs: 1300 }),

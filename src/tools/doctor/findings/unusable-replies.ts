@@ -61,7 +61,7 @@ const cutReplies: Kind = {
   title: 'Replies are cut without the TC flag, and clients cannot read them',
   name: 'replies that are cut or damaged',
   did: 'end before the last record that their header counts, and TC is not set',
-  why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and leaves the header as it was: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC, clients do not know that they have to retry over TCP. glibc, musl, Go and c-ares reject such a message.',
+  why: 'Something between the server and the client cuts replies to a size, mostly 512 bytes, and does not correct the header: an old load balancer or firewall, a tunnel, a proxy with a small buffer, or the server itself. Without TC, clients do not know that they have to retry over TCP. glibc, musl, Go and c-ares reject such a message.',
   fix: (servers) => [
     `Remove or update the device that cuts the replies of ${servers}: DNS inspection of a firewall ("message-length maximum 512"), a load balancer, a proxy.`,
     'Until then, keep answers small (fewer addresses per name), or use TCP: options use-vc in resolv.conf (glibc), forward . SERVER { force_tcp } in the Corefile.',

@@ -9,7 +9,7 @@ import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 
-/** Sets of one name that are told apart; a name with more changes all the time. */
+/** Sets stored for one name; a name with more changes all the time. */
 const SETS_MAX = 24;
 const ADDRESSES_MAX = 4;
 

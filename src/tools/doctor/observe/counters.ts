@@ -1,4 +1,4 @@
-/** Evidence besides packets: conntrack counters, kernel messages, metrics of CoreDNS. */
+/** Evidence from text: conntrack counters, kernel messages, metrics of CoreDNS. */
 
 /** Patterns of lines, each with its counter. Patterns are linear. */
 const patterns: readonly (readonly [CountedEvent, RegExp])[] = [

@@ -27,7 +27,7 @@ export class Flows {
     this.#flows = new PairMap(most);
   }
 
-  /** That of the exchange, made on first use; null once there are too many. */
+  /** Returns the flow of the exchange, made on first use; null once there are too many. */
   at(exchange: SeenExchange): FlowView | null {
     const { client, server } = exchange;
     let number = this.#servers.get(server.address);

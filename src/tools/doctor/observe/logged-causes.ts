@@ -105,7 +105,7 @@ const CONSOLIDATED = /(\d{1,12}) errors like '(.{1,400}?)' occurred in last/;
 const OF_LOG =
   /^\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] |^(?:CoreDNS|ndots)-\d+\.\d+|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ /;
 
-/** Causes and upstreams that are told apart. */
+/** Causes and upstreams with counts of their own. */
 export const LOGGED_MAX = 500;
 /** Names and pods that each lists. */
 const MOST = { names: 1000, pods: 50 } as const;
@@ -152,7 +152,7 @@ export class LoggedCauses {
     return true;
   }
 
-  /** Lines about more causes and upstreams than are told apart. */
+  /** Lines about further causes and upstreams. */
   get leftOut(): number {
     return this.#troubles.leftOut;
   }

@@ -13,7 +13,7 @@ function fewOf(spans: readonly Span[]): FewThreads | null {
   return threads.few;
 }
 
-/** Lookups of 20 to 60 ms that wait for one of so many threads. */
+/** Lookups of 20 to 60 ms that wait for one of a few threads. */
 function queued(threads: number, count: number): readonly Span[] {
   const random = seededRandom(7);
   const free = Array.from({ length: threads }, () => 0);
@@ -26,7 +26,7 @@ function queued(threads: number, count: number): readonly Span[] {
 }
 
 describe('lookups of a client that wait for few threads', () => {
-  test('are told by the next one that begins where one ends, be there two threads or four', () => {
+  test('two or four threads show themselves by lookups that begin where another one ends', () => {
     for (const threads of [2, 3, 4]) {
       const few = fewOf(queued(threads, 100))!;
       assert.equal(few.threads, threads);
@@ -35,7 +35,7 @@ describe('lookups of a client that wait for few threads', () => {
     }
   });
 
-  test('one after the other is a loop, and five at a time are no few', () => {
+  test('one after the other is a loop, and five at a time are not a few', () => {
     assert.equal(fewOf(queued(1, 100)), null);
     assert.equal(fewOf(queued(5, 100)), null);
   });

@@ -52,7 +52,7 @@ function view(...given: readonly Given[]): NonNullable<ReturnType<Names['get']>>
 }
 
 describe('what is counted of a name', () => {
-  it('A and AAAA of one name are counted by themselves', () => {
+  it('A and AAAA of one name are counted separately', () => {
     const names = new Names(10);
     answer(names, { atMs: 0, found: true });
     answer(names, { atMs: 1, rcode: 3, type: TYPE.AAAA });
@@ -67,7 +67,7 @@ describe('what is counted of a name', () => {
     assert.equal(names.get(name, TYPE.MX), undefined);
   });
 
-  it('servers stand in the order in which they were first asked, each with its own counts', () => {
+  it('servers are in the order of their first queries, each with its own counts', () => {
     const { servers, answeredMs } = view(
       { atMs: 10, server: '10.0.0.2', rcode: 3 },
       { atMs: 20, server: '10.0.0.1', found: true },
@@ -101,14 +101,14 @@ describe('what is counted of a name', () => {
     );
   });
 
-  it('of more servers than eight the first are told apart', () => {
+  it('of more than eight servers, only the first have counts', () => {
     const { servers, answeredMs, outcomes } = view(
       ...Array.from({ length: 12 }, (_, at) => ({ atMs: at, server: `10.0.0.${at}`, found: true })),
     );
     assert.deepEqual([servers.size, answeredMs.size, outcomes.asked], [8, 8, 12]);
   });
 
-  it('of addresses that are asked without end no more are remembered than are told apart', () => {
+  it('an endless list of addresses does not grow beyond its limit', () => {
     const rows = new NameRows();
     const one = new NameView('api.shop.svc.cluster.local.', TYPE.A, rows);
     const addresses = Array.from({ length: 300 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
@@ -118,7 +118,7 @@ describe('what is counted of a name', () => {
     assert.ok(known.length <= 24, `${known.length} addresses`);
   });
 
-  it('the longest row of errors is told, also when a shorter one follows', () => {
+  it('the longest row of errors is returned, also when a shorter one follows', () => {
     const { denial } = view(
       { atMs: 10, rcode: 3 },
       { atMs: 20, rcode: 2 },
@@ -149,7 +149,7 @@ describe('what is counted of a name', () => {
     assert.equal(view(...given.slice(0, 2)).absence, null);
   });
 
-  it('of each server is told when it denied the name for the last time, and when it had it for the first time', () => {
+  it('each server has the times of its last denial and of its first answer', () => {
     const { serverTimes, missingFirst, existingLast } = view(
       { atMs: 10, server: '10.0.0.1', rcode: 3 },
       { atMs: 20, server: '10.0.0.2', rcode: 3 },

@@ -18,7 +18,7 @@ describe('a question that turns an address into a name', () => {
       assert.ok(isReverseLookup(name, 0), name);
   });
 
-  test('is none where a name of another kind, or an address as it is written, is cut', () => {
+  test('a cut name of another kind, or a cut address as written, is not one', () => {
     for (const name of [
       'a.b.c.shop.svc.clus…',
       '10.0.60.7.shop.svc.cl…',

@@ -9,7 +9,7 @@ import {
   MIN_WENT_ON,
 } from '../thresholds/silence.ts';
 
-/** Servers, besides this one, that answer the client. */
+/** Other servers that answer the client. */
 export function answeredElsewhere(
   { clients }: Observations,
   client: string,

@@ -9,7 +9,7 @@ import { packetsOf } from '../../capture/written-packet.ts';
 import { Reading } from '../../capture/read/reading.ts';
 import type { Observations } from './observations.ts';
 
-/** What doctor makes of packets with servers at these ports. */
+/** The observations of packets, with servers at these ports. */
 function examined(
   packets: readonly Captured[],
   ports: readonly number[],
@@ -56,7 +56,7 @@ for (const [what, port, silent, host] of [
   ['of the loopback over IPv6', 1254, 2054, '::1'],
   ['of a pod', 53, 2054, '10.244.1.9'],
 ] as const)
-  test(`two servers ${what}, one of them silent, are no circle: the silent one is down`, () => {
+  test(`two servers ${what}, one of them silent, do not form a loop: the silent one is down`, () => {
     const { findings, excluded, observed } = examined(beside(port, silent, host), [port, silent]);
     assert.deepEqual(
       findings.map(({ code }) => code),
@@ -85,7 +85,7 @@ test('a server at a port of its own that sends queries to itself is a circle', (
   assert.match(findings[0].seen[0]!, /^127\.0\.0\.1 asks itself\.$/);
 });
 
-test('health checks of an upstream on the same host are no circle', () => {
+test('health checks of an upstream on the same host do not form a loop', () => {
   const checks = Array.from({ length: 40 }, (_, i) =>
     asked(i * 100, on(30_000, 53), '.', i + 1, { type: 'NS', tookMs: null }),
   ).flat();

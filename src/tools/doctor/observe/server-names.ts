@@ -9,7 +9,7 @@ import type { SeenExchange, ServerPeer } from '../../capture/pair/seen-exchange.
 import { BoundedMap } from './bounded-map.ts';
 
 const HOSTS_MAX = 2000;
-/** Ports of one address that are told apart. */
+/** Ports of one address that get names of their own. */
 const PORTS_MAX = 20;
 
 const loopback = ['127.0.0.0/8', '::1/128'].map((text) => parseNet(text)!);

@@ -1,6 +1,6 @@
 /**
  * Requests on the local network, and whether lookups begin when they fail. A kernel asks three
- * times, a second apart, for a host that it has packets for, and reports a second later to the
+ * times, a second apart, for a host that it has packets for. A second later it reports to the
  * program that there is none (RFC 4861 section 10; Linux does so for ARP, too). A query that waits
  * for this is never sent, and the program tries its next name server.
  */

@@ -24,7 +24,7 @@ export const MAX_OTHER_LOSSES = 0.2;
 /** Of this many lookups that could have failed at the plain name as well, chance spares none. Lookups; 2⁻⁷ is below 1 %. */
 export const MANY_STOPPED_LOOKUPS = 7;
 
-/** Among this many lookups, one may be a mixture of two. Lookups; chosen. */
+/** Among this many lookups, a mixture of two can occur. Lookups; chosen. */
 export const MANY_LOOKUPS = 50;
 
 /** Fewer needless queries are chance. Queries; chosen. */
