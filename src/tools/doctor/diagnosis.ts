@@ -54,7 +54,7 @@ export function diagnose(
   if (of === 0) return withoutWay(diagnosis);
   if (messages <= CUT_SHARE * of) return diagnosis;
   // Unread messages may hold anything.
-  const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
+  const reason = `the capture has only the beginning of ${messages} of ${of} messages (tcpdump -s 0 captures them whole)`;
   const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
 }
@@ -86,7 +86,7 @@ const ON_THE_WAY = /^ND(?:3\d{3}|4001|4009|7001)$/;
 
 /** A log has what its server answered: what it cannot show is not excluded by it. */
 function withoutWay<T extends Diagnosis>(diagnosis: T): T {
-  const reason = 'a log has only what was answered: take a capture';
+  const reason = 'a log shows only answered queries: take a capture';
   const isSeen = ({ code }: NotFound): boolean => !ON_THE_WAY.test(code);
   const unseen = diagnosis.excluded.filter((each) => !isSeen(each));
   return {

@@ -20,14 +20,13 @@ import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** How long to look where nothing is said. */
+/** The default duration of a live capture. */
 const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Reads all that there is.
- * @param parts what is looked at, each by itself: what began in it
- * @param domains that were learned when all was looked at before
+ * Reads all inputs. @param parts each examined separately: exchanges that began in it @param
+ * domains learned in an earlier pass
  */
 export async function observe(
   options: DoctorOptions,
@@ -69,9 +68,7 @@ export async function observe(
           examination.unknownLines > 0
         ) {
           failed++;
-          remarks.add(
-            `${input.name} is no capture, no query log, and has no counter that is known`,
-          );
+          remarks.add(`${input.name} is not a capture or a query log, and has no known counter`);
         }
       } catch (error) {
         const problems = problemsIn(error);
@@ -89,7 +86,7 @@ export async function observe(
   const { observed } = examination;
   for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
-      `${what} than the ${most} that are looked at one by one: they are in the sums only`,
+      `${what} than the ${most} that are examined one by one: they are in the sums only`,
       '',
       many,
     );
@@ -143,7 +140,7 @@ function printAhead(ms: number): string {
   return `${Math.abs(ms).toFixed(1)} ms ${ms > 0 ? 'ahead' : 'behind'}`;
 }
 
-/** The first queries of a capture; none of what is not one, or cannot be read. */
+/** The first queries of a capture; none if it is not a capture, or cannot be read. */
 async function sampleOf(
   path: string,
   ports: DoctorOptions['ports'],
@@ -184,7 +181,7 @@ async function live(
   capture.stop();
   if (capture.dropped() > 0)
     reading.remarks.add(
-      'packets came faster than they were taken, and are lost',
+      'packets arrived faster than they were read, and are lost',
       '',
       capture.dropped(),
     );

@@ -13,9 +13,9 @@ interface Truth {
   readonly without?: readonly string[];
   /** Patterns of the report. */
   readonly says?: readonly string[];
-  /** Whether it says that it is not DNS. */
+  /** True if it reports that it is not DNS. */
   readonly well?: boolean;
-  /** Whether packets that several of the files have count once. */
+  /** True if packets that several of the files have count once. */
   readonly fewerThanSum?: boolean;
 }
 

@@ -113,7 +113,7 @@ describe('with less', () => {
       });
   };
 
-  test('what may not be listed is told once, with what could not be judged', async () => {
+  test('a list that is forbidden is reported once, with the missing verdicts', async () => {
     await using cluster = await LivingCluster.start();
     forbid(cluster, 'networkpolicies', 'nodes', 'horizontalpodautoscalers');
     const { findings, cluster: about, unknown, not } = await cluster.examine();
@@ -130,7 +130,7 @@ describe('with less', () => {
     assert.equal(out.match(/which pods may ask DNS: .*403 Forbidden/g)?.length, 1);
   });
 
-  test('the pods of one namespace say nothing of how those of others ask', async () => {
+  test('the pods of one namespace do not show the settings of others', async () => {
     await using cluster = await LivingCluster.start();
     cluster.api.faults.add({
       resource: 'pods',
@@ -143,7 +143,7 @@ describe('with less', () => {
     assert.ok(not.some(({ code }) => code === 'ND3008'));
   });
 
-  test('without the Corefile, replicas are asked all the same', async () => {
+  test('without the Corefile, replicas are queried still', async () => {
     await using cluster = await LivingCluster.start();
     forbid(cluster, 'configmaps');
     const { findings, unknown, not } = await cluster.examine();
@@ -180,7 +180,7 @@ describe('with less', () => {
     assert.doesNotMatch(JSON.stringify(other), /must not|ClusterRoleBinding/);
   });
 
-  test('an API server that forbids everything is no diagnosis, but the way to one', async () => {
+  test('an API server that forbids everything leads to the rights that are needed', async () => {
     await using cluster = await LivingCluster.start();
     cluster.api.faults.add({ fault: { kind: 'status', status: 403, reason: 'Forbidden' } });
     const { code, out, err } = await cluster.run('cluster');
@@ -190,7 +190,7 @@ describe('with less', () => {
     assert.match(err, /--rbac prints the rights/);
   });
 
-  test('no metrics: answers are judged, and it is told that there are none', async () => {
+  test('without metrics, answers are judged, and their absence is reported', async () => {
     await using cluster = await LivingCluster.start({
       objects(objects) {
         for (const pod of objects.get('pods') ?? []) {
@@ -208,7 +208,7 @@ describe('with less', () => {
     assert.ok(unknown.some(({ code, reason }) => code === 'ND5004' && /metrics/.test(reason)));
   });
 
-  test('metrics come through the API server where pods are not reached, and nobody is asked', async () => {
+  test('metrics come through the API server where pods are not reached, and no server is queried', async () => {
     await using cluster = await LivingCluster.start({
       servers: Object.fromEntries(
         [...REPLICAS, VIP].map((address) => [address, { closed: true, hidden: true }]),
@@ -224,7 +224,7 @@ describe('with less', () => {
     assert.ok(unknown.some(({ code, reason }) => code === 'ND3005' && /pod network/.test(reason)));
   });
 
-  test('a namespace without DNS is no cluster that is well', async () => {
+  test('a namespace without DNS is not a cluster that is well', async () => {
     await using cluster = await LivingCluster.start();
     const { code, out, err } = await cluster.run('cluster', '-n', 'openshift-dns');
     assert.equal(code, 2);
@@ -291,7 +291,7 @@ describe('a cluster that is hostile, or large', () => {
       assert.equal(findings[0]?.code, 'ND3008');
     });
 
-  test('5 000 pods are read page by page, and it is told of how many settings were not looked at', async () => {
+  test('5 000 pods are read page by page, and the number of further settings is reported', async () => {
     await using cluster = await LivingCluster.start({
       objects(objects) {
         const more = Array.from({ length: 5000 }, (_, nth) =>

@@ -1,7 +1,4 @@
-/**
- * `ndots doctor cluster`: a living cluster is examined, and what it is said of at the head and the
- * foot of the report.
- */
+/** `ndots doctor cluster`: examines a running cluster. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import { readNameservers } from '../../../server/engine/contract/nameservers.ts';
@@ -19,7 +16,7 @@ import type { DoctorOptions } from './doctor-options.ts';
 import { lintedPlugins } from '../lint/linted-plugins.ts';
 import { wrap, type Page } from '../page.ts';
 
-/** Between two samples of what is counted, milliseconds. */
+/** Between two scrapes, milliseconds. */
 const FOR_MS = 5000;
 const TRIES = 2;
 
@@ -56,9 +53,7 @@ export async function examineCluster(options: DoctorOptions, io: Io): Promise<Cl
   );
 }
 
-/**
- * The search path of this machine, if its resolv.conf is one of a pod: others say nothing of pods.
- */
+/** The search path of this machine, if its resolv.conf is that of a pod; empty otherwise. */
 function ownSearch(): readonly string[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
@@ -73,7 +68,7 @@ function ownSearch(): readonly string[] {
   }
 }
 
-/** What could not be read, at the end of the report; empty if all was there. */
+/** Printed at the end of the report; empty if everything was read. */
 export function notReadText(lines: readonly string[], page: Page): string {
   if (lines.length === 0) return '';
   const told = lines.flatMap((line) => wrap(line, '  ', page));

@@ -20,7 +20,7 @@ import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, duration, file, namespaceName, text, usage } from '../option-values.ts';
 
-/** What a command line of `ndots doctor` says. */
+/** The command line of `ndots doctor`. */
 export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly files: readonly string[];
   /** The word `cluster`: the cluster itself is examined. */
@@ -42,10 +42,10 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly skip: readonly string[];
   readonly failOn: 'critical' | 'warning' | 'info' | 'never';
   readonly output: 'text' | 'json';
-  /** Where the packets of the exchanges that findings name go. */
+  /** The file for the packets of the exchanges that findings name. */
   readonly evidence: string | null;
   readonly explain: string | null;
-  /** Whether causes that are ruled out, and those that cannot be checked, are listed. */
+  /** True to list causes that are ruled out, and those that cannot be checked. */
   readonly ruledOut: boolean;
   readonly redactKey: string | null;
   readonly manifests: string | null;
@@ -69,7 +69,7 @@ const codes: OptionValue<readonly string[]> = {
     const list = given.toUpperCase().split(',');
     if (list.every((code) => /^ND\d{0,4}$/.test(code))) return list;
     throw usage(
-      `${name} takes codes of findings or their beginnings, not "${given}"`,
+      `${name} takes codes of findings or prefixes of codes, not "${given}"`,
       'As in: ND3001,ND4',
     );
   },
@@ -124,9 +124,9 @@ const table = {
   }),
 };
 
-/** What counts for the page of a finding. */
+/** Options that go with --explain. */
 const ofExplain = ['explain', 'output', 'quiet', 'color', 'noColor'] as const;
-/** What counts for a living cluster only. */
+/** Options for a running cluster only. */
 const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
 
 /** The help of `ndots doctor`. */
@@ -158,7 +158,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
   const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
   if (idle !== null) {
-    // The words for a cluster may stand there, and --rbac be added to see what they take.
+    // With --rbac, the words for a cluster may follow, to print their rights.
     const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
     if (other !== null) throw usage(`${idle} reads nothing, and not "${other}"`);
   }
@@ -168,7 +168,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     throw usage('either files or a live capture, not both', 'Files are read without -i');
   if (device === null && all.length === 0 && values.explain === null && !values.rbac)
     throw usage(
-      'what is to be looked at?',
+      'nothing to examine',
       'A capture, - for standard input, -i any --for 60s, or cluster',
     );
   const lonely = firstGiven(table, values, ofCluster);
@@ -177,9 +177,9 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const unread = living && words.length === 0 && device === null;
   const ofCaptures = unread ? firstGiven(table, values, ['ports', 'evidence']) : null;
   if (ofCaptures !== null)
-    throw usage(`${ofCaptures} is for captures`, 'Name one besides, or -i any.');
+    throw usage(`${ofCaptures} is for captures`, 'Name one as well, or -i any.');
   if (living && (values.redact || values.redactKey !== null))
-    throw usage('--redact is for captures', 'What is said of a living cluster has its names.');
+    throw usage('--redact is for captures', 'A report on a running cluster contains its names.');
   return {
     files: words,
     living,
@@ -213,6 +213,6 @@ function absolute(name: string): string {
   try {
     return printName(parseName(name.endsWith('.') ? name : `${name}.`));
   } catch (error) {
-    throw usage(`"${name}" is no name: ${(error as Error).message}`);
+    throw usage(`"${name}" is not a name: ${(error as Error).message}`);
   }
 }

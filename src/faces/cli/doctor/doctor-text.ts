@@ -32,7 +32,8 @@ export function diagnosisText(
   isLong: boolean,
 ): string {
   const { paint } = page;
-  const lines: string[] = [];
+  const isCritical = findings.some(({ severity }) => severity === 'critical');
+  const lines = isCritical ? [] : [...wrap(`${paint.good('✓')} ${well}`, '', page), ''];
   for (const finding of findings) {
     const { severity, code, title, confidence } = finding;
     const shade =
@@ -76,11 +77,9 @@ export function diagnosisText(
       .forEach((text, nth) => part(nth === 0 && frames.length === 0 ? 'look' : '', text));
     lines.push('');
   }
-  if (!findings.some(({ severity }) => severity === 'critical'))
-    lines.push(...wrap(`${paint.good('✓')} ${well}`, '', page), '');
   if (isLong) {
-    lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page, hide));
-    lines.push(...list('Cannot be told from this', unknown, page, hide));
+    lines.push(...list('Ruled out, with enough evidence', excluded, page, hide));
+    lines.push(...list('Cannot be checked with this input', unknown, page, hide));
   } else if (excluded.length + unknown.length > 0) {
     lines.push(...wrap(counted(excluded.length, unknown.length), '', page), '');
   }
@@ -91,8 +90,7 @@ export function diagnosisText(
 function counted(excluded: number, unknown: number): string {
   const causes = (number: number): string => count(number, 'cause', 'causes');
   const cannot = unknown === 0 ? '' : `${causes(unknown)} cannot be checked with this input`;
-  const not =
-    excluded === 0 ? '' : `It is NOT one of ${causes(excluded)} that this input rules out`;
+  const not = excluded === 0 ? '' : `${causes(excluded)} ruled out`;
   return `${[not, cannot].filter((text) => text !== '').join('; ')}. --ruled-out lists ${not !== '' && cannot !== '' ? 'both' : 'them'}.`;
 }
 
@@ -103,7 +101,7 @@ function list(
   hide: (text: string) => string,
 ): string[] {
   if (rules.length === 0) return [];
-  // Reasons that are the same for several stand once.
+  // Equal reasons are printed once.
   const byReason = Map.groupBy(rules, ({ reason }) => reason);
   const lines = wrap(title, '', page).map(page.paint.strong);
   for (const [reason, same] of byReason)

@@ -45,18 +45,18 @@ describe('ndots doctor', () => {
       /^ {2}prove {3}/m,
       /Disproved if: insert_failed/,
       /^ {2}look {4}frames \d+/m,
-      /^It is NOT/m,
+      /^Ruled out/m,
       /^ {2}an overloaded server: /m,
-      /^Cannot be told from this$/m,
+      /^Cannot be checked with this input$/m,
     ])
       assert.match(out, part);
     assert.match(out, /resolvers: glibc 5, musl 3/);
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
 
-  test('clients stand at the end with their resolvers, in JSON too', async () => {
+  test('clients are listed at the end with their resolvers, in JSON too', async () => {
     const { out } = await run(at('race.pcap'));
-    const [, rows = ''] = out.split('Clients, those that ask most first\n');
+    const [, rows = ''] = out.split('Clients, busiest first\n');
     assert.equal(
       rows.match(/^ {2}10\.244\.1\.\d+ +\d+ +\d+ {2}(?:glibc|musl|go) \d\d %$/gm)?.length,
       10,
@@ -140,7 +140,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('a cluster that is named and cannot be examined is told with the next step, and the exit code is 2 where nothing else is wrong', async () => {
+  test('a cluster that is named and cannot be examined is reported with the next step, and the exit code is 2 if nothing else is wrong', async () => {
     const missing = await run(at('clean.pcap'), 'cluster', '--kubeconfig', at('missing'));
     assert.equal(missing.code, 2);
     const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: folder });
@@ -171,7 +171,7 @@ describe('ndots doctor', () => {
     );
   });
 
-  test('a few lost queries of few are no proof that it is not DNS', async () => {
+  test('a few lost queries of few do not prove that it is not DNS', async () => {
     // One lookup that got nothing, in a short capture.
     const packets = await play(
       pods('glibc', 1, { lookups: 12, everyMs: 900, resolvConf: 'nameserver 10.96.0.10\n' }),
@@ -217,20 +217,20 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(withTimes, /resolvers:/);
   });
 
-  test('a log alone is no proof that it is not DNS: what never came, or came back to nobody, is not in it', async () => {
+  test('a log alone does not prove that it is not DNS: lost queries and replies are not in it', async () => {
     const line = (nth: number): string =>
       `[INFO] 10.244.0.9:${40_000 + nth} - ${nth} "A IN www${nth}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
     writeFileSync(at('all-well.log'), Array.from({ length: 40 }, (_, nth) => line(nth)).join(''));
     const { code, out } = await run(at('all-well.log'), '--ruled-out');
     assert.equal(code, 0);
-    assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*seen in a\s+capture/);
+    assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*only\s+a\s+capture/);
     assert.doesNotMatch(out, /Not DNS/);
-    const excluded = /It is NOT[^]*?\n\n/.exec(out)?.[0] ?? '';
+    const excluded = /Ruled out[^]*?\n\n/.exec(out)?.[0] ?? '';
     assert.match(excluded, /SERVFAIL of servers/);
     assert.doesNotMatch(excluded, /loss without a pattern|a network policy|server that is down/);
   });
 
-  test('a log says that a query was answered and not with what: no walk of Alpine pods ends there', async () => {
+  test('a log shows that a query was answered, but not the answer: no lookup of an Alpine pod ends there', async () => {
     const packets = await play(pods('musl', 1, { lookups: 24 }), healthy, { seed: 4 });
     writeFileSync(at('alpine.pcap'), pcapFile(LINK.RAW, packets));
     const line = (port: number, name: string, type: string, rcode: string): string =>
@@ -251,7 +251,7 @@ describe('ndots doctor', () => {
     const { out } = await run(at('alpine.pcap'), at('alpine.log'));
     assert.match(out, /musl \d+ %/);
     assert.doesNotMatch(out, /^[✕!] ND2002/m);
-    // What fails stands behind what was asked after it.
+    // The answers of failed queries come after those of later ones.
     const failed = ['cart.', 'cart.shop.'].flatMap((name) =>
       ['A', 'AAAA'].map((type) => line(42_000, name, type, 'SERVFAIL')),
     );
@@ -261,7 +261,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(both.out, /^[✕!] ND2002/m);
   });
 
-  test('of more clients than are looked at one by one all queries are counted, and it is said how many were left out', async () => {
+  test('all queries count although only the first clients are examined one by one, and the number of further ones is reported', async () => {
     writeNodeCapture(at('crowd.pcap'), { packets: 18_000, trouble: 'crowd', sightings: 1 });
     const { out, err } = await run(at('crowd.pcap'), '-o', 'json', '--fail-on', 'never');
     const { totals, remarks } = JSON.parse(out) as {
@@ -330,7 +330,7 @@ describe('ndots doctor', () => {
     assert.ok(document.not.some(({ code }) => code === 'ND3001'));
   });
 
-  test('only what is wanted is told, and what counts for the exit code can be said', async () => {
+  test('only wanted findings are reported, and the exit code counts these', async () => {
     const { out, code } = await run(at('race.pcap'), '--only', 'ND2', '--fail-on', 'info');
     assert.equal(code, 1);
     assert.match(out, /ND2001/);
@@ -344,7 +344,7 @@ describe('ndots doctor', () => {
     assert.equal((await run(at('race.pcap'), '--fail-on', 'never')).code, 0);
   });
 
-  test('whom a search path that costs much is about is said, though its queries are only counted', async () => {
+  test('the clients of a costly search path are reported, though its queries are only counted', async () => {
     const { out } = await run(at('race.pcap'), '-o', 'json', '--only', 'ND2001');
     const { findings } = JSON.parse(out) as {
       findings: readonly {
@@ -356,7 +356,7 @@ describe('ndots doctor', () => {
     assert.ok(Math.abs(groups.reduce((sum, each) => sum + each.share, 0) - 1) < 1e-9);
   });
 
-  test('who turns addresses into names is said, be it that names are cut', async () => {
+  test('clients that turn addresses into names are reported, even if names are cut', async () => {
     const about = stories.filter(({ code }) => code === 'ND2006');
     assert.ok(about.length > 1);
     for (const story of about) {
@@ -406,7 +406,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('what is no capture, and a capture without DNS, is exit code 2', async () => {
+  test('a file that is not a capture, and a capture without DNS, are exit code 2', async () => {
     writeFileSync(at('no.txt'), 'hello\n');
     writeFileSync(
       at('other.pcap'),
@@ -434,7 +434,7 @@ describe('ndots doctor', () => {
     );
     const { code, err } = await run(at('six.pcap'));
     assert.equal(code, 2);
-    assert.match(err, /All 1 packets are IPv6: .* cannot ask a name server at an IPv4 address/);
+    assert.match(err, /All 1 packets are IPv6: .* cannot query a name server at an IPv4 address/);
   });
 
   test('each finding is explained, under its own code and title', async () => {
@@ -464,12 +464,12 @@ describe('ndots doctor', () => {
 
   test('causes without a finding take one line, and --ruled-out lists them', async () => {
     const { out } = await run(at('race.pcap'));
-    const [line = ''] = /^It is NOT[^]*?\n\n/m.exec(out) ?? [];
+    const [line = ''] = /^\d+ causes ruled out[^]*?\n\n/m.exec(out) ?? [];
     assert.match(
       line.replaceAll(/\s+/g, ' '),
-      /^It is NOT one of \d+ causes that this input rules out; \d+ causes cannot be checked with this input\. --ruled-out lists both\. $/,
+      /^\d+ causes ruled out; \d+ causes cannot be checked with this input\. --ruled-out lists both\. $/,
     );
-    assert.doesNotMatch(out, /an overloaded server: |Cannot be told/);
+    assert.doesNotMatch(out, /an overloaded server: |Cannot be checked/);
     const { not, unknown } = JSON.parse((await run(at('race.pcap'), '-o', 'json')).out) as Record<
       'not' | 'unknown',
       readonly unknown[]
@@ -477,7 +477,7 @@ describe('ndots doctor', () => {
     assert.deepEqual(line.match(/\d+/g)?.map(Number), [not.length, unknown.length]);
   });
 
-  test('what was cut off excludes nothing, and is no all-clear', async () => {
+  test('cut messages rule nothing out, and there is no all-clear', async () => {
     const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
     const packets = await story.packets(1);
     const cut = packets.map((each, i) =>
@@ -485,11 +485,11 @@ describe('ndots doctor', () => {
     );
     writeFileSync(at('snap.pcap'), pcapFile(LINK.RAW, cut));
     const { out } = await run(at('snap.pcap'), '--fail-on', 'never');
-    assert.doesNotMatch(out, /It is NOT|Not DNS/);
-    assert.match(out, /of \d+ of \d+ messages the capture has only\s+the beginning/);
+    assert.doesNotMatch(out, /Ruled out|Not DNS/);
+    assert.match(out, /has only\s+the\s+beginning\s+of \d+ of \d+ messages/);
   });
 
-  test('nothing that was looked for stands in both lists', async () => {
+  test('no cause is in both lists', async () => {
     for (const name of ['race.pcap', 'clean.pcap', 'cut.pcap']) {
       const { not, unknown } = JSON.parse((await run(at(name), '-o', 'json')).out) as Record<
         'not' | 'unknown',
@@ -508,7 +508,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(err, /ND3/);
   });
 
-  test('the word cluster with a letter too many is no file', async () => {
+  test('the word cluster with a letter too many is not a file', async () => {
     for (const word of ['clusters', 'Cluster', 'clsuter']) {
       const { code, err } = await run(word);
       assert.equal(code, 3, word);

@@ -1,7 +1,4 @@
-/**
- * `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom,
- * why, and what to do.
- */
+/** `ndots doctor`: reads captures, logs, counters and running clusters, and prints the findings. */
 import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
 import {
@@ -75,7 +72,7 @@ export const doctor: Command = {
     if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     if (worst >= grades[options.failOn]) return EXIT.no;
-    // What could not be read might have held a finding.
+    // An input that could not be read might have held a finding.
     const unread = (packets !== null && packets.failed > 0) || (facts !== null && 'why' in facts);
     return unread ? EXIT.failed : EXIT.ok;
   },
@@ -86,7 +83,7 @@ interface NoCluster {
   readonly why: string;
 }
 
-/** @param besides there is something else that is worth a report without it */
+/** @param besides true if there is something else to report */
 async function clusterFacts(
   options: DoctorOptions,
   besides: boolean,
@@ -107,7 +104,7 @@ function inOneLine({ message, hint, remedy }: Problem): string {
 
 /** Captures that were read. */
 interface Packets {
-  /** How many of the files could not be read. */
+  /** The number of files that could not be read. */
   readonly failed: number;
   readonly reading: Reading;
   readonly observed: Observations;
@@ -124,7 +121,7 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const cluster = options.cluster || (options.living && options.manifests === null);
   const note = (text: string): void => io.err(`ndots doctor: ${text}\n`);
   const owners = await addressOwners({ ...options, cluster }, io, note).catch((error: unknown) => {
-    // That there is no cluster is told when it is examined.
+    // The examination reports a missing cluster.
     if (!options.living || problemsIn(error) === null) throw error;
     return new Map<string, never>();
   });
@@ -133,7 +130,7 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const inputs = options.device === null ? options.files.length : 1;
   if (failed === inputs) return 'nothing';
   if (isWithoutDns(reading, observed)) {
-    io.err('ndots doctor: there is no query in this, and no counter that is known\n');
+    io.err('ndots doctor: no query and no known counter was found\n');
     for (const line of withoutDnsHints(reading, observed)) io.err(`  ${line}\n`);
     return 'nothing';
   }
@@ -192,7 +189,7 @@ function print(
   io.out(`${lines.join('\n')}\n\n`);
   const well =
     options.only.length + options.skip.length > 0
-      ? 'Nothing critical among what was asked for (--only, --skip): the rest may tell another story.'
+      ? 'Nothing critical among the wanted findings (--only, --skip); others may be critical.'
       : [
           ...(packets === null ? [] : [captureVerdict(packets.observed, found)]),
           ...(facts === null ? [] : [clusterVerdict(facts, found)]),
@@ -212,10 +209,10 @@ function clientsText(packets: Packets, page: Page): string {
   if (clients.listed.length === 0) return '';
   const narrower = { paint: page.paint, columns: page.columns - 2 };
   const rows = clientRows(clients, packets.naming, narrower).map((row) => `  ${row}`);
-  return `${[page.paint.strong('Clients, those that ask most first'), ...rows].join('\n')}\n\n`;
+  return `${[page.paint.strong('Clients, busiest first'), ...rows].join('\n')}\n\n`;
 }
 
-/** With addresses as they are: all of a document is hidden at once. */
+/** Addresses stay in clear: the whole document is hidden at once. */
 function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
   const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
   return clientDocuments(busiestClients(packets.observed, CLIENTS.json), naming);
@@ -263,7 +260,7 @@ function totalsOf({ reading: { totals }, observed }: Packets): object {
   };
 }
 
-/** What docs/findings.md says of a code. */
+/** The section of a code in docs/findings.md. */
 function section(code: string): string {
   const page = readFileSync(new URL('../../../../docs/findings.md', import.meta.url), 'utf8');
   const start = page.indexOf(`## ${code}`);

@@ -3,7 +3,6 @@ import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts'
 import type { Reading } from '../../capture/read/reading.ts';
 import type { Diagnosis } from '../diagnosis.ts';
 import type { Finding } from '../findings/finding.ts';
-import { findingKinds } from '../findings/table.ts';
 import type { Observations } from '../observe/observations.ts';
 import { share } from '../texts.ts';
 import { OUTAGE_SHARE } from '../thresholds/evidence.ts';
@@ -28,7 +27,7 @@ export function captureHead(
     lines === 0
       ? []
       : [`${count(lines, 'line', 'lines')} of logs, ${count(errors, 'error', 'errors')}`];
-  const found = `${severityCounts(findings)} of ${new Set(findingKinds.flatMap(({ code, inCapture }) => (inCapture === undefined ? [] : code))).size} things that were looked for`;
+  const found = severityCounts(findings);
   if (asked === 0 && lines > 0) return [...ofLogs, found].join('\n');
   return [
     ...ofLogs,

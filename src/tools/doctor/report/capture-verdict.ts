@@ -17,20 +17,20 @@ import {
 export function captureVerdict(observed: Observations, { findings, excluded }: Diagnosis): string {
   const { total, servers, cut } = observed;
   if (cut.messages > 0 && excluded.length === 0)
-    return `Nothing critical was found, but of ${cut.messages} of ${cut.of} messages the capture has only the beginning: that replies came can be seen, and not what they say. Take packets whole: tcpdump -s 0.`;
+    return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages: it shows that replies came, but not their content. Capture whole packets: tcpdump -s 0.`;
   if (total.asked < MIN_QUERIES)
-    return 'Nothing critical was found, but there is little to judge by.';
+    return 'Nothing critical was found, but there are too few queries to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(SLOW_QUANTILE)));
   if (slowest >= NOTICED_MS)
     return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
   // Programs do not notice what is only counted.
   if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
-    return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
+    return 'Nothing critical was found, but there are warnings.';
   // No message was read: these are the lines of logs.
   if (cut.of === 0)
-    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
+    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log shows what the server answered; only a capture shows queries and replies that get lost on the way.`;
   if (total.lost >= MIN_TROUBLES && total.lost >= RARE_SHARE * total.asked)
-    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to tell why. Capture for longer, or on the node.`;
+    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to show a cause. Capture for longer, or on the node.`;
   const errors = total.servfail + total.refused + total.error;
   if (errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked)
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
@@ -48,7 +48,7 @@ function doubtOf(observed: Observations): string | null {
     return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
   const again = askedAgain.unexplained(losses).length;
   if (again >= MIN_CASES)
-    return `${again} questions were asked again after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
+    return `${again} queries were repeated after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
     return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;

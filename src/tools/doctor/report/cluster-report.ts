@@ -3,7 +3,6 @@ import { count } from '../../../server/base/counted.ts';
 import { serversOf, type ClusterFacts } from '../cluster/facts.ts';
 import { trafficOf } from '../cluster/traffic.ts';
 import type { Diagnosis } from '../diagnosis.ts';
-import { findingKinds } from '../findings/table.ts';
 import { severityCounts } from './capture-head.ts';
 
 /** Two lines about the cluster. */
@@ -19,7 +18,7 @@ export function clusterHead(facts: ClusterFacts, { findings }: Diagnosis): strin
     traffic === null
       ? 'no metrics could be read'
       : `${traffic.perSecond.toFixed(0)} queries a second, ${percent(traffic.cached)} from the cache, ${percent(traffic.servfail)} SERVFAIL`,
-    `${facts.answers === null ? 'not asked: this machine is not in the pod network' : `asked from here: ${count(facts.answers.replicas.length, 'DNS pod', 'DNS pods')} and the service`}; ${severityCounts(findings)} of ${findingKinds.filter(({ inCluster }) => inCluster !== undefined).length} things that were looked for`,
+    `${facts.answers === null ? 'not queried: this machine is not in the pod network' : `queried from here: ${count(facts.answers.replicas.length, 'DNS pod', 'DNS pods')} and the Service`}; ${severityCounts(findings)}`,
   ].join('\n');
 }
 
@@ -31,10 +30,10 @@ export function clusterVerdict(
   if (answers === null)
     return measurement.measured.length === 0
       ? 'Nothing critical was found, but there is little evidence: no server could be queried, and no metrics could be read.'
-      : 'Nothing critical was found in objects and counters; no server could be queried from here. In a pod it shows more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
+      : 'Nothing critical was found in objects and counters; no server could be queried from here. Run it in a pod to see more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
   if (findings.length > 0)
-    return 'Nothing critical: every DNS pod and the service answer as the API server has it.';
-  return 'Not DNS, as far as this shows: every DNS pod and the service answer as the API server has it. If programs fail or wait, look at where they are: ndots doctor -i any on their node.';
+    return 'Nothing critical: every DNS pod and the Service answer as the API server says.';
+  return 'Not DNS, as far as this shows: every DNS pod and the Service answer as the API server says. If programs fail or wait, capture on their node: ndots doctor -i any.';
 }
 
 /** The parts of a cluster that could not be read, each once, with the missing verdicts. */

@@ -24,15 +24,15 @@ export function withoutDnsHints(
       .slice(0, 5)
       .map(
         ({ address, asked }) =>
-          `${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why`,
+          `No host answered ${asked} ARP requests for ${address}: if that is your name server, or the way to it, this is the cause`,
       ),
     ...(isOneFamily
       ? [
-          `All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot ask a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.`,
+          `All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot query a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.`,
         ]
       : []),
     ...(totals.frames > 0
-      ? ['Name servers that listen at other ports than 53 and 5353: --port PORT,…']
+      ? ['For name servers at other ports than 53 and 5353: --port PORT,…']
       : []),
   ];
 }
