@@ -25,7 +25,7 @@ export async function upgradeUnderLoad(
   const next = await world.cache(['-rules', rules]);
   assert.equal(await first.exitCode, 0, first.output());
   assert.equal(await load.exitCode, 0);
-  assert.match(next.output(), /The other instance has let go/);
+  assert.match(next.output(), /The other instance has released the addresses/);
   const said = load.output();
   const count = (what: string): number =>
     Number(new RegExp(`Queries ${what}:\\s+(\\d+)`).exec(said)?.[1]);

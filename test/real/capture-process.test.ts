@@ -230,8 +230,8 @@ os.wait()'`;
 
 describe('where processes may not be looked up', { skip: missing ?? false }, () => {
   for (const [capability, message] of [
-    ['NET_RAW', /packets may not be captured/],
-    ['SYS_ADMIN', /network namespaces may not be entered: permission denied[\s\S]*CAP_SYS_ADMIN/],
+    ['NET_RAW', /cannot capture packets/],
+    ['SYS_ADMIN', /cannot enter network namespaces: permission denied[\s\S]*CAP_SYS_ADMIN/],
   ] as const)
     test(`without ${capability} the message names the missing one`, () => {
       const [program = '', ...words] = bounded(capabilities.filter((each) => each !== capability));
@@ -257,7 +257,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
       encoding: 'utf8',
       timeout: 60_000,
     });
-    assert.match(stderr, /programs cannot be loaded into the kernel: bpf map: ENOSYS/);
+    assert.match(stderr, /cannot load BPF programs into the kernel: bpf map: ENOSYS/);
     assert.match(stderr, /seccomp forbids it[\s\S]*Leave --bpf out/);
     assert.equal(status, 2);
   });
@@ -267,7 +267,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
     const apart = ['unshare', '--pid', '--fork', '--mount-proc'];
     for (const [by, message] of [
       [withoutCgroups(), /--bpf needs cgroup v2, which is not mounted here/],
-      [apart, /--bpf needs the PID namespace of the machine[\s\S]*hostPID: true/],
+      [apart, /--bpf needs the PID namespace of the host[\s\S]*hostPID: true/],
     ] as const) {
       const [program, ...words] = [...by, ...verb, '--process', '--bpf'];
       const { stderr, status } = spawnSync(program, words, { encoding: 'utf8', timeout: 60_000 });

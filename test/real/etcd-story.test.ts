@@ -96,11 +96,11 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
 
   test('mistakes are told apart: usage, no such record, no etcd', () => {
     for (const [line, code, text] of [
-      ['ndots etcd', 3, /what is to be done/],
-      ['ndots etcd put a.cluster.local', 3, /takes a host/],
+      ['ndots etcd', 3, /which action/],
+      ['ndots etcd put a.cluster.local', 3, /needs a host/],
       ['ndots etcd put a.cluster.local a..b', 3, /neither an address nor a domain name/],
-      ['ndots etcd put a.cluster.local 10.0.0.300', 3, /neither an address nor the name of a host/],
-      ["ndots etcd put a.cluster.local 'web shop'", 3, /neither an address nor the name of a host/],
+      ['ndots etcd put a.cluster.local 10.0.0.300', 3, /neither an address nor a host name/],
+      ["ndots etcd put a.cluster.local 'web shop'", 3, /neither an address nor a host name/],
       ['ndots etcd pt a.cluster.local 10.0.0.1', 3, /Did you mean put\?/],
       ['ndots etcd get a..b', 3, /empty label/],
       ['ndots etcd set a.cluster.local 10.0.0.1', 3, /Did you mean get|Known: put, get, list, rm/],

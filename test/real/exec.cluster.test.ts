@@ -141,7 +141,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     ],
     ['a pod that is not there', ['gone', '-n', 'shop', '--', 'version'], /no Pod "gone"/, 2],
     ['a verb that is not there', ['web-0', '--', 'trase', 'a'], /Did you mean 'trace'\?/, 3],
-    ['a command without a verb', ['web-0'], /what is to be run there\?/, 3],
+    ['a command without a verb', ['web-0'], /exec needs a command/, 3],
   ] as const)
     test(`${what} is told`, async () => {
       const found = await run(...words);

@@ -125,7 +125,7 @@ describe('a lab that stands', { skip: noLab ?? false }, () => {
       assert.equal((await runLabIn(env, 'exec', 'client', '--', 'sh', '-c', 'exit 7')).code, 7);
       const twice = await runLabIn(env, 'up');
       assert.equal(twice.code, 2);
-      assert.match(twice.stderr, /stands already/);
+      assert.match(twice.stderr, /is running already/);
       assert.match(
         (await runLabIn(env, 'exec', 'clint', '--', 'true')).stderr,
         /Did you mean client/,
@@ -134,7 +134,7 @@ describe('a lab that stands', { skip: noLab ?? false }, () => {
       assert.match((await runLabIn(env, 'down')).stdout, /is gone/);
     }
     assert.equal(traces(), before);
-    assert.match((await runLabIn(env, 'exec', 'client', '--', 'true')).stderr, /no lab stands/);
+    assert.match((await runLabIn(env, 'exec', 'client', '--', 'true')).stderr, /no lab is running/);
     assert.match((await runLabIn(env, 'down')).stdout, /No lab stands/);
   });
 });
@@ -143,17 +143,17 @@ describe('mistakes', () => {
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
     [['run', 'twelve-querys'], 3, /no story twelve-querys[^]*Did you mean twelve-queries/],
     [['run', 'twelve'], 3, /Did you mean twelve-queries/],
-    [['run'], 3, /takes the name of a story, or all/],
+    [['run'], 3, /needs the name of a story, all/],
     [['rum'], 3, /Did you mean run/],
-    [['run', 'twelve-queries', '--pcap', '/run/x.pcap'], 2, /a \/run of its own/],
+    [['run', 'twelve-queries', '--pcap', '/run/x.pcap'], 2, /its own \/run/],
     [['run', 'twelve-queries', '--save', '/nonexistent/x'], 2, /cannot be written/],
     [['run', 'twelve-queries', '--server', 'bind'], 3, /takes ndots or coredns=FILE/],
     [['run', 'twelve-queries', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
     [['up', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
-    [['exec', 'client'], 3, /behind -- a program/],
-    [['up', 'x'], 3, /takes no words/],
-    [['report', '/nonexistent'], 2, /cannot read what was saved/],
-    [['report', 'package.json'], 2, /nothing that ndots lab has saved/],
+    [['exec', 'client'], 3, /a program after --/],
+    [['up', 'x'], 3, /takes only options/],
+    [['report', '/nonexistent'], 2, /cannot read the saved result/],
+    [['report', 'package.json'], 2, /ndots lab did not save this file/],
     [['rules', '--manifests', 'examples/cluster', 'backend'], 3, /NAMESPACE\/NAME/],
   ];
   for (const [words, code, message] of cases) {

@@ -30,13 +30,13 @@ describe('ndots rollout', () => {
   });
 
   const mistakes: readonly (readonly [words: readonly string[], message: RegExp])[] = [
-    [[], /what is to be done/],
+    [[], /which action/],
     [['rehers'], /Did you mean rehearse/],
-    [['rehearse', 'x'], /takes no words/],
+    [['rehearse', 'x'], /takes only options/],
     [['rehearse', '--lameduck', 'long'], /--lameduck takes a time/],
     [['rehearse', '--pods', '0'], /--pods/],
     [['rehearse', '--ports', 'some'], /--ports takes a whole number/],
-    [['rehearse', '--ports', 'random'], /only predicted/],
+    [['rehearse', '--ports', 'random'], /only be predicted/],
   ];
   for (const [words, message] of mistakes)
     test(`rollout ${words.join(' ')}`, () => {

@@ -40,7 +40,7 @@ export function readReportingUrl(given: string): URL {
     return new URL(url.origin);
   throw new Problem({
     code: 'bad-reporting-url',
-    text: `"${given}" is no URL that checkers can report to`,
+    text: `"${given}" is not a URL that checkers can report to`,
     remedy: 'As in --reporting-url http://kuberhealthy.NAMESPACE.svc',
   });
 }

@@ -4,16 +4,16 @@ import type { Client } from '../../tools/resolver/client.ts';
 import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';
 
 /**
- * The models with these labels; `all` stands for every one.
- * @throws Problem with what was probably meant
+ * The clients with these labels; `all` selects every client.
+ * @throws Problem with a suggestion
  */
 export function clientsNamed(labels: readonly string[]): readonly Client[] {
   return labels.includes('all') ? clients : labels.map(clientNamed);
 }
 
 /**
- * The model with this label, `glibc` or `glibc@2.36`.
- * @throws Problem with what was probably meant
+ * The client with this label, such as `glibc` or `glibc@2.36`.
+ * @throws Problem with a suggestion
  */
 export function clientNamed(label: string): Client {
   const client = findClient(label);

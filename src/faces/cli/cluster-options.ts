@@ -1,7 +1,4 @@
-/**
- * Which cluster a verb asks, as kubectl is told: one table of options for all verbs, and the way to
- * that cluster.
- */
+/** The cluster options of all verbs, with kubectl's names, and the client for that cluster. */
 import { systemClock } from '../../server/base/clock.ts';
 import {
   apiClient,
@@ -15,7 +12,6 @@ import { flag, many, one, type Many, type One, type Switch } from './option.ts';
 import { file, text } from './option-values.ts';
 import { coreVersion } from './version/version.ts';
 
-/** What a command line says of the cluster that it means. */
 export interface ClusterOptions {
   readonly kubeconfig: string | null;
   readonly context: string | null;
@@ -66,12 +62,11 @@ export const ownerOptions: ClusterTable & {
   ...clusterOptions,
 };
 
-/** What was said of the cluster, of all that a command line says. */
 export function clusterGiven({ kubeconfig, context, as, asGroup }: ClusterOptions): ClusterOptions {
   return { kubeconfig, context, as, asGroup };
 }
 
-/** Whether a cluster was named, so that no `--cluster` is needed besides. */
+/** True if an option names a cluster, so that `--cluster` is not needed. */
 export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOptions): boolean {
   return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;
 }

@@ -1,10 +1,9 @@
-/** Whether there are colours: the same two options for all verbs that print them. */
+/** The color options of all verbs that print for people. */
 import { flag, one, type One, type Switch } from './option.ts';
 import { choice } from './option-values.ts';
 
 const whens = ['auto', 'always', 'never'] as const;
 
-/** What a command line says of colours; null: nothing. */
 export interface ColourOptions {
   readonly color: (typeof whens)[number] | null;
   readonly noColor: boolean;

@@ -1,10 +1,10 @@
-/** What a verb is, what it may touch of the process, and how it ends. */
+/** The interface of verbs: their input and output, and their exit codes. */
 import type { ColourOptions } from './colour-options.ts';
 import type { Usage } from './option.ts';
 import { problemsIn } from '../../server/base/problem.ts';
 import { tellProblems } from './problem-text.ts';
 
-/** What a command may touch of the process. */
+/** The streams, the environment and the signals of a process, as verbs use them. */
 export interface Io {
   out(text: string): void;
   err(text: string): void;
@@ -19,7 +19,7 @@ export interface Io {
    */
   progress(text: () => string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether standard output is a terminal that wants colour. */
+  /** True if standard output is a terminal with colors. */
   readonly colour: boolean;
   /** Columns of the terminal, 100 if there is none. */
   readonly columns: number;
@@ -30,21 +30,18 @@ export interface Io {
    * @param what what it should be, for messages: `Corefile`
    */
   stdin(what: string, mostBytes: number): Promise<string>;
-  /** How ndots was called: `ndots`, or `kubectl ndots`. */
+  /** Name of the program: `ndots`, or `kubectl ndots`. */
   readonly program: string;
 }
 
-/**
- * One verb of ndots; what it takes stands in its `Usage`, which help and completion load without
- * it.
- */
+/** A verb. Its `Usage` is separate, because help and completion load only that. */
 export interface Command {
   readonly name: string;
   /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
   run(words: readonly string[], io: Io): Promise<number>;
 }
 
-/** What loads a verb: its usage and its command separately. */
+/** Loads usage and command of a verb separately. */
 export interface Verb {
   usage(): Promise<Usage>;
   command(): Promise<Command>;
@@ -55,11 +52,10 @@ export interface Verb {
  * served, as CoreDNS does.
  */
 export const EXIT = {
-  /** What was asked for is so. */
   ok: 0,
   /** The answer is "no", or there are findings. */
   no: 1,
-  /** It could not be found out (input, network, cluster). */
+  /** No result: unreadable input, no network, no cluster. */
   failed: 2,
   /** The command line is wrong. */
   usage: 3,
@@ -67,8 +63,8 @@ export const EXIT = {
 } as const;
 
 /**
- * Prints the problems in anything that a verb has thrown, and gives the exit code: 3 for a command
- * line that is wrong, else 2. What is no problem, so a bug, is thrown again.
+ * Prints the problems of a verb and returns the exit code: 3 for a wrong command line, else 2.
+ * Other errors are bugs and are thrown again.
  */
 export function failure(verb: string, error: unknown, io: Io): number {
   const problems = problemsIn(error);

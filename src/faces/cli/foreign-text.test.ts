@@ -15,7 +15,7 @@ import { readMessage, writeMessage } from '../../server/wire/message.ts';
 import { isVerb, type VerbName } from './verb-names.ts';
 import { loadVerb } from './verbs.ts';
 
-/** Our own green among them: a forged one must not pass for ours. */
+/** With our own green, which foreign text must not forge. */
 const hostile =
   '\u0007\u0008\u001b[2J\u001b[32mFORGED\u001b[8m\u001b]0;t\u0007\u007f\u009b31m\u0085\u200b\u200e\u202e\u2066\u2069\u061c\ufeff\u2028\u{e0041}END';
 const hostileLines = `a\n;; ANSWER SECTION:\rb${hostile}`;

@@ -97,7 +97,7 @@ class SendRounds {
   }
 }
 
-/** What both kinds of socket share: what they say of a query and of what arrives. */
+/** The common part of both sockets: records of queries and received packets. */
 abstract class LiveSocket extends ReceivingSocket {
   port = 0;
   protected readonly trace: Trace;
@@ -156,7 +156,7 @@ class LiveUdp extends LiveSocket {
   connect(server: string): Fault | null {
     this.#peer = server;
     const socket = this.#open(server);
-    // A failure is told again, later: it is known by then.
+    // The callback repeats a failure that is known by then.
     socket.connect(this.serverPort, server, () => {});
     try {
       socket.remoteAddress();
@@ -211,7 +211,7 @@ class LiveUdp extends LiveSocket {
 
 /** Says once that a server cannot be reached. */
 function noWay(trace: Trace, server: string): void {
-  const text = `no way from this machine to ${server}: what goes there never leaves it`;
+  const text = `there is no route from this machine to ${server}`;
   if (trace.steps.every((step) => step.text !== text)) trace.step(text);
 }
 
@@ -292,9 +292,8 @@ class LiveTcp extends LiveSocket {
 const rehearsalMs = 250;
 
 /**
- * Runs a lookup like `plan` against a server in this process that knows no name. The runtime
- * compiles what it runs for the first time, which takes milliseconds: they would stand in the trace
- * as if the client, or the server, had taken them.
+ * Runs a lookup like `plan` against a local server that knows no names. The first run of the code
+ * includes its compilation, and a trace would show that time as the client's or the server's.
  */
 export async function rehearse(plan: LookupPlan, random: Random): Promise<void> {
   const server = createSocket({ type: 'udp4', lookup: atOnce });

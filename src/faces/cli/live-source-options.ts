@@ -1,7 +1,4 @@
-/**
- * Where packets are captured, and what is hidden of them: the same options for the verbs that
- * capture.
- */
+/** The live capture and redaction options of all verbs that capture. */
 import { randomBytes } from 'node:crypto';
 import { flag, one, type One, type OptionValue, type Switch } from './option.ts';
 import { file, integer, readInteger, text, usage } from './option-values.ts';
@@ -61,7 +58,7 @@ export const redactionOptions: { readonly redact: Switch; readonly redactKey: On
   ),
 };
 
-/** What pseudonyms are made with, by chance unless it was given; null: nothing is replaced. */
+/** The key of the pseudonyms, random by default; null: no redaction. */
 export function redactionKey(given: {
   readonly redact: boolean;
   readonly redactKey: string | null;

@@ -53,7 +53,7 @@ test('COLUMNS says how wide text is, through a pipe, too', () => {
   for (const nonsense of ['', '0', '-5', 'wide']) assert.equal(widest(nonsense), widest('100'));
 });
 
-test('a runtime that is too old is told of in one line', () => {
+test('reports a runtime that is too old in one line', () => {
   const older = `Object.defineProperty(process.versions, 'node', { value: '22.1.0' })`;
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -100,7 +100,7 @@ describe('the first word', () => {
     assert.match(ndots('serve', '-help').out, /^ndots serve: /);
   });
 
-  test('a verb that is none is wrong usage, and the nearest one is named', () => {
+  test('an unknown verb is wrong usage, with a suggestion', () => {
     for (const words of [['trcae'], ['help', 'trcae']]) {
       const { code, out, err } = ndots(...words);
       assert.equal(code, 3);
@@ -147,7 +147,7 @@ describe('standard output', () => {
     assert.equal(err, 'code 141\n');
   });
 
-  test('a full disk is told in one line', (t) => {
+  test('reports a full disk in one line', (t) => {
     if (process.platform !== 'linux') return t.skip('no /dev/full');
     const { code, err } = shell('N --help > /dev/full');
     assert.equal(code, 2);
@@ -189,9 +189,14 @@ describe('serve refuses', () => {
       'a Corefile that is not there',
       ['-conf', '/nowhere'],
       1,
-      /^loading Caddyfile via flag: open \/nowhere: no such file or directory\n/,
+      /^loading Caddyfile via flag: open \/nowhere: no such file or directory \[corefile-unreadable\]\n/,
     ],
-    ['a folder', ['-conf', 'src'], 1, /open src: is a directory\n[^]*-conf src\/Corefile/],
+    [
+      'a folder',
+      ['-conf', 'src'],
+      1,
+      /open src: is a directory \[corefile-unreadable\]\n[^]*-conf src\/Corefile/,
+    ],
   ];
   for (const [what, words, code, text] of cases) {
     test(`${what}: exit code ${code}`, () => {
@@ -217,7 +222,7 @@ describe('the encoding of a Corefile', () => {
   };
 
   for (const [name, comment] of Object.entries(comments))
-    test(`a comment with ${name} is no reason to refuse it, as in CoreDNS`, async () => {
+    test(`accepts a comment with ${name}, as CoreDNS does`, async () => {
       const text = `${comment}.:0 {\n whoami\n}\n`;
       const conf = written(name, Buffer.from(text, 'latin1'));
       const served = spawn(process.execPath, [...program, 'serve', '-conf', conf]);
@@ -228,21 +233,21 @@ describe('the encoding of a Corefile', () => {
       assert.match(String(first[0]), /^\.:/, told);
     });
 
-  test('a mistake is told as such, whatever the comments are in', () => {
+  test('reports a mistake, whatever the encoding of the comments', () => {
     const text = `${comments['KOI8-R']}. {\n nosuch\n}\n`;
     const ran = ndots('serve', '-conf', written('mistake', Buffer.from(text, 'latin1')));
     assert.match(ran.err, /Unknown directive 'nosuch'/);
   });
 
-  test('UTF-16 is told as binary', () => {
+  test('reports UTF-16 as binary', () => {
     const conf = written('utf16', Buffer.from('\ufeff. {\n whoami\n}\n', 'utf16le'));
     const ran = ndots('serve', '-conf', conf);
     assert.equal(ran.code, 1);
-    assert.match(ran.err, /utf16 is no Corefile: it is binary\n/);
+    assert.match(ran.err, /utf16 is not a Corefile: it is binary \[corefile-unreadable\]\n/);
   });
 });
 
-describe('what is no text, or has no end of line, is told of in a few words:', () => {
+describe('reports binary files and endless lines in a few words:', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-main-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   const binary = join(folder, 'binary');
@@ -289,7 +294,7 @@ describe('what is no text, or has no end of line, is told of in a few words:', (
     });
 });
 
-describe('a file or server that is not there is told of in words, by every verb that names one:', () => {
+describe('each verb reports a missing file or server in words:', () => {
   for (const words of [
     ['bench', '127.0.0.1', '--names', '/nowhere'],
     ['bench', '127.0.0.1', '--names', '/'],

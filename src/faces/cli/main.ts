@@ -1,6 +1,6 @@
 /**
- * Where the program begins: everything else is loaded from here, so that a runtime that cannot even
- * read it says so in a sentence.
+ * The entry point. It loads everything else dynamically, so that an old runtime gets a readable
+ * error.
  */
 import './signals.ts';
 
@@ -28,7 +28,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   const room = serving
     ? (await import('../../server/runtime/processor-limit.ts')).threadRoom()
     : Infinity;
-  // Without its own threads the runtime ends without a word.
+  // Without its own threads the runtime exits silently.
   if (room < RUNTIME_THREADS) {
     process.stderr.write(
       `ndots: only ${room} more threads may be started, of ${RUNTIME_THREADS} that are needed: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,

@@ -29,7 +29,7 @@ test('standard input without end is refused in words, and read no further', asyn
     readStream(Readable.from(endless()), 'Corefile', 4 * 1024 * 1024),
     (error) => {
       assert.ok(error instanceof Problem);
-      assert.equal(error.message, 'standard input: more than 4 MiB is no Corefile');
+      assert.equal(error.message, 'standard input: the Corefile is larger than 4 MiB');
       return true;
     },
   );
@@ -44,7 +44,7 @@ test('a verb that reads standard input as a file has the same bound', () => {
     input: Buffer.alloc(FILE_MAX.manifest + 1, '\n'),
   });
   assert.equal(status, 2);
-  assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
+  assert.match(stderr, /standard input: the answers file is larger than 16 MiB/);
 });
 
 test('where text is expected, the hint for a capture names the verbs that read captures, and no other file gets it', () => {
@@ -72,7 +72,7 @@ test('where text is expected, the hint for a capture names the verbs that read c
   rmSync(folder, { recursive: true });
 });
 
-test('a file that is binary where text is expected is told by what it is', async () => {
+test('names the kind of a binary file where text is expected', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
   const told = (bytes: Uint8Array): string => {
     writeFileSync(join(folder, 'file'), bytes);
@@ -83,12 +83,15 @@ test('a file that is binary where text is expected is told by what it is', async
     }
   };
   const capture = pcapFile(LINK.RAW, []);
-  assert.equal(told(capture), '/file is no list of queries: it is a capture');
-  assert.equal(told(gzipSync('a')), '/file is no list of queries: it is compressed with gzip');
+  assert.equal(told(capture), '/file: cannot read the list of queries: it is a capture');
+  assert.equal(
+    told(gzipSync('a')),
+    '/file: cannot read the list of queries: it is compressed with gzip',
+  );
   assert.equal(told(Buffer.from('a.example\n')), 'a.example\n');
   await assert.rejects(
     readStream(Readable.from([Buffer.from(capture)]), 'Corefile', 1024),
-    /standard input is no Corefile: it is a capture/,
+    /standard input: cannot read the Corefile: it is a capture/,
   );
   rmSync(folder, { recursive: true });
 });

@@ -10,12 +10,11 @@ import { noText } from '../../tools/capture/read/foreign-file.ts';
 import type { Io } from './command.ts';
 
 /**
- * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become
- * U+FFFD.
+ * The text of a file. Invalid UTF-8 becomes U+FFFD.
  * @param path `-` is standard input
- * @param what what the file should be, for messages: `list of names`
- * @param most bytes that it may have
- * @throws Problem (`unreadable-file`: binary files, too; `file-too-large`)
+ * @param what kind of file, for messages: `list of names`
+ * @param most limit in bytes
+ * @throws Problem (`unreadable-file`, also for binary files; `file-too-large`)
  */
 export function readText(path: string, what: string, most: number = FILE_MAX.manifest): string {
   try {
@@ -31,7 +30,7 @@ export function readText(path: string, what: string, most: number = FILE_MAX.man
   }
 }
 
-/** The same for a verb that waits for standard input and meanwhile hears Ctrl-C. */
+/** The same for verbs that handle Ctrl-C while they read standard input. */
 export async function givenText(
   path: string,
   what: string,
@@ -68,7 +67,7 @@ function textOf(bytes: Buffer, name: string, what: string): string {
   if (foreign === null) return bytes.toString('utf8');
   throw new Problem({
     code: 'unreadable-file',
-    text: `${name} is no ${what}: it is ${foreign.what}`,
+    text: `${name}: cannot read the ${what}: it is ${foreign.what}`,
     remedy: foreign.remedy ?? undefined,
   });
 }
@@ -76,6 +75,6 @@ function textOf(bytes: Buffer, name: string, what: string): string {
 function tooLarge(path: string, what: string, most: number): Problem {
   return new Problem({
     code: 'file-too-large',
-    text: `${path === '-' ? 'standard input' : path}: more than ${printBytes(most)} is no ${what}`,
+    text: `${path === '-' ? 'standard input' : path}: the ${what} is larger than ${printBytes(most)}`,
   });
 }

@@ -1,14 +1,10 @@
 /** `--help` of a verb and its page of the manual, from its usage. */
 import type { Option, Usage } from './option.ts';
 
-/**
- * Nobody likes to read lines that are wider, and words find no place in lines that are narrower.
- */
+/** Wider lines are hard to read, and narrower ones do not fit words. */
 const WIDEST = 100;
 const NARROWEST = 40;
-/**
- * Where there is no room for options and what they do side by side, the one stands below the other.
- */
+/** On narrower terminals the text of an option is below it. */
 const SIDE_BY_SIDE = 90;
 const BELOW = ' '.repeat(10);
 
@@ -86,7 +82,7 @@ function spelled({ names, value, kind }: Option): readonly string[] {
   });
 }
 
-/** Names and value of an option; long names stand below each other. */
+/** Names and value of an option; long names are aligned. */
 function left(option: Option): string {
   const text = spelled(option).join(', ');
   return text.startsWith('--') ? `      ${text}` : `  ${text}`;
@@ -118,9 +114,7 @@ function filled(text: string, indent: string, columns: number): string[] {
   return lines;
 }
 
-/**
- * A command line, broken between its words as a shell takes it; what stands in quotes stays whole.
- */
+/** Breaks a command line between words with backslashes. Quoted text stays on one line. */
 function typed(command: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -179,8 +173,7 @@ function roffNames({ names, value, kind }: Option): string {
 }
 
 /**
- * The text as roff takes it. Backslashes and leading dots are no commands there, and letters
- * outside ASCII have names.
+ * Escapes text for roff: backslashes, leading dots and quotes, dashes, and letters outside ASCII.
  */
 export function roff(text: string): string {
   return text

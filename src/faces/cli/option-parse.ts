@@ -1,7 +1,7 @@
 /** Reads the words of a command line by a verb's table of options. */
 import { nearest } from '../../server/base/problem.ts';
 import type { Option, OptionTable, OptionValues, Style } from './option.ts';
-import { usage } from './option-values.ts';
+import { listed, usage } from './option-values.ts';
 
 export interface GivenOption {
   /** Its key in the table. */
@@ -10,12 +10,12 @@ export interface GivenOption {
   readonly name: string;
   /** False for `+noNAME` and `--NAME=false`. */
   readonly on: boolean;
-  /** What was read from its value; undefined if it has none. */
+  /** The parsed value; undefined if the option has none. */
   readonly value: unknown;
 }
 
 /**
- * Reads all options of a command line together, and the words that are none.
+ * Parses a command line into options and words.
  * @throws Problem with the code `usage`
  */
 export function parseOptions<T extends OptionTable>(
@@ -36,7 +36,7 @@ export function parseOptions<T extends OptionTable>(
   return { values: values as OptionValues<T>, words: rest };
 }
 
-/** An option that would be passed over is none that its person wanted so. */
+/** Rejects options that have no effect without another option. */
 function refuseLonely<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -47,13 +47,13 @@ function refuseLonely<T extends OptionTable>(
   for (const key of given) {
     const { names = [], beside } = table[key] ?? {};
     if (beside !== undefined && !beside.some((other) => there.has(other)))
-      throw usage(`${names.at(-1)} goes with ${beside.join(' or ')}`);
+      throw usage(`${names.at(-1)} needs ${listed(beside)}`);
   }
 }
 
 /**
- * The first of these options that was given, as it is spelled; null: none was. With it, a verb
- * refuses options that what was asked for would pass over.
+ * The first of these options on the command line, as written; null: none. Verbs use it to reject
+ * options that do not apply.
  */
 export function firstGiven<T extends OptionTable>(
   table: T,
@@ -96,8 +96,8 @@ export function readOptions(
 type OptionNames = ReadonlyMap<string, string>;
 
 /**
- * Flags have one dash or two, and their values stand behind them (`-x v`) or after an equals sign
- * (`-x=v`). The first word that is no flag ends them. Errors are told in Go's words.
+ * Go's syntax: one or two dashes, with the value after a blank (`-x v`) or `=` (`-x=v`). The first
+ * other word ends the flags. Errors have Go's wording.
  */
 function* readGo(
   table: OptionTable,
@@ -156,7 +156,7 @@ function* readGnu(
         if (inline === undefined && names.has(text))
           throw usage(
             `${name} needs a value, and ${text} is an option`,
-            `If it is meant as the value: ${name}=${text}`,
+            `If this is the value, write ${name}=${text}`,
           );
         yield { key, name, on: true, value: option.value.read(text, name) };
       }

@@ -12,7 +12,7 @@ export function text(placeholder: string, offers?: Offers): OptionValue<string> 
   return { placeholder, read: (given) => given, ...(offers === undefined ? {} : { offers }) };
 }
 
-/** The name of a file or a folder. */
+/** A file or a directory. */
 export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
@@ -71,13 +71,16 @@ export function readServer(given: string): {
   const found = parseHostPort(given.replace(/^(\[[^\]]+\]|[^:#]+)#(\d+)$/, '$1:$2'));
   if (found === null || found.port === 0)
     throw usage(
-      `"${given}" is no IP address, nor one with a port`,
+      `"${given}" is not an IP address, with or without a port`,
       'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53',
     );
   return { server: found.host, port: found.port };
 }
 
-/** Where to listen: `:9154` is on all addresses of IPv4. @param usual the port if none is said */
+/**
+ * An address to listen on; `:9154` means all IPv4 addresses.
+ * @param usual the default port
+ */
 export const listenAddress = (
   usual: number,
 ): OptionValue<{ readonly host: string; readonly port: number }> => ({
@@ -122,7 +125,7 @@ export function duration(least: number, most: number): OptionValue<number> {
   };
 }
 
-function listed(words: readonly string[]): string {
+export function listed(words: readonly string[]): string {
   return words.length < 2
     ? (words[0] ?? '')
     : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;

@@ -70,11 +70,11 @@ describe('options as GNU spells them', () => {
     assert.deepEqual([values.count, values.client], [2, ['a', 'b']]);
   });
 
-  test('words are kept in their order; behind -- all are words', () => {
+  test('words keep their order; after -- all are words', () => {
     assert.deepEqual(parse('a -a b - -- -b --all').words, ['a', 'b', '-', '-b', '--all']);
   });
 
-  test('a switch may be told true or false', () => {
+  test('a switch accepts true or false', () => {
     assert.equal(parse('--all=false').values.all, false);
     assert.equal(parse('--all=true').values.all, true);
     refused(() => parse('--all=perhaps'), /invalid boolean value/);
@@ -125,14 +125,14 @@ describe('options as dig spells them', () => {
     );
   });
 
-  test('the order of words and options is kept', () => {
+  test('words and options keep their order', () => {
     assert.deepEqual(
       read('a +tcp b -tMX').map((given) => (typeof given === 'string' ? given : given.key)),
       ['a', 'tcp', 'b', 'type'],
     );
   });
 
-  test('a beginning that could be two is none', () => refused(() => read('+t'), /unknown option/));
+  test('an ambiguous prefix is refused', () => refused(() => read('+t'), /unknown option/));
 
   test('a switch takes no value', () => refused(() => read('+tcp=1'), /\+tcp takes no value/));
 });
@@ -147,12 +147,12 @@ describe("flags as Go's package flag has them", () => {
     assert.equal(parse('-quiet=false').values.quiet, false);
   });
 
-  test('the first word that is no flag ends them', () => {
+  test('the first other word ends the flags', () => {
     const { values, words } = parse('-quiet surplus -conf a');
     assert.deepEqual([values.quiet, values.conf, words], [true, null, ['surplus', '-conf', 'a']]);
   });
 
-  test("mistakes are told in Go's words", () => {
+  test("errors have Go's wording", () => {
     refused(() => parse('-qiet'), /flag provided but not defined: -qiet \(did you mean -quiet\?\)/);
     refused(() => parse('-conf'), /flag needs an argument: -conf/);
   });
@@ -170,7 +170,7 @@ describe('help and manual', () => {
       for (const columns of [40, 60, 89, 90, 100]) {
         const narrow = helpText('kubectl ndots', verb, summary, usage, columns);
         for (const line of narrow.split('\n'))
-          // One word of what is typed is never broken.
+          // A single word is never broken.
           assert.ok(line.length <= columns || !line.trim().includes(' '), line);
         assert.equal(words(narrow), words(wide));
       }
@@ -232,7 +232,7 @@ describe('an option that means something only beside another one', () => {
         if (option.beside === undefined) continue;
         for (const name of option.names) {
           const alone = given(name, option);
-          refused(() => parseOptions(table, alone, style), / goes with /);
+          refused(() => parseOptions(table, alone, style), / needs /);
           for (const other of option.beside) {
             const there = spelled.get(other);
             if (there === undefined) assert.match(known, new RegExp(`\\b${other}\\b`));

@@ -4,13 +4,12 @@
  * down once.
  */
 
-/** What an option may be given: how it is read, and what stands for it in help and completion. */
+/** The value of an option: its parser, its placeholder in help, and its completions. */
 export interface OptionValue<T = unknown> {
   /** Stands for the value in help: `FILE`, `N`, `IP,…`. */
   readonly placeholder: string;
   /** `name` is the option as it was spelled. Throws a `Problem` with the code `usage`. */
   read(text: string, name: string): T;
-  /** What completion offers. */
   readonly offers?: Offers;
 }
 
@@ -23,7 +22,7 @@ export interface Offers {
   readonly list?: boolean;
 }
 
-/** What is known while a word is being completed. */
+/** The state of a command line during completion. */
 export interface OfferContext {
   /** The word so far. */
   readonly word: string;
@@ -38,7 +37,7 @@ export interface OfferContext {
  */
 export interface Option<T = unknown> {
   readonly names: readonly string[];
-  /** What it takes; null = nothing. */
+  /** null: a switch without a value. */
   readonly value: OptionValue<T> | null;
   /**
    * `switch`: there or not. `maybe`: a switch that may have a value after `=`. `one`: the last
@@ -47,11 +46,11 @@ export interface Option<T = unknown> {
   readonly kind: 'switch' | 'maybe' | 'one' | 'many';
   /** One line. */
   readonly help: string;
-  /** The heading that it stands under. */
+  /** The heading in help. */
   readonly group: string;
   /**
-   * Without one of these it would be passed over, and so is wrong usage: other options of the
-   * table as they are spelled, or a word of the verb (`cluster`). None: it counts by itself.
+   * Options or words (`cluster`) of which one is required; without them this option has no effect
+   * and is wrong usage.
    */
   readonly beside?: readonly string[];
 }
@@ -77,10 +76,7 @@ export interface Many<T> extends Option<T> {
   readonly value: OptionValue<T>;
 }
 
-/**
- * What a table's options have been given: switches are true or false, `one` is null if it was not
- * given.
- */
+/** The values of a table: a boolean for a switch, null for an `one` that was not given. */
 export type OptionValues<T extends OptionTable> = {
   readonly [K in keyof T]: T[K] extends Many<infer V>
     ? readonly V[]
@@ -89,13 +85,10 @@ export type OptionValues<T extends OptionTable> = {
       : boolean;
 };
 
-/**
- * How the words of a verb are spelled: as GNU (and dig) do, or as Go's package `flag`, where one
- * dash is as good as two.
- */
+/** Syntax of the options: GNU (and dig), or Go's package `flag`, where one dash equals two. */
 export type Style = 'gnu' | 'go';
 
-/** What a verb takes, for people: help, manual, completion. */
+/** The documentation of a verb, for help, manual and completion. */
 export interface Usage {
   /** Behind the verb: `NAME [TYPE] [@SERVER]`. */
   readonly synopsis: string;
@@ -105,12 +98,9 @@ export interface Usage {
   readonly options: OptionTable;
   /** Groups whose options help lists by name only; the manual explains each. */
   readonly brief?: readonly string[];
-  /**
-   * What else help says, in paragraphs; lines of a paragraph that begin with blanks stay as they
-   * are.
-   */
+  /** Further paragraphs of help. Those with indented lines are printed unchanged. */
   readonly notes: readonly string[];
-  /** What completion offers besides options. */
+  /** Completions of words that are not options. */
   readonly words?: Offers;
 }
 

@@ -1,7 +1,6 @@
 /** Text for a terminal: its width, its colours, where lines break. */
 import { coloured, printedLength, uncoloured } from './terminal.ts';
 
-/** How a text is set. */
 export interface Page {
   readonly paint: Paint;
   /** Nothing goes beyond, but in wide rows. */
@@ -11,7 +10,6 @@ export interface Page {
   readonly narrow: boolean;
 }
 
-/** What a text has to be fitted to. */
 export interface TextOptions {
   readonly colour: boolean;
   readonly wide: boolean;
@@ -20,18 +18,18 @@ export interface TextOptions {
 }
 
 /**
- * On a terminal of this width what belongs together stands in one line, however long it is: what
- * reads it by program has the whole in it.
+ * From this width on, a record is printed on one line, however long it is, for programs that read
+ * it.
  */
 export const ONE_LINE_COLUMNS = 100;
 
-/** Narrower than this words do not fit, and wider than this nobody likes to read. */
+/** Narrower lines do not fit words, and wider ones are hard to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
   const width = Math.min(120, Math.max(40, columns));
   return { paint: paintFor(colour), columns: width, wide, narrow: width < 72 };
 }
 
-/** What a text means, as colour; words say it, too. */
+/** Colors by meaning. The words carry the meaning as well. */
 export interface Paint {
   good(text: string): string;
   bad(text: string): string;
@@ -40,7 +38,7 @@ export interface Paint {
   strong(text: string): string;
 }
 
-/** Colours for `harmless`; without `colour` texts stay as they are. */
+/** Color marks for `harmless`; without `colour` the text is unchanged. */
 export function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
@@ -73,12 +71,11 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
 
 /** Narrower than this, words find no place beside what they are about. */
 const BESIDE = 24;
-/** What stands below something is set in by so much. */
+/** Indent of lower lines. */
 const BELOW = '    ';
 
 /**
- * What `left` names, and beside it from column `indent` on what is to be said of it; below it where
- * there is no room.
+ * `left`, and next to it from column `indent` on the text; below it if the terminal is narrow.
  * @returns lines
  */
 export function beside(
@@ -94,9 +91,7 @@ export function beside(
   return [left + first.slice(printedLength(left)), ...more];
 }
 
-/**
- * A page in Markdown for a terminal: paragraphs fill the lines; tables and code stay as they are.
- */
+/** Formats Markdown for a terminal: it fills paragraphs, and leaves tables and code unchanged. */
 export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
   const lines: string[] = [];
   let paragraph = '';
@@ -132,7 +127,7 @@ function pieces(word: string, width: number): string[] {
   return parts;
 }
 
-/** The text, cut to `width` characters: what is left out shows as `…`. */
+/** Cuts the text to `width` characters, with `…` at the end. */
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }

@@ -14,7 +14,7 @@ describe('a problem printed for people', () => {
     );
   });
 
-  test('has the code on the first line, above place, hint and remedy', () => {
+  test('has the code on the first line, above place, hint and fix', () => {
     const place = { file: 'Corefile', line: 3, column: 0 };
     assert.equal(
       problemText(new Problem({ ...missing, place, hint: 'no such file', remedy: 'ls -l a.pcap' })),

@@ -9,7 +9,7 @@ const QUIET_MS = 1000;
 /** The least time between two updates, in milliseconds. */
 const EVERY_MS = 200;
 
-/** To the beginning of the line, and what stands there goes (ECMA-48, EL). */
+/** Return to the first column and clear the line (ECMA-48, EL). */
 const AFRESH = '\r\u001b[K';
 
 /** One terminal's line. */

@@ -105,7 +105,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   try {
     return await Promise.race([(await loadVerb(verb)).run(own, io), interrupted]);
   } catch (error) {
-    // That a verb fails which was cut short is no news.
+    // A verb that was interrupted prints no error.
     if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;
     return failure(verb, error, io);
   }
@@ -117,8 +117,8 @@ function columnsOf(stream: NodeJS.WriteStream): number {
 }
 
 /**
- * How wide text is set. `COLUMNS` counts as for git, ls and man: shells export it only where
- * somebody has asked for that, and through a pipe nothing else tells how wide the reader is.
+ * Width of the output. `COLUMNS` counts as for git, ls and man: shells export it only on request,
+ * and through a pipe nothing else gives the width.
  */
 function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
@@ -137,8 +137,8 @@ const progress =
     : null;
 
 /**
- * Writes to a stream of the process. Pipes and files get the same text as a terminal, because most
- * of what is written there is read in one later.
+ * Writes to a stream. Pipes and files get the same text as a terminal, because it is often read in
+ * one later.
  */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
@@ -170,7 +170,7 @@ function wantsColour(stream: NodeJS.WriteStream, env: Io['env']): boolean {
 const readStdin: Io['stdin'] = async (what, mostBytes) =>
   (await import('./named-file.ts')).readStream(process.stdin, what, mostBytes);
 
-// What `ps` shows, and what the message of a second start calls the process that holds the port.
+// Shown by `ps`, and in the error of a second start on the same port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
 const tellError = writerTo(process.stderr);
@@ -211,8 +211,8 @@ process.stderr.on('error', () => endProcess(EXIT.failed));
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();
-// A slow reader gets all that was printed, and an error of the stream is still heard. Nobody waits
-// for a socket or a timer that a lookup left behind when it was cut short.
+// A slow reader gets all output. The process does not wait for sockets and timers of an interrupted
+// lookup.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
 if (process.stderr.writableLength > 0)

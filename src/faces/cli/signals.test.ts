@@ -26,8 +26,7 @@ for (const [signal, code] of [
       });
       const exited = once(outer, 'exit');
       const children = `/proc/${outer.pid}/task/${outer.pid}/children`;
-      // It waits for the end of its input. Until the program has begun nobody can listen: the
-      // signal comes again and again.
+      // It waits for the end of its input. The signal is repeated until the program handles it.
       for (let tries = 0; tries < 300 && outer.exitCode === null; tries++) {
         const child = Number(readFileSync(children, 'utf8'));
         try {

@@ -1,7 +1,7 @@
 /**
- * What signals do before anything else is loaded. SIGUSR1 is taken away from the runtime, which
- * would open its debugger, because `serve` reloads on it. The flags of the launchers keep the
- * debugger closed until here (docs/decisions/sigusr1.md).
+ * Sets signal handlers before anything else is loaded. `serve` reloads on SIGUSR1, on which the
+ * runtime would open its debugger. Flags of the launchers keep the debugger closed until here
+ * (docs/decisions/sigusr1.md).
  */
 
 process.on('SIGUSR1', () => undefined);

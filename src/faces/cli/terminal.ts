@@ -1,7 +1,7 @@
 /**
- * What all verbs print passes through here: colours of ours become escape sequences, and everything
- * else that a terminal would obey or hide is shown. Names, texts and excerpts come from captures,
- * servers and files of other people, so each verb would otherwise have to remember this.
+ * Escapes the output of all verbs. Our own colors become escape sequences; everything else that a
+ * terminal would obey or hide is shown. Names and texts come from captures, servers and files of
+ * others.
  */
 import { visible } from '../../server/base/visible.ts';
 
@@ -27,7 +27,7 @@ export function uncoloured(text: string): string {
   return mark === null ? text : text.replace(COLOUR, '');
 }
 
-/** How many characters of the text are printed: all but its colours. */
+/** The number of visible characters, without colors. */
 export function printedLength(text: string): number {
   return uncoloured(text).length;
 }

@@ -1,6 +1,6 @@
 /**
- * What is behind the names of verbs that the image of the server leaves out: its bundle puts an
- * empty table in the place of this file (`tools/bundle.ts`).
+ * The verbs that the server image leaves out: its bundle replaces this file by an empty table
+ * (`tools/bundle.ts`).
  */
 import type { Verb } from './command.ts';
 import type { VerbName } from './verb-names.ts';

@@ -1,10 +1,7 @@
 /** Waits until a verb is asked to end: by Ctrl-C, or by a signal to the process. */
 import { EXIT } from './command.ts';
 
-/**
- * How long a verb has to end by itself once it was asked to, in milliseconds. In this time it
- * prints what it has found and closes what it holds.
- */
+/** Milliseconds for a verb to print its results and close its resources after the signal. */
 const GRACE_MS = 1000;
 
 const asked = new AbortController();
@@ -14,9 +11,8 @@ let printsLog = false;
 let overdue: (code: number) => void = () => undefined;
 
 /**
- * The exit code of a verb that has not ended by itself in time after it was asked to. It never
- * settles otherwise. Where nobody has looked at either signal of this file, the first SIGINT or
- * SIGTERM ends the process as the system does.
+ * Resolves with the exit code of a verb that did not end in time after a signal, else never. If
+ * nothing in this file is used, the first SIGINT or SIGTERM ends the process as usual.
  */
 export const interrupted: Promise<number> = new Promise((resolve) => (overdue = resolve));
 
@@ -36,9 +32,8 @@ export function interruptSignal(): AbortSignal {
 }
 
 /**
- * The same for a verb that runs until then, and takes its time to end.
- * @param prints what it prints. A log is worth less than what the verb does, which goes on where
- * nobody takes its lines
+ * The same for a verb that runs until the signal and takes time to end.
+ * @param prints `log`: the verb goes on even if its output cannot be written
  */
 export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   endsItself = true;
@@ -46,7 +41,7 @@ export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   return interruptSignal();
 }
 
-/** Whether the verb goes on where what it prints cannot be written: on a full disk, say. */
+/** True if the verb goes on when its output cannot be written, such as on a full disk. */
 export function outlivesOutput(): boolean {
   return printsLog;
 }

@@ -37,7 +37,6 @@ export const verbSummaries: ReadonlyMap<string, string> = new Map(Object.entries
 /** The verbs in the order in which help lists them. */
 export const verbNames: readonly VerbName[] = Object.keys(summaries) as VerbName[];
 
-/** Whether there is a verb of this name. */
 export function isVerb(name: string): name is VerbName {
   return Object.hasOwn(summaries, name);
 }
@@ -56,16 +55,13 @@ export function splitVerb(words: readonly string[]): {
 
 const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
 
-/** Whether the words ask for help instead; words behind `--` belong to another program. */
+/** True if the words ask for help. Words after `--` belong to another program. */
 export function wantsHelp(words: readonly string[]): boolean {
   const end = words.indexOf('--');
   return (end < 0 ? words : words.slice(0, end)).some((word) => helpWords.has(word));
 }
 
-/**
- * Whether a command line starts a server, which does not end by itself and takes threads of its
- * own.
- */
+/** True if a command line starts a server, which runs until a signal and uses its own threads. */
 export function startsServer(words: readonly string[]): boolean {
   const { verb, own } = splitVerb(words);
   if (verb !== 'serve' && verb !== 'node-cache') return false;

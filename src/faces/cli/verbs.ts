@@ -1,7 +1,4 @@
-/**
- * What is behind the names of verbs. What a verb takes is loaded apart from what it does: help and
- * completion need only the former.
- */
+/** Loads verbs. Usage and command are separate, because help and completion need only the usage. */
 import type { Command, Verb } from './command.ts';
 import type { Usage } from './option.ts';
 import { toolVerbs } from './tool-verbs.ts';
@@ -23,17 +20,15 @@ const verbs: Readonly<Partial<Record<VerbName, Verb>>> = {
   ...toolVerbs,
 };
 
-/** Whether this build has the verb: the image of the server leaves most of them out. */
+/** True if this build has the verb; the server image leaves out most. */
 export function isBuiltIn(name: VerbName): boolean {
   return verbs[name] !== undefined;
 }
 
-/** What runs a verb that is built in. */
 export function loadVerb(name: VerbName): Promise<Command> {
   return verbs[name]!.command();
 }
 
-/** What a verb that is built in takes. */
 export function loadUsage(name: VerbName): Promise<Usage> {
   return verbs[name]!.usage();
 }

@@ -30,7 +30,7 @@ export interface CommonParts {
   told?(warning: Problem): void;
 }
 
-/** What is done with two sides that serve, and the questions that tell them apart. */
+/** Works with two running sides and the questions that distinguish them. */
 type UseSides<T> = (before: Side, after: Side, asked: Witnesses) => Promise<T>;
 
 /**
@@ -110,9 +110,10 @@ function clusterZones(trees: readonly Corefile[]): readonly string[] {
 }
 
 /**
- * What changes between two Corefiles. Throws the `Problems` of a first one that cannot be served.
- * @param progress hears of each question before it is asked
- * @returns the problems of the second one if it cannot be served
+ * Compares two Corefiles.
+ * @param progress called before each question
+ * @returns the problems of the second Corefile if it cannot be served
+ * @throws Problems of the first one
  */
 export async function compareCorefiles(
   before: NamedCorefileText,

@@ -2,7 +2,9 @@
 import { TYPE } from '../../server/wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
-/** What differs, from what matters most: the answer itself, who was asked for it, how long it is kept (and the flags). */
+/**
+ * The kind of a difference, most important first: the answer, the upstream, the TTL (and flags).
+ */
 export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
 
 /** From the worst down. */
@@ -22,7 +24,7 @@ export interface ServedConfiguration {
 export type AskingMoment =
   /** For the first time. */
   | 'first'
-  /** A second later: what a cache makes of it. */
+  /** A second later, from the cache. */
   | 'again'
   | 'later'
   /** After the reply's time is over, while all upstreams are silent. */
@@ -37,7 +39,7 @@ export interface Witness {
   readonly kind: DifferenceKind;
 }
 
-/** Witnesses of the same change. */
+/** Example queries of the same change. */
 export interface ChangeClass {
   readonly kind: DifferenceKind;
   /** The simplest one. */
@@ -60,9 +62,10 @@ export interface Comparison {
 const STALE_MS = 60_000;
 
 /**
- * Asks both sides everything: once, once again a little later, and some names a minute later, with upstreams and without.
- * @param rounds `againMs`: how much later the second time is; `later: false`: no minutes pass; `progress` hears of each question before it
- * is asked, which it is of how many, counted from 1
+ * Sends all questions to both sides: once, again a little later, and some a minute later, with
+ * upstreams and without.
+ * @param rounds `againMs`: delay of the second round; `later: false`: skips the later rounds;
+ * `progress`: called before each question, with its number from 1 and the total
  */
 export async function compare(
   before: ServedConfiguration,
@@ -82,7 +85,7 @@ export async function compare(
       const [a, b] = [await before.ask(question), await after.ask(question)];
       const kind = differenceOf(a, b);
       if (kind === null) continue;
-      // One question is one witness, of the worst that shows.
+      // A question is one example, of its worst difference.
       const known = found.get(question);
       if (known !== undefined && differences.indexOf(known.kind) <= differences.indexOf(kind))
         continue;
@@ -110,11 +113,11 @@ export async function compare(
   };
 }
 
-/** What differs most; null: nothing that a client or an upstream would notice. */
+/** The worst difference; null: none that a client or an upstream notices. */
 function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
   const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');
-    // What fits into a reply that is cut is chance.
+    // The records in a truncated reply are arbitrary.
     const records = isCut ? [] : contents([answer, authority, additional], dataText);
     return JSON.stringify([rcode, isCut, records]);
   };
@@ -176,8 +179,8 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
 }
 
 /**
- * How much a loss hurts: an address that the server knew itself, of a service say, most; then other
- * records of its own. What upstreams answer is made up.
+ * The importance of a loss: most for addresses that the server knew itself, such as those of a
+ * service, then for its other records. Upstream answers are simulated.
  */
 function weight({ question, before: { answer, upstreams } }: Witness): number {
   if (answer.length === 0 || upstreams.length > 0) return 0;
@@ -186,7 +189,7 @@ function weight({ question, before: { answer, upstreams } }: Witness): number {
 
 const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
 
-/** What witnesses of one change have in common. */
+/** The common part of the examples of one change. */
 function signature({ kind, moment, before, after }: Witness): string {
   const by = ({ block, plugin }: QueryOutcome): readonly string[] => [block, plugin];
   const shape = (outcome: QueryOutcome): readonly unknown[] => {

@@ -1,6 +1,7 @@
 /**
- * A Corefile as it is served for a comparison: what reaches out of the process is replaced by what stands for it. Upstreams have
- * addresses of their own, so that it shows which was asked; Kubernetes objects come from one folder for both sides.
+ * Prepares a Corefile for a comparison: everything that leaves the process is simulated. Upstreams
+ * have distinct addresses, to show which was asked. Kubernetes objects come from one directory for
+ * both sides.
  */
 import { isIP, parseAddress } from '../../server/base/ip.ts';
 import type {
@@ -52,7 +53,7 @@ const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
   forward: new Set(['tls', 'resolver', 'source_address', 'tls_servername']),
 };
 
-/** @param manifests the folder of objects for both sides */
+/** @param manifests directory of the objects of both sides */
 export function prepare(corefile: Corefile, manifests: string): PreparedCorefile {
   const upstreams = new Map<string, readonly string[]>();
   const left = new Set<string>();
@@ -109,7 +110,7 @@ function rewritten(
   }
 }
 
-/** A `kubernetes` directive whose objects are those of a folder or file, whatever cluster it names. */
+/** A `kubernetes` directive whose objects come from these manifests. */
 export function withObjects(directive: Directive, manifests: string): Directive {
   const word = wordAt(directive.at);
   const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };

@@ -1,4 +1,7 @@
-/** What stands for all upstreams: answers that depend on the name and type alone, so that a changed answer is a changed path. */
+/**
+ * Simulates all upstreams. Answers depend only on name and type, so a changed answer means a
+ * changed path.
+ */
 import { hashBytes } from './name-hash.ts';
 import { FLAG, TYPE } from '../../server/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../server/wire/message.ts';
@@ -18,7 +21,7 @@ export const marks: {
   readonly large: 'large-';
   readonly alias: 'alias-';
   readonly short: 'short-';
-  /** An alias of what stands behind it. */
+  /** An alias of the target. */
   readonly to: 'to-';
 } = {
   nxdomain: 'nx-',

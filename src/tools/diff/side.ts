@@ -26,7 +26,7 @@ export interface SideParts {
   readonly file: string;
   /** Base of relative paths. */
   readonly folder: string;
-  /** Folder of Kubernetes objects. */
+  /** Directory of Kubernetes objects. */
   readonly manifests: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -75,7 +75,7 @@ export class Side implements ServedConfiguration {
         throw error;
       },
     );
-    // Objects are read in real time, while the clock stands still.
+    // Objects are read in real time, while the virtual clock stands still.
     await within(systemClock, READING_MS, started);
     return this.#clock.run(started);
   }
@@ -84,7 +84,7 @@ export class Side implements ServedConfiguration {
     return this.#clock.run(this.#embedded.stop());
   }
 
-  /** What is not compared of this side. */
+  /** The parts of this side that are not compared. */
   get left(): readonly string[] {
     return this.#prepared?.left ?? [];
   }

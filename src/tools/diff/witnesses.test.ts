@@ -4,7 +4,7 @@ import { parseCorefile } from '../../server/corefile/parse.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import { witnesses } from './witnesses.ts';
 
-/** What is asked of two configurations, where there is more than is asked. */
+/** Questions for two configurations, and the limit on their number. */
 
 const { corefile } = parseCorefile({
   file: 'Corefile',
@@ -31,7 +31,7 @@ const asked = (count: number): ReturnType<typeof witnesses> =>
     places,
   });
 
-test('of more names than are asked for the configurations’ own and the objects’ are all asked for, and that is told', () => {
+test('beyond the limit, asks all names of the configurations and objects, and reports the rest', () => {
   const few = asked(10);
   assert.deepEqual(few.left, []);
   const many = asked(40_000);

@@ -10,7 +10,7 @@ import { samplesOf } from './pattern-samples.ts';
 import type { DiffQuestion } from './question.ts';
 import { failingTypes, marks } from './script.ts';
 
-/** What the questions are made from. */
+/** The sources of questions. */
 export interface WitnessParts {
   readonly corefiles: readonly Corefile[];
   /** Names of the cluster's objects, with the types that they have. */
@@ -19,7 +19,7 @@ export interface WitnessParts {
   readonly clients: readonly string[];
   /** Names that people ask for. */
   readonly names: readonly NamedType[];
-  /** Where either side listens. */
+  /** Listeners of either side. */
   readonly places: readonly { readonly address: string; readonly port: number }[];
 }
 
@@ -32,10 +32,9 @@ export interface NamedType {
 /** More questions than this take longer than people wait. */
 const QUESTIONS_MAX = 60_000;
 
-/** What is asked. */
 export interface Witnesses {
   readonly questions: readonly DiffQuestion[];
-  /** What is not asked, for people. */
+  /** Skipped questions, for people. */
   readonly left: readonly string[];
 }
 
@@ -91,7 +90,7 @@ class GatheredNames {
   readonly #names = new Set<string>();
   /** Names that are asked for by every type. */
   readonly #probes = new Set<string>();
-  /** Names of the rewrite that is looked at. */
+  /** Names of the current rewrite. */
   readonly #latest = new Set<string>();
   /** Names whose result code may change. */
   readonly #failing = new Set<string>();
@@ -105,7 +104,7 @@ class GatheredNames {
     this.#probe(`www.${below || 'example.com.'}`);
     this.#name(`a.b.c.${below || 'example.org.'}`);
     for (const mark of Object.values(marks)) this.#name(`${mark}x.${below || 'example.com.'}`);
-    // What lies beside it.
+    // A name next to it.
     const [, ...parent] = below.split('.');
     if (below !== '' && parent.length > 1) {
       this.#name(`www.${parent.join('.')}`);
@@ -157,7 +156,7 @@ class GatheredNames {
   #line(directive: string, { name, args, block }: Property): void {
     const words = [name.text, ...args.map(({ text }) => text)];
     for (const text of words) this.#word(text);
-    // Which answers a cache does not keep stands before their zones: disable success ZONE….
+    // An option may come before the zones: disable success ZONE….
     const zones = name.text === 'disable' ? args.slice(1) : args;
     if (linesOfZones.has(name.text)) for (const { text } of zones) this.#label(text);
     if (directive === 'hosts') for (const text of words) this.#host(text);
@@ -342,7 +341,7 @@ class GatheredNames {
       ])
         add({ ...plain, name, type: TYPE.TXT, class: 3 });
     }
-    // Behind what the configurations themselves are about: of these there may be too many.
+    // After the names of the configurations, because there may be too many.
     for (const { name, types: own } of [...objects, ...names])
       for (const type of own) for (const plain of asked) add({ ...plain, name, type });
     return {

@@ -314,8 +314,8 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
     text:
       found.length === 0
         ? `there is no pod ${name} in this lab`
-        : `${name} is the name of ${found.length} pods`,
-    hint: meant === null ? `There are: ${known.join(', ')}` : `Did you mean ${meant}?`,
+        : `${found.length} pods are named ${name}`,
+    hint: meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`,
   });
 }
 
@@ -337,8 +337,8 @@ export function podsOf(manifests: readonly Manifest[], file: string): readonly I
   if (pods.length <= PODS_MAX) return pods;
   throw new Problem({
     code: 'lab-too-large',
-    text: `${file} has ${pods.length} pods, and a lab has ${PODS_MAX} at most`,
-    remedy: 'take fewer replicas',
+    text: `${file} has ${pods.length} pods; a lab has at most ${PODS_MAX}`,
+    remedy: 'use fewer replicas',
   });
 }
 

@@ -24,8 +24,8 @@ export function must(words: readonly string[], input = ''): string {
   throw new Problem({
     code: 'lab-command',
     text: `${words.join(' ')} failed: ${message || (code ?? 'a signal ended it')}`,
-    hint: 'the kernel may lack a part that the lab needs',
-    remedy: 'list the missing programs: ndots lab list',
+    hint: 'The kernel may lack a feature that the lab needs.',
+    remedy: 'ndots lab list shows what is missing here.',
   });
 }
 

@@ -69,8 +69,8 @@ export function ownFolder(folder: string): void {
   if (stats.isDirectory() && stats.uid === process.getuid?.()) return;
   throw new Problem({
     code: 'lab-folder',
-    text: `${folder} is not a folder of yours: labs are written down there`,
-    remedy: 'remove it, or choose another directory: TMPDIR=DIRECTORY ndots lab up',
+    text: `${folder} is not a directory of yours; it stores the state of labs`,
+    remedy: 'remove it, or use another directory: TMPDIR=DIR ndots lab up',
   });
 }
 

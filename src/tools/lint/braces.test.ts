@@ -14,7 +14,7 @@ const corefiles = [
 
 const isBlank = (line: string | undefined): boolean => /^\s*(?:#.*)?$/.test(line ?? '');
 
-test('braces that match are no fault', () => {
+test('balanced braces are not a fault', () => {
   for (const { file, lines } of corefiles)
     assert.equal(braceFault(file, lines.join('\n'), null), null, file);
 });

@@ -10,7 +10,7 @@ export interface BraceFault {
   readonly text: string;
   readonly hint: string | null;
   readonly remedy: string;
-  /** Whether a block ends too early: what follows is lost, even if the parser accepts it. */
+  /** True if a block ends too early, so that the rest is lost even if it parses. */
   readonly loses: boolean;
 }
 
@@ -28,12 +28,12 @@ interface Line {
   /** The first word. */
   readonly word: string;
   readonly opens: boolean;
-  /** Whether a } follows other words. */
+  /** True if a } follows other words. */
   readonly closes: boolean;
 }
 
 interface Open extends Line {
-  /** Whether the lines within are indented more than this one. */
+  /** True if the lines within are indented more than this one. */
   indented: boolean | null;
 }
 
@@ -193,7 +193,7 @@ function unopenedBlock(lines: readonly Line[], end: Line): Line | null {
   return null;
 }
 
-/** Whether braces match if one closes before this line. */
+/** True if braces match if one closes before this line. */
 function isBalanced(lines: readonly Line[], before: number): boolean {
   let depth = 0;
   for (const { number, word, opens, closes } of lines) {

@@ -1,4 +1,4 @@
-/** What the linter reports: findings, and the edits that fix them. */
+/** Findings of the linter, and the edits that fix them. */
 import { Problem, type Place } from '../../server/base/problem.ts';
 
 /**
@@ -10,7 +10,7 @@ export type LintSeverity = 'error' | 'warning' | 'note';
 /** All severities, worst first. */
 export const severities: readonly LintSeverity[] = ['error', 'warning', 'note'];
 
-/** Whether `severity` is `least` or worse. */
+/** True if `severity` is `least` or worse. */
 export function atLeast(severity: LintSeverity, least: LintSeverity): boolean {
   return severities.indexOf(severity) <= severities.indexOf(least);
 }

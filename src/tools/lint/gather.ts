@@ -1,6 +1,6 @@
 /**
- * Reads the files under the given paths: a named file always, in a folder only files that may hold
- * a Corefile or an object.
+ * Reads the files under the given paths: named files, and in directories those that may hold a
+ * Corefile or an object.
  */
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { cannotLint } from './finding.ts';
 export interface GivenFile {
   readonly file: string;
   readonly text: string;
-  /** Whether it was named itself; false: it was found in a folder. */
+  /** True if the file was named; false: found in a directory. */
   readonly named: boolean;
 }
 
@@ -23,12 +23,12 @@ export interface GatheredFiles {
   readonly passed: readonly { readonly file: string; readonly why: string }[];
 }
 
-/** Limits on the contents of a folder, so that a wrong path (`/`) ends with a message. */
+/** Limits for a directory, so that a wrong path (`/`) ends with a message. */
 const FILES_MAX = 5000;
 const DEPTH_MAX = 16;
 const BYTES_MAX = 128 * 1024 * 1024;
 
-/** Names of files that are read in folders. */
+/** Names of files to read in directories. */
 const wanted =
   /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
 
@@ -137,7 +137,7 @@ function readText(
 
 function unreadable(file: string, why: string, cause?: unknown): Error {
   return cannotLint('lint-unreadable', `cannot read ${file}: ${why}`, {
-    remedy: 'Name a Corefile, a YAML file or a folder, or - for standard input.',
+    remedy: 'Give a Corefile, a YAML file or a directory, or - for standard input.',
     cause,
   });
 }
@@ -146,6 +146,6 @@ function tooMany(paths: readonly string[]): Error {
   return cannotLint(
     'lint-unreadable',
     `${paths.join(' ')}: more than ${FILES_MAX} files, or more than ${BYTES_MAX >> 20} MiB`,
-    { hint: 'Is this the folder that was meant?' },
+    { hint: 'This may be the wrong directory.' },
   );
 }

@@ -56,12 +56,12 @@ class Writer {
     this.origins.push(rest === undefined ? origin : { ...origin, rest });
   }
 
-  /** Where the parameters of a plugin stand, which in the Corefile follow the name on its line. */
+  /** The parameters of a plugin, which follow its name in the Corefile. */
   #parameters(name: string, plugin: JsonObject, path: DocumentPath): LineOrigin['rest'] {
     const given = textOf(plugin['parameters']);
     if (given === '') return undefined;
     const { line, column } = this.#values.place([...path, 'parameters']);
-    // Quotes, or the mark of a block, stand before the text.
+    // The text follows quotes or a block mark.
     const lines = [this.#lines[line - 1]?.slice(column - 1) ?? '', this.#lines[line] ?? ''];
     const [same, next] = lines.map((each) => each.indexOf(given));
     const from = 4 + name.length + 2;

@@ -42,7 +42,6 @@ export interface Inputs {
   readonly fragments: readonly FragmentInput[];
   readonly objects: readonly LintObject[];
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
-  /** What could not be read. */
   readonly problems: readonly Problem[];
 }
 
@@ -62,7 +61,7 @@ export function sortInputs(
   return inputs;
 }
 
-/** Whether a text looks like YAML for Kubernetes or Helm rather than a Corefile. */
+/** True if a text looks like YAML for Kubernetes or Helm rather than a Corefile. */
 function looksLikeYaml(text: string): boolean {
   return (
     /^(apiVersion|kind|data|servers|metadata):/m.test(text) ||
@@ -94,8 +93,8 @@ class Sorting implements Inputs {
 
   #takeYaml(file: string, text: string, named: boolean): void {
     const { documents, problems } = parseYaml(text, file, YAML_MEMORY);
-    // Folders contain charts and other YAML files, so a file there that is not a manifest is no
-    // mistake.
+    // Directories contain charts and other YAML, so a file there may be something else than a
+    // manifest.
     const lines = text.split('\n');
     const isChart =
       problems.some(({ hint }) => hint === templateAdvice.hint) ||
@@ -194,7 +193,7 @@ class Sorting implements Inputs {
   }
 }
 
-/** Where objects that install a chart hold its values, either as an object or as YAML text. */
+/** Paths of the values in objects that install a chart, as an object or as YAML text. */
 const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
   // k3s and RKE2
   HelmChartConfig: [['spec', 'valuesContent']],

@@ -54,14 +54,14 @@ export interface LintRule {
   readonly code: string;
   /** The usual severity; a finding may have another one. */
   readonly severity: LintSeverity;
-  /** What is reported: one line, lower case, no full stop. */
+  /** The subject of the rule: one line, lower case, no full stop. */
   readonly summary: string;
   /**
    * The kinds of Kubernetes objects that the rule judges one by one; absent: it judges Corefiles,
    * or objects in relation to others.
    */
   readonly kinds?: readonly string[];
-  /** Whether it reports a defect of CoreDNS, which counts only where CoreDNS is the target. */
+  /** True for a defect of CoreDNS, which counts only if CoreDNS is the target. */
   readonly ofCore?: true;
   /** Examines all of the input. */
   find(subject: Subject, tell: Tell): void;

@@ -84,7 +84,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     const { file } = corefile.tree;
     foreign.add(corefile.file);
     collector.unreadable({
-      message: 'this looks like no Corefile: hardly any of its lines begins with a directive',
+      message: 'this is probably not a Corefile: hardly any line begins with a directive',
       place: { file, line: 1, column: 1 },
     });
   }
@@ -121,17 +121,17 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
 }
 
-/** Whether the structure is a guess, because braces do not match. Fixes are then not offered. */
+/** True if the structure is a guess because braces do not match. No fixes are offered then. */
 function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
   return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
 }
 
-/** Mistakes from which on a text may be no Corefile at all. */
+/** With this many mistakes, a text may not be a Corefile. */
 const FOREIGN_PROBLEMS = 5;
-/** The number of findings that are reported of a text that is no Corefile. */
+/** Limit of findings about a text that is not a Corefile. */
 const FOREIGN_MAX = 10;
 
-/** Whether hardly anything in a text is a directive. */
+/** True if hardly any word of a text is a directive. */
 function isForeign({ problems, blocks, fragment }: LintedCorefile, known: KnownPlugins): boolean {
   if (fragment || problems.length < FOREIGN_PROBLEMS) return false;
   const names = blocks.flatMap(({ block }) => block.directives.map(({ name }) => name));
@@ -141,7 +141,7 @@ function isForeign({ problems, blocks, fragment }: LintedCorefile, known: KnownP
   return good.length * FOREIGN_PROBLEMS <= names.length;
 }
 
-/** Of texts that are no Corefiles only the first findings, and among them that they are none. */
+/** The first findings of texts that are not Corefiles, with a finding that says so. */
 function shortened(
   findings: readonly LintFinding[],
   foreign: ReadonlySet<string>,
@@ -190,8 +190,8 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
 }
 
 /**
- * The release that the images say, else the chart that is installed. One of node-cache says nothing of the Corefiles of other servers,
- * which may have what it lacks.
+ * The release in the images, else in the chart. A node-cache image does not apply to Corefiles of
+ * other servers.
  */
 function targetIn(
   objects: readonly LintObject[],
@@ -233,7 +233,7 @@ function chartOf({ kind, name, value }: LintObject): string {
   }
 }
 
-/** Whether it says that the text does not parse, which explains what else is found. */
+/** True if the finding says that the text does not parse, which explains other findings. */
 function isStructure({ code, severity }: LintFinding): boolean {
   return code === braceRule.code && severity === 'error';
 }

@@ -1,7 +1,7 @@
 /** Which DNS packets the rules of a NetworkPolicy allow. */
 import { children, text, type JsonObject } from '../../server/base/json-object.ts';
 
-/** Whether an egress rule names port 53 and so is meant for DNS. */
+/** True if an egress rule names port 53 and so is meant for DNS. */
 export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   return children(rule, 'ports').some(
     (each) => (text(each, 'protocol') || 'TCP') === protocol && each['port'] === 53,
@@ -9,7 +9,7 @@ export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
 }
 
 /**
- * Whether an egress rule allows packets to port 53, whatever their destination. A rule without
+ * True if an egress rule allows packets to port 53, whatever their destination. A rule without
  * ports allows all.
  */
 export function allowsDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {

@@ -37,7 +37,7 @@ export interface BrokenCorefile {
   readonly problem: Problem;
 }
 
-/** Parses all Corefiles. Fragments that none of them imports are parsed by themselves. */
+/** Parses all Corefiles. Fragments that no Corefile imports are parsed separately. */
 export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
   const reader = new SubjectReader(inputs.fragments, plugins);
   const whole = inputs.corefiles.map((input) => reader.parse(input, false));
@@ -59,10 +59,7 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   };
 }
 
-/**
- * The probable mistake in the braces of a Corefile that is refused; null: it has none, or can be
- * read as it is.
- */
+/** The probable brace mistake of a Corefile that does not parse; null: none. */
 function brokenBy(
   { problems, fragment }: LintedCorefile,
   { label, text }: SourceText,
@@ -147,9 +144,7 @@ class SubjectReader {
   }
 }
 
-/**
- * An override belongs into a server block; by itself it is parsed within a block of the root zone.
- */
+/** An override belongs in a server block; a separate one is parsed in a block of the root zone. */
 function wrapped({ name, source }: FragmentInput): SourceText {
   if (!name.endsWith('.override')) return source;
   const lines = source.text.split('\n').length;
@@ -161,7 +156,7 @@ function wrapped({ name, source }: FragmentInput): SourceText {
   return new SourceText({ label, file, within, text: `.:53 {\n${source.text}\n}\n`, origins });
 }
 
-/** Whether a name matches a pattern with at most one `*` and one `?`, the limit for imports. */
+/** True if a name matches a pattern with at most one `*` and one `?`, the limit for imports. */
 function fits(name: string, pattern: string): boolean {
   const star = pattern.indexOf('*');
   const same = (part: string, of: string): boolean =>
@@ -212,7 +207,7 @@ function understand(
   return { ...parts, tree, blocks, problems, warnings, isAssumed };
 }
 
-/** Addresses at which nothing can listen. What is imported and not at hand may have the certificate. */
+/** Addresses that no server can listen on. A missing import may contain the certificate. */
 function addressProblems(
   { keys, directives }: ServerBlock,
   { problems, warnings }: Pick<ParseOutput, 'problems' | 'warnings'>,
@@ -254,7 +249,7 @@ function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapPr
 }
 
 /**
- * Whether it is the Corefile of a NodeLocal DNSCache, by its variables, the name of the object that
+ * True if it is the Corefile of a NodeLocal DNSCache, by its variables, the name of the object that
  * holds it, or the address that it listens on.
  */
 function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {

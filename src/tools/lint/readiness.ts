@@ -12,7 +12,7 @@ export interface ReadinessTimes {
   readonly failureThreshold: number | null;
 }
 
-/** What Kubernetes takes where a probe does not say. */
+/** Defaults of Kubernetes probes. */
 const KUBERNETES_PERIOD_SECONDS = 10;
 const KUBERNETES_FAILURE_THRESHOLD = 3;
 /** From the failure of the probe until nodes have removed the tracked connections, in seconds. */
@@ -39,7 +39,7 @@ export function unreadySeconds(
   return period * (failureThreshold ?? usual.failureThreshold ?? KUBERNETES_FAILURE_THRESHOLD);
 }
 
-/** Whether nodes remove the tracked connections before the server stops answering. */
+/** True if nodes remove the tracked connections before the server stops answering. */
 export function failsWithin(seconds: number, lameduckMs: number): boolean {
   return seconds + PROPAGATION_SECONDS <= lameduckMs / 1000;
 }

@@ -47,8 +47,7 @@ function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefil
       each.place.line === at.line &&
       each.place.column === at.column,
   );
-  // If a variable is not set, the missing value is the cause, and not what the parser says of the
-  // empty word.
+  // An unset variable is the cause, not the parser's complaint about the empty word.
   const why = unset === undefined ? hint : `Here, ${plain(unset.message)}.`;
   return { at, text: plain(message), hint: why, remedy };
 }
@@ -90,7 +89,7 @@ function readingRule(
 
 const all = (): Partial<Told> => ({});
 
-/** What ndots does not serve, and CoreDNS does. */
+/** Directives that CoreDNS serves and ndots does not. */
 const notServed: ReadonlySet<string> = new Set(['directive-not-served', 'scheme-not-served']);
 
 /**

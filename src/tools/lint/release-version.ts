@@ -9,7 +9,7 @@ export function readVersion(text: string): Version {
   return [major, minor, patch];
 }
 
-/** Whether the first release is older than the second. */
+/** True if the first release is older than the second. */
 export function isBefore(version: Version, other: Version): boolean {
   const at = version.findIndex((part, index) => part !== other[index]);
   return at >= 0 && version[at]! < other[at]!;

@@ -15,7 +15,7 @@ export interface LineOrigin {
    * known.
    */
   readonly exact: boolean;
-  /** Where the line goes on from this column of the text on, if that is elsewhere. */
+  /** The place where the line continues from this column on, if elsewhere. */
   readonly rest?: LineOrigin & { readonly from: number };
 }
 
@@ -50,13 +50,13 @@ export class SourceText {
     this.#replaced = replaced;
   }
 
-  /** Whether it has variables that node-cache or an installer replaces. */
+  /** True if it has variables that node-cache or an installer replaces. */
   get hasVariables(): boolean {
     return this.#replaced.size > 0;
   }
 
   /**
-   * Whether the word at this place is an assumed value of a variable: a usual value, but perhaps
+   * True if the word at this place is an assumed value of a variable: a usual value, but perhaps
    * not that of the cluster.
    */
   isAssumed({ line, column }: Pick<Place, 'line' | 'column'>): boolean {

@@ -58,7 +58,7 @@ export interface LintedCorefile {
   readonly object: LintObject | null;
   readonly role: CorefileRole;
   /**
-   * Whether it is a `*.server` or `*.override` file whose Corefile is not part of the input, and
+   * True if it is a `*.server` or `*.override` file whose Corefile is not part of the input, and
    * may contain what seems to be missing.
    */
   readonly fragment: boolean;
@@ -67,7 +67,7 @@ export interface LintedCorefile {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
   /**
-   * Whether the word is an assumed value of a variable (`__PILLAR__…`). Rules judge it, but nothing
+   * True if the word is an assumed value of a variable (`__PILLAR__…`). Rules judge it, but nothing
    * is sent to it.
    */
   isAssumed(place: Place): boolean;
@@ -91,12 +91,12 @@ export class LintedBlock {
     this.#uses = uses;
   }
 
-  /** Whether the block has the directive, whether or not it could be parsed. */
+  /** True if the block has the directive, whether or not it could be parsed. */
   has(name: string): boolean {
     return this.block.directives.some((each) => each.name === name);
   }
 
-  /** Whether it listens on loopback alone, so that only programs of the same host ask it. */
+  /** True if it listens on loopback alone, so that only programs of the same host ask it. */
   get isLocal(): boolean {
     const binds = this.directives('bind').flatMap(({ args }) => args);
     return (

@@ -40,7 +40,7 @@ export class Suppressions {
     );
   }
 
-  /** Whether a comment suppresses this finding. A comment without a reason has no effect. */
+  /** True if a comment suppresses this finding. A comment without a reason has no effect. */
   covers({ code, spot }: LintFinding): boolean {
     let covered = false;
     for (const each of this.#all) {
@@ -52,7 +52,7 @@ export class Suppressions {
     return covered;
   }
 
-  /** Whether only comments are between the suppression and the line. */
+  /** True if only comments are between the suppression and the line. */
   #isAbove({ file, line: own }: Suppression, line: number): boolean {
     const lines = this.#texts.get(file) ?? [];
     return own < line && lines.slice(own - 1, line - 1).every((text) => /^\s*#/.test(text));

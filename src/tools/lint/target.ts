@@ -52,7 +52,7 @@ export function targetOfChart(chart: string): LintTarget | null {
   return /(?:^|\/|rke2-)coredns(?:-v?\d[^/]*)?$/.test(chart) ? targetOf('coredns', null) : null;
 }
 
-/** Whether the defects of CoreDNS count: an option, an image or a chart says that CoreDNS runs. */
+/** True if the defects of CoreDNS count: an option, an image or a chart says that CoreDNS runs. */
 export function isOfCore(
   target: LintTarget | null,
 ): target is Exclude<LintTarget, { kind: 'ndots' }> {

@@ -37,7 +37,7 @@ export function addressOf({ text: word }: Token): WrittenUpstream | null {
   return ip === null ? null : { ip, text: inner, port: Number(port), scheme };
 }
 
-/** Whether it names a file in the format of resolv.conf. */
+/** True if it names a file in the format of resolv.conf. */
 export function isResolvConf({ text }: Token): boolean {
   return /(^|\/)resolv\.conf$/.test(text);
 }

@@ -96,7 +96,7 @@ function verbOf({ value }: Container): string | null {
 }
 
 /**
- * Whether a label selector matches, as the API server decides it. An empty one matches everything.
+ * True if a label selector matches, as the API server decides it. An empty one matches everything.
  */
 export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
   const pairs = Object.entries(textMap(selector, 'matchLabels'));

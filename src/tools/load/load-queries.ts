@@ -42,7 +42,7 @@ export function readNames(content: string, file: string): readonly LoadName[] {
           ? `"${line.trim().slice(0, 80)}" is not NAME or NAME TYPE`
           : `more than ${NAMES_MAX} names`,
         place: { file, line: nth + 1, column: 1 },
-        remedy: 'One name a line, as in: redis.cache, or api.example.com AAAA',
+        remedy: 'Write one name per line, as in: redis.cache, or api.example.com AAAA',
       });
     names.push({ name, type: type ?? null });
   }
@@ -50,7 +50,7 @@ export function readNames(content: string, file: string): readonly LoadName[] {
     throw new Problem({
       code: 'load-names',
       text: `${file} has no names`,
-      remedy: 'One name a line.',
+      remedy: 'Write one name per line.',
     });
   return names;
 }

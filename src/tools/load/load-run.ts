@@ -91,7 +91,7 @@ function asked(address: UpstreamAddress, parts: LoadParts): AskedServer {
     const { host, port } = address;
     throw new Problem({
       code: 'load-server',
-      text: `nothing can be sent to ${printHostPort(host, port)}: ${whyFailed(error)}`,
+      text: `cannot send to ${printHostPort(host, port)}: ${whyFailed(error)}`,
       cause: error,
     });
   }

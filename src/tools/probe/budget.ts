@@ -1,14 +1,10 @@
-/**
- * How often something was good lately: sliding windows, the error budget, and how fast it is used
- * up.
- */
+/** Sliding windows of good and bad events, the error budget, and its burn rate. */
 
 /** The number of parts of a window; the oldest is dropped as time goes on. */
 const PARTS = 60;
 
 /**
- * Counts good and bad events of the last so many milliseconds, in constant memory, exact to a
- * sixtieth of that time.
+ * Counts good and bad events in a sliding window, with constant memory and a resolution of 1/60.
  */
 export class SlidingWindow {
   readonly lengthMs: number;
@@ -76,7 +72,7 @@ export interface BurnAlert {
   readonly shortMs: number;
 }
 
-/** The usual four pairs of the Site Reliability Workbook; the first two justify waking somebody. */
+/** The four usual pairs of the Site Reliability Workbook; the first two page a person. */
 export const burnAlerts: readonly BurnAlert[] = [
   { name: 'fast', factor: 14.4, longMs: HOUR, shortMs: 5 * MINUTE },
   { name: 'medium', factor: 6, longMs: 6 * HOUR, shortMs: 30 * MINUTE },
@@ -110,10 +106,7 @@ export class ErrorBudget {
     for (const window of this.#windows.values()) window.add(now, isGood);
   }
 
-  /**
-   * How many times faster than allowed the budget was used up over the last `lengthMs`
-   * milliseconds.
-   */
+  /** The burn rate of the budget over the last `lengthMs` milliseconds; 1 is the allowed rate. */
   burnRate(now: number, lengthMs: number): number {
     const window = this.#windows.get(lengthMs);
     if (window === undefined) return 0;

@@ -31,7 +31,7 @@ export interface PlannedCheck {
   readonly title: string;
   /** A slower reply is a warning, in milliseconds; null: no limit. */
   readonly slowMs: number | null;
-  /** How often it is run by `serve`. */
+  /** Interval in `serve`. */
   readonly everyMs: number;
   /** The share of rounds that should be good, e.g. 0.999. */
   readonly objective: number;
@@ -68,7 +68,7 @@ const objective = simple(
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
 
-/** The settings of a file besides its checks; names are absolute, times milliseconds. */
+/** Settings of a file other than checks; names are absolute, times milliseconds. */
 export interface FileValues {
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
@@ -141,13 +141,13 @@ export function readCheckFile(content: string, file: string): CheckPlan {
   if (documents.length !== 1 || document === undefined || !isObject(value))
     throw new Problem({
       ...kindOfProblem,
-      text: `${file} holds no checks`,
+      text: `${file} contains no checks`,
       place: { file, line: 1, column: 1 },
       hint: 'It needs a list: checks:',
     });
   const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
-  // If the settings are wrong, mistakes in the checks are reported all the same.
+  // Mistakes in the checks are reported even if the settings are wrong.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
   const found = readChecks(listed, base, reading);
   if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));

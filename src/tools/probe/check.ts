@@ -21,21 +21,20 @@ export type CheckState = 'ok' | 'warning' | 'failed' | 'unknown';
 /** All states, best first; `unknown` ranks worse than a warning, because it may hide anything. */
 export const checkStates: readonly CheckState[] = ['ok', 'warning', 'unknown', 'failed'];
 
-/** What one check found about one target. */
+/** The result of one check for one target. */
 export interface Observation {
-  /** What was checked: `10.244.1.5:53`, a name, a client. The same in every round. */
+  /** The target, the same in every round: `10.244.1.5:53`, a name, a client. */
   readonly target: string;
   readonly state: CheckState;
   /** One line for a person. */
   readonly text: string;
-  /** How long a client would have waited; null if no reply came. */
+  /** Latency for a client; null if no reply came. */
   readonly tookMs: number | null;
   /** The number of queries sent, and of those without a reply. */
   readonly sent: number;
   readonly lost: number;
 }
 
-/** What a check works with. */
 export interface ProbeContext {
   readonly network: ProbeNetwork;
   readonly random: Random;

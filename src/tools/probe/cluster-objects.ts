@@ -13,8 +13,8 @@ import {
 } from '../../server/kube/api/one-object.ts';
 
 /**
- * What a check may create. Rejects with an `ApiFailure`, or with a `Problem` if there is no
- * cluster.
+ * Creates objects for checks.
+ * @throws ApiFailure, or Problem if there is no cluster
  */
 export interface ProbeObjects {
   /** Creates a headless service with endpoints that have these host names, all at one address. */

@@ -1,6 +1,6 @@
 /**
- * What a check may do on the network: ask a server, and look a name up as a client does. The real
- * implementation is `system-network.ts`.
+ * The network of a check: query a server, and look up a name like a client. `system-network.ts`
+ * implements it.
  */
 import type { Client } from '../resolver/client.ts';
 import type { LookupRun } from '../resolver/run-lookup.ts';
@@ -22,7 +22,6 @@ export interface ProbeQuestion {
   readonly edns: number | null;
 }
 
-/** How questions are asked. */
 export interface AskTerms {
   readonly protocol: 'udp' | 'tcp';
   /** Source port; 0: a new one. */
@@ -55,10 +54,7 @@ export interface ProbeNetwork {
     questions: readonly ProbeQuestion[],
     terms: AskTerms,
   ): Promise<readonly ProbeResult[]>;
-  /**
-   * Looks a name up as this client does, at a server, with these resolv.conf settings besides
-   * `nameserver`.
-   */
+  /** Looks up a name like this client, at one server, with these resolv.conf settings. */
   lookup(
     client: Client,
     name: string,

@@ -1,4 +1,4 @@
-/** What most checks have in common: ask a server, and judge the reply as a client would. */
+/** Queries a server and judges the reply like a client, for most checks. */
 import { printHostPort } from '../../server/base/ip.ts';
 import { RCODE, rcodeName, typeName } from '../../server/wire/iana.ts';
 import { printData } from '../../server/wire/print.ts';
@@ -71,7 +71,7 @@ export function outcome(asked: ProbeResult, type: number): string {
   return dataOfAnswer(asked, type).length > 0 ? 'NOERROR' : 'NODATA';
 }
 
-/** Whether the name exists: NOERROR, with or without records of the type. */
+/** True if the name exists: NOERROR, with or without records. */
 export function isThere({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NOERROR;
 }

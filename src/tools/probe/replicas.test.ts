@@ -33,14 +33,14 @@ const choice = { namespace: 'kube-system', name: 'kube-dnss', labels: null };
 const { signal } = new AbortController();
 
 describe('the servers of a service that is named', () => {
-  test('a service that is not there is a mistake, and nobody else is asked in its place', async () => {
+  test('a missing service is a mistake, and no other server is queried instead', async () => {
     await assert.rejects(
       findServers(apiWith({ [slices]: { items: [] } }), choice, signal),
       /there is no service kube-system\/kube-dnss/,
     );
   });
 
-  test('endpoints without a service, whose address is then not known, are replicas all the same', async () => {
+  test('endpoints without a service are replicas, although its address is unknown', async () => {
     const api = apiWith({ [slices]: { items: [slice] } });
     const { vip, replicas, missing } = await findServers(api, choice, signal);
     assert.deepEqual([vip, replicas], [[], [{ host: '10.244.0.7', port: 53 }]]);

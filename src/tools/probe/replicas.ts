@@ -105,9 +105,9 @@ function notThere(service: string): Problem {
   return new Problem({
     code: 'not-found',
     text: `there is no service ${service} in this cluster`,
-    hint: 'Another one? --service NAMESPACE/NAME, or service: in the file.',
+    hint: 'Name another with --service NAMESPACE/NAME, or service: in the file.',
     remedy:
-      'kubectl get services -A lists them all; that of the DNS mostly has -l k8s-app=kube-dns.',
+      'kubectl get services -A lists all; the DNS service usually has the label k8s-app=kube-dns.',
   });
 }
 

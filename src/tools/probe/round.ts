@@ -8,7 +8,7 @@ export interface CheckResult {
   readonly check: PlannedCheck;
   readonly state: CheckState;
   readonly observations: readonly Observation[];
-  /** How long it ran, milliseconds. */
+  /** Duration, milliseconds. */
   readonly ranMs: number;
 }
 

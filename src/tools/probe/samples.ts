@@ -25,7 +25,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
           ? []
           : [gauge('duration_seconds', 'How long the answer took.', tookMs / 1000)]),
         gauge('queries_sent', 'Queries of the round.', sent),
-        gauge('queries_lost', 'Queries of the round that nobody answered.', lost),
+        gauge('queries_lost', 'Queries of the round without a reply.', lost),
       ];
     }),
   );
@@ -45,7 +45,7 @@ export function stateSamples(
   }));
 }
 
-/** Whether clients get answers; true also for a warning. */
+/** True if clients get answers; true also for a warning. */
 export function isUp(state: CheckState): boolean {
   return state === 'ok' || state === 'warning';
 }

@@ -29,7 +29,7 @@ async function udpServer(t: TestContext, replies: (query: Buffer) => readonly Bu
   return { host: '127.0.0.1', port: socket.address().port };
 }
 
-test('several queries at once to a port at which nobody listens fail at once, as one does', async () => {
+test('several queries to a closed port fail at once, like a single one', async () => {
   const [port] = await freePorts(1);
   const network = systemProbeNetwork(secureRandom, () => assert.fail());
   const terms = { protocol: 'udp', sourcePort: 0, timeoutMs: 20_000, tries: 2 } as const;
@@ -49,7 +49,7 @@ describe('the questions of a check go from one socket, and', () => {
     assert.equal(asked, 3);
   });
 
-  test('a reply that cannot be read is none, and is what the failure tells of', async (t) => {
+  test('an unreadable reply does not count, and is the reported failure', async (t) => {
     const server = await udpServer(t, (query) => {
       const garbled = replyTo(query);
       garbled.writeUInt16BE(7, 6);
@@ -59,13 +59,13 @@ describe('the questions of a check go from one socket, and', () => {
     assert.match(a!.failure!, /^a reply of 27 bytes came that cannot be read: /);
   });
 
-  test('silence is told with tries and time', async (t) => {
+  test('reports a timeout with tries and time', async (t) => {
     const server = await udpServer(t, () => []);
     const [a] = await network.ask(server, questions.slice(0, 1), { ...terms, timeoutMs: 50 });
     assert.equal(a!.failure, 'no reply to 2 tries of 50 ms');
   });
 
-  test('over TCP all come by one connection; one that is closed early is told', async (t) => {
+  test('TCP uses one connection for all, and reports one that is closed early', async (t) => {
     let isMute = false;
     const server = createServer((socket) => {
       socket.on('error', () => undefined);

@@ -63,7 +63,7 @@ class WaitingProbe {
     this.#sentAt = systemClock.now();
   };
 
-  /** Whether these bytes are the reply to it. */
+  /** True if these bytes are the reply to it. */
   matches(bytes: Uint8Array): boolean {
     return matchReply(this.#query, this.#query.id, bytes, 0, bytes.length) !== 'stray';
   }
@@ -115,7 +115,7 @@ async function askUdp(
   }
 }
 
-/** How many unrelated messages of one connection are ignored. */
+/** Limit of unrelated messages that one connection ignores. */
 const STRAYS_MAX = 64;
 
 /** @returns why some questions have no reply; null if all have one */

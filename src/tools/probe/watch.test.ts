@@ -12,7 +12,7 @@ import { CheckSchedule } from './watch.ts';
 const random = seededRandom(7);
 
 describe('ndots check serve', () => {
-  test('a dead replica is seen in two intervals, whenever it dies, and its return is told', async () => {
+  test('detects a dead replica within two intervals, and reports its return', async () => {
     for (let offset = 0; offset < 10_000; offset += 1250) {
       const clock = new VirtualClock();
       const dead = new Set<string>();

@@ -9,7 +9,6 @@ import { worst, type CheckState, type Observation, type ProbeContext } from './c
 import { runCheck } from './round.ts';
 import { isUp, stateSamples } from './samples.ts';
 
-/** What a schedule of checks is made of. */
 export interface WatchParts {
   readonly checks: readonly PlannedCheck[];
   /** The context of checks, called before each round because replicas come and go. */
@@ -17,14 +16,11 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The most targets whose state is kept; further ones are checked but not kept. */
+  /** Limit of remembered targets; others are checked but not remembered. */
   readonly targetsMax: number;
 }
 
-/**
- * A target is down after this many failed rounds in a row, so that a lost query or two is no
- * outage.
- */
+/** Failed rounds in a row until a target is down, so that one lost query is not an outage. */
 const DOWN_AFTER = 2;
 /** A failed round is repeated after this share of the interval. */
 const CONFIRM = 0.25;
@@ -82,7 +78,7 @@ export class CheckSchedule {
     await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
   }
 
-  /** Whether every check has had its first round. */
+  /** True if every check has had its first round. */
   get isReady(): boolean {
     return this.#rounds >= this.#parts.checks.length;
   }
@@ -229,7 +225,7 @@ export class CheckSchedule {
       found.push(...stateSamples(labels, last.state));
       add('counter', 'rounds_total', 'Rounds.', labels, rounds);
       add('counter', 'queries_total', 'Queries that were sent.', labels, sent);
-      add('counter', 'queries_lost_total', 'Queries that nobody answered.', labels, lost);
+      add('counter', 'queries_lost_total', 'Queries without a reply.', labels, lost);
       add(
         'counter',
         'duration_seconds_total',

@@ -123,8 +123,8 @@ export function parseAnswerSpec(text: string, where: string): AnswerSpec {
       if (!isSendable(cname)) {
         throw new Problem({
           code: 'bad-answer',
-          text: `${where}: "${word}" names nothing that DNS can hold`,
-          hint: 'Labels have 1 to 63 bytes, names 255 at most.',
+          text: `${where}: "${word}" is not a valid domain name`,
+          hint: 'Labels have 1 to 63 bytes, names at most 255.',
         });
       }
       spec = { ...spec, cname };
@@ -136,7 +136,7 @@ export function parseAnswerSpec(text: string, where: string): AnswerSpec {
     else {
       throw new Problem({
         code: 'bad-answer',
-        text: `${where}: "${word}" is neither an address nor a word that an answer can hold`,
+        text: `${where}: "${word}" is neither an address nor a known word`,
         hint: `Known words: ${Object.keys(words).join(' ')} n=COUNT d=MS ttl=SECONDS CNAME=TARGET q=NAME from=SERVER`,
         remedy: 'docs/answers-file.md explains each.',
       });

@@ -10,7 +10,6 @@ export interface BenchServer {
   readonly port: number;
 }
 
-/** What a command line of `ndots bench` says. */
 export interface BenchOptions {
   readonly servers: readonly BenchServer[];
   readonly names: string | null;
@@ -77,13 +76,13 @@ export const benchUsage: Usage = {
 export function parseBenchOptions(words: readonly string[]): BenchOptions {
   const { values, words: rest } = parseOptions(table, words);
   if (rest.length === 0) throw usage('which server?', 'As in: ndots bench 127.0.0.1:1053');
-  if (rest.length > 2) throw usage(`two servers at most, and not "${rest[2]}"`);
+  if (rest.length > 2) throw usage(`bench takes two servers at most: "${rest[2]}" is a third`);
   if (values.recorded !== null && values.names !== null)
-    throw usage('--recorded and --names are two loads', 'Name one of them.');
+    throw usage('--recorded and --names cannot be combined', 'Give one of them.');
   if (values.recorded !== null && (values.client !== null || values.resolvConf !== null))
     throw usage(
-      '--client and --resolv-conf say how names are looked up, and --recorded has queries, not names',
-      'Leave them away.',
+      '--client and --resolv-conf apply to names, and --recorded has whole queries',
+      'Leave them out.',
     );
   return {
     servers: rest.map((word) => {

@@ -11,7 +11,7 @@ import { Query } from '../../../server/transport/query.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** A longer recording is asked from its beginning again: what is kept of it takes memory. */
+/** A longer recording starts again from the beginning, because queries are held in memory. */
 const QUERIES_MAX = 1_000_000;
 
 /**
@@ -48,7 +48,7 @@ export async function recordedQueries(
     code: 'load-names',
     text: `${path === '-' ? 'standard input' : path} holds no queries`,
     remedy:
-      'A capture (pcap, pcapng), a dnstap file, or a log of ndots or CoreDNS is taken; a list of names is --names.',
+      'Give a capture (pcap, pcapng), a dnstap file, or a query log of ndots or CoreDNS. For a list of names use --names.',
   });
 }
 

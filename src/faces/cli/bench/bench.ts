@@ -111,7 +111,7 @@ function printJson(options: BenchOptions, loads: readonly ServerLoad[]): string 
 const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] as const;
 const BAR_MAX = 30;
 const BAR_MIN = 5;
-/** What stands beside a bar: bounds and share. */
+/** Columns for the bounds and the share. */
 const BESIDE_BAR = 31;
 
 function printText(

@@ -43,11 +43,14 @@ export class AdminFailure extends Error {
   }
 }
 
-/** What a server sends at most: entries of a few hundred bytes each. */
+/** Bytes of a reply; an entry takes a few hundred. */
 const ANSWER_MAX = 64 * 1024 * 1024;
 const PATH = '/v1/command';
 
-/** The servers that are meant. Throws a `Problem` if that cannot be found out. */
+/**
+ * The servers of the command line, or all pods of the cluster.
+ * @throws Problem
+ */
 export async function adminServers(
   options: CacheVerbOptions,
   io: Io,
@@ -113,7 +116,7 @@ async function podServers(
       throw new Problem({
         code: 'no-replicas',
         text: `no pod with ${selector} runs in ${namespace} of ${access.name}`,
-        remedy: `kubectl get pods -A -l '${usualDnsSelector}'; name them with --namespace and --selector.`,
+        remedy: `Find them with kubectl get pods -A -l '${usualDnsSelector}', then give --namespace and --selector.`,
       });
     const scheme = options.tls === null ? '' : 'https:';
     const servers = pods.map((pod): AdminServer => ({

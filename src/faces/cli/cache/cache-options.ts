@@ -11,7 +11,6 @@ import { beside, flag, group, many, one, type OptionValue, type Usage } from '..
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, file, integer, namespaceName, text, usage } from '../option-values.ts';
 
-/** What `ndots cache` does: its first word. */
 const actions = ['explain', 'flush'] as const;
 
 /** A server's address for commands. */
@@ -20,7 +19,6 @@ export interface AdminAddress {
   readonly port: number;
 }
 
-/** What a command line of `ndots cache` says. */
 export interface CacheVerbOptions {
   readonly action: (typeof actions)[number];
   /** Absolute. */
@@ -47,7 +45,7 @@ export interface CacheVerbOptions {
   readonly output: 'text' | 'json';
 }
 
-/** Where `admin` listens unless its directive says something else. */
+/** Default port of `admin`. */
 const PORT = 9154;
 
 const server: OptionValue<AdminAddress> = {
@@ -123,20 +121,23 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   const [first = '', ...names] = words;
   const action = actions.find((one) => one === first);
   if (action === undefined) {
-    const what = first === '' ? 'what is to be done?' : `"${first}" is not one of its actions`;
+    const what = first === '' ? 'which action?' : `"${first}" is not one of its actions`;
     const meant = nearest(first, actions);
     throw usage(what, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
   const { all, ca, cert, key, tokenFile, servers } = values;
   if (all === names.length > 0)
-    throw usage(all ? '--all or names, not both' : `${action} takes a name, or --all`);
-  if ((cert === null) !== (key === null)) throw usage('--cert and --key go together');
+    throw usage(all ? '--all or names, not both' : `${action} needs a name, or --all`);
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key need each other');
   const inCluster = values.cluster || namesCluster(values);
-  if (inCluster && servers.length > 0) throw usage('--server or the cluster, not both');
+  if (inCluster && servers.length > 0) throw usage('--server cannot be combined with --cluster');
   if (inCluster && cert !== null)
-    throw usage('the API server shows no certificate of yours to the pods', 'Use --token-file.');
+    throw usage(
+      'the API server does not pass your certificate on to the pods',
+      'Use --token-file.',
+    );
   if (inCluster && ca !== null)
-    throw usage('the API server does not look at the certificates of the pods', 'Use --tls.');
+    throw usage('the API server does not verify the certificates of the pods', 'Use --tls.');
   const secure = values.tls || ca !== null || cert !== null;
   return {
     action,

@@ -1,6 +1,6 @@
 /**
- * What servers say to commands about their caches, as far as it is what it should be: any program
- * may listen at their address.
+ * Reads the cache reports of servers. It checks them, because any program may listen at the
+ * address.
  */
 import { isObject, type JsonObject } from '../../../server/base/json-object.ts';
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';

@@ -68,8 +68,7 @@ describe('ndots cache', () => {
     for (const { port } of servers)
       for (let i = 0; i < 8; i++) await ask(port, ['www.example.', 'a.www.example.']);
     ports.forEach((port, index) => pods.set(`coredns-${index}`, port));
-    // As the API server does it: pods are listed, and what is sent to `proxy` is handed on to the
-    // pod.
+    // Like the API server: lists the pods, and passes requests to `proxy` on to them.
     api = createServer((asked, answer) => {
       if (forbidden && asked.method === 'POST') {
         answer.writeHead(403, { 'content-type': 'application/json' });
@@ -181,7 +180,7 @@ contexts: [{name: test, context: {cluster: test}}]
     );
   });
 
-  test('a pod that is forbidden, or is not there, is told as such, and the others are asked', async () => {
+  test('a pod that is forbidden or missing is reported, and the others are queried', async () => {
     const [dead] = await freePorts(1);
     pods.set('coredns-2', dead!);
     const words = ['explain', 'www.example', '--kubeconfig', kubeconfig, '--token-file'];
@@ -199,7 +198,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.match(denied.err, /pods\/proxy is forbidden/);
   });
 
-  test('no admin, no cache, a wrong token: each is told with what to do', async () => {
+  test('reports a missing admin, a missing cache and a wrong token, with the next step', async () => {
     const [dead] = await freePorts(1);
     const gone = await run('explain', 'a.', '-s', `127.0.0.1:${dead}`, ...all());
     assert.equal(gone.code, 2);
@@ -222,7 +221,7 @@ contexts: [{name: test, context: {cluster: test}}]
     );
   });
 
-  test('a server that is none of ours is told as such, and has nothing to say to the terminal', async () => {
+  test('reports a server that is not ndots, and escapes its text', async () => {
     const odd = '\u001b]0;mine\u0007';
     const report = { servers: [], zones: [odd], view: '', workers: 1 };
     const told = { worker: 0, found: 1, size: 1 };
@@ -273,14 +272,14 @@ contexts: [{name: test, context: {cluster: test}}]
 
   test('a command line that makes no sense is refused', async () => {
     for (const [words, reason] of [
-      [['explain'], /explain takes a name, or --all/],
+      [['explain'], /explain needs a name, or --all/],
       [['flush', 'a.', '--all'], /--all or names, not both/],
       [['flsh', 'a.'], /Did you mean flush/],
-      [['explain', 'a..b'], /is no name/],
+      [['explain', 'a..b'], /not a domain name/],
       [['explain', 'a.', '-s', 'x:y'], /takes HOST, HOST:PORT/],
       [['explain', 'a.', '-s', '::1'], /takes HOST, HOST:PORT/],
-      [['explain', 'a.', '--cluster', '-s', 'a'], /--server or the cluster/],
-      [['explain', 'a.', '--cert', 'x'], /--cert and --key go together/],
+      [['explain', 'a.', '--cluster', '-s', 'a'], /--server cannot be combined/],
+      [['explain', 'a.', '--cert', 'x'], /--cert and --key need each other/],
     ] as const) {
       const { code, err } = await run(...words);
       assert.equal(code, 3, words.join(' '));

@@ -12,7 +12,7 @@ import { wrap } from '../page.ts';
 /** Servers that are asked at a time. */
 const PARALLEL = 8;
 
-/** What one server says of one name; `failure`: why it says nothing. */
+/** The report of one server about one name, or `failure`. */
 interface Answer {
   readonly server: string;
   readonly name: string;
@@ -43,7 +43,7 @@ function checkName(name: string): void {
     parseName(name);
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    throw usage(`this is no name: ${error.message}`);
+    throw usage(`this is not a domain name: ${error.message}`);
   }
 }
 

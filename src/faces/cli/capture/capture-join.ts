@@ -22,8 +22,8 @@ import { readGiven } from './reading-progress.ts';
 const SHOWN = 20;
 
 /**
- * Reads all files and says where what was lost was lost.
- * @returns the exit code: 0 nothing was lost, 1 something was
+ * Compares captures and reports where queries were lost.
+ * @returns the exit code: 0 nothing was lost, 1 otherwise
  */
 export async function captureJoin(
   options: CaptureOptions,
@@ -46,7 +46,7 @@ export async function captureJoin(
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
         code: 'capture-unreadable',
-        text: `cannot read ${path}: it is ${input.format === 'empty' ? 'empty' : 'no capture, no dnstap and no query log that ndots knows'}`,
+        text: `cannot read ${path}: it is ${input.format === 'empty' ? 'empty' : 'not a capture, dnstap file or query log'}`,
       });
     if (vantage.leftOut > 0)
       reading.remarks.add(

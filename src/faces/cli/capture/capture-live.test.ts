@@ -147,8 +147,8 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
     });
   });
 
-test('a socket in a folder that is not there: which one is missing, not a right', async () => {
+test('a socket in a missing directory: names the directory, not a permission', async () => {
   await assert.rejects(captureDnstap('unix:/nowhere/tap.sock', new Reading({})), {
-    message: 'cannot listen at unix:/nowhere/tap.sock: there is no folder /nowhere',
+    message: 'cannot listen at unix:/nowhere/tap.sock: there is no directory /nowhere',
   });
 });

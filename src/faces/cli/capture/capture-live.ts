@@ -80,9 +80,8 @@ function told(error: unknown, device: string, netns: string | null): unknown {
   if (error instanceof LibcMissing)
     return new Problem({
       code: 'capture-not-here',
-      text: `packets cannot be captured here: ${error.message}`,
-      remedy:
-        'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
+      text: `cannot capture packets here: ${error.message}`,
+      remedy: 'Capture with tcpdump instead: tcpdump -w - port 53 | ndots capture - (or doctor -)',
       cause: error,
     });
   switch (errorCode(error)) {
@@ -90,24 +89,25 @@ function told(error: unknown, device: string, netns: string | null): unknown {
     case 'EACCES':
       return new Problem({
         code: 'capture-not-permitted',
-        text: `packets may not be captured: permission denied${netns === null ? '' : ` (${netns})`}`,
-        hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', other network namespaces CAP_SYS_ADMIN'}.`,
+        text: `cannot capture packets: permission denied${netns === null ? '' : ` (${netns})`}`,
+        hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', and other network namespaces need CAP_SYS_ADMIN'}.`,
         remedy:
-          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture - (or doctor -)',
+          'Use sudo, or pipe a capture in: sudo tcpdump -w - port 53 | ndots capture - (or doctor -)',
         cause: error,
       });
     case 'ENODEV':
       return new Problem({
         code: 'no-interface',
         text: `there is no interface ${device}${netns === null ? '' : ` in ${netns}`}`,
-        remedy: 'ip -brief link lists them; -i any takes all.',
+        remedy: 'ip -brief link lists the interfaces; -i any captures on all.',
         cause: error,
       });
     case 'ENOENT':
       return new Problem({
         code: 'no-namespace',
         text: `there is no network namespace ${netns ?? ''}`,
-        remedy: 'ip netns lists those with names; a pod’s is /proc/PID/ns/net (--pid PID).',
+        remedy:
+          'ip netns lists the named ones. For a pod, give --pid with the PID of one of its processes.',
         cause: error,
       });
     default:
@@ -178,15 +178,15 @@ function notListening(at: string, where: ReturnType<typeof readPlace>, error: Er
   if ('path' in where && !existsSync(dirname(where.path)))
     return new Problem({
       code: 'dnstap-not-listening',
-      text: `cannot listen at ${at}: there is no folder ${dirname(where.path)}`,
-      remedy: `Make it: mkdir -p ${dirname(where.path)}`,
+      text: `cannot listen at ${at}: there is no directory ${dirname(where.path)}`,
+      remedy: `Create it: mkdir -p ${dirname(where.path)}`,
       cause: error,
     });
   return new Problem({
     code: 'dnstap-not-listening',
     text: `cannot listen at ${at}: ${whyFailed(error)}`,
     ...(errorCode(error) === 'EADDRINUSE' && {
-      remedy: 'A socket that another program left behind may be removed: rm PATH',
+      remedy: 'If another program left this socket behind, remove it: rm PATH',
     }),
     cause: error,
   });

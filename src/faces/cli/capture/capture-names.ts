@@ -24,8 +24,8 @@ export interface NameChoice extends ClusterOptions {
 }
 
 /**
- * Reads which pods have which addresses, if it was asked for.
- * @param note called with what could not be read
+ * Reads which pod has which address, if names were requested.
+ * @param note called with warnings
  */
 export async function addressOwners(
   choice: NameChoice,
@@ -34,7 +34,7 @@ export async function addressOwners(
 ): Promise<AddressOwners> {
   const { manifests, cluster } = choice;
   if (manifests !== null && cluster)
-    throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
+    throw new Problem({ code: 'usage', text: '--manifests cannot be combined with --cluster' });
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problemText(problem)));
   if (!cluster) return new Map();
   return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);

@@ -97,23 +97,26 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const joins = words[0] === 'join';
   const files = joins ? words.slice(1) : words;
   if (joins && files.length < 2)
-    throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
+    throw usage(
+      'join needs at least two captures',
+      'Give them in the order of the path: client, node, server',
+    );
   const sources = sourcesOf(values, files);
   const { filters, cluster } = filtersOf(values, values.process);
   const output = values.output ?? 'text';
   if (values.process && sources.device === null)
     throw usage(
       '--process needs a live capture',
-      'A capture has no sockets. As in: -i any --process',
+      'A file has no information about processes. As in: -i any --process',
     );
   if (values.process && redactionKey(values) !== null)
     throw usage(
       '--process shows command lines, which --redact does not hide',
       'Leave one of them out.',
     );
-  if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
+  if (joins && output !== 'text' && output !== 'json') throw usage('join takes -o text or -o json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
-  if (other !== null) throw usage(`join takes no ${other}`);
+  if (other !== null) throw usage(`join does not take ${other}`);
   // Lines of JSON are queries alone, unless more is asked for: programs read them.
   const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;

@@ -37,7 +37,7 @@ export interface ProcessChoice {
 }
 
 /**
- * @param note called with what restricts the result
+ * @param note called with limits of the result
  * @throws Problem
  */
 export function openAttribution(
@@ -58,8 +58,8 @@ export function openAttribution(
     if (!findsItself(warmUp))
       throw new Problem({
         code: 'process-no-sockets',
-        text: 'this kernel does not say which socket a packet is of',
-        hint: 'It lacks the module udp_diag, or seccomp forbids netlink sockets.',
+        text: 'this kernel does not report which socket a packet belongs to',
+        hint: 'The module udp_diag is missing, or seccomp forbids netlink sockets.',
         remedy: 'Load it on the node: modprobe udp_diag; modprobe tcp_diag',
       });
     const spaces = new NetworkSpaces(
@@ -90,12 +90,12 @@ function requireForPrograms(cgroups: string | null): void {
       code: 'process-no-cgroups',
       text: '--bpf needs cgroup v2, which is not mounted here',
       remedy:
-        'Leave --bpf out: sockets are then looked up while they are open. In a pod mount /sys/fs/cgroup of the node.',
+        'Leave --bpf out, to find sockets only while they are open. In a pod, mount /sys/fs/cgroup of the node.',
     });
   if (readlinkSync('/proc/self/ns/pid') !== FIRST_PIDS)
     throw new Problem({
       code: 'process-no-pids',
-      text: '--bpf needs the PID namespace of the machine: the kernel names processes by its numbers',
+      text: '--bpf needs the PID namespace of the host, because the kernel reports host PIDs',
       remedy: 'In Kubernetes set hostPID: true.',
     });
 }
@@ -122,7 +122,7 @@ function told(error: unknown, bpf: boolean): unknown {
   if (error instanceof LibcMissing)
     return new Problem({
       code: 'process-not-here',
-      text: `processes cannot be found here: ${error.message}`,
+      text: `cannot find processes here: ${error.message}`,
       remedy: 'Leave --process out.',
       cause: error,
     });
@@ -130,17 +130,17 @@ function told(error: unknown, bpf: boolean): unknown {
   if (bpf && error instanceof SystemError && error.syscall.startsWith('bpf'))
     return new Problem({
       code: 'process-no-bpf',
-      text: `programs cannot be loaded into the kernel: ${error.message}`,
+      text: `cannot load BPF programs into the kernel: ${error.message}`,
       hint: UNPRIVILEGED.has(code) ? whyRefused() : whyUnknown(code),
-      remedy: 'Leave --bpf out: sockets are then looked up while they are open.',
+      remedy: 'Leave --bpf out, to find sockets only while they are open.',
       cause: error,
     });
   if (UNPRIVILEGED.has(code))
     return new Problem({
       code: 'process-not-permitted',
-      text: 'network namespaces may not be entered: permission denied',
+      text: 'cannot enter network namespaces: permission denied',
       hint: '--process needs CAP_SYS_ADMIN (network namespaces), CAP_SYS_PTRACE (files of processes) and CAP_NET_ADMIN (connection tracking).',
-      remedy: 'Run it by sudo, or leave --process out.',
+      remedy: 'Use sudo, or leave --process out.',
       cause: error,
     });
   return error;

@@ -686,7 +686,7 @@ describe('ndots capture', () => {
 
   test('join does not treat a file that is not a capture as a place that saw nothing', async () => {
     for (const [name, text, words] of [
-      ['Corefile', '. {\n    cache\n}\n', /Corefile: it is no capture/],
+      ['Corefile', '. {\n    cache\n}\n', /Corefile: it is not a capture/],
       ['nothing.pcap', '', /nothing\.pcap: it is empty/],
     ] as const) {
       writeFileSync(at(name), text);
@@ -741,17 +741,17 @@ describe('ndots capture', () => {
 
   test('what makes no sense is refused with what to do', async () => {
     for (const [words, text] of [
-      [[], /what is to be read/],
-      [['join', 'a.pcap'], /join takes two captures/],
-      [['-i', 'lo', 'a.pcap'], /either files or a live capture/],
+      [[], /nothing to read/],
+      [['join', 'a.pcap'], /join needs at least two captures/],
+      [['-i', 'lo', 'a.pcap'], /files cannot be combined with a live capture/],
       [['a.pcap', '--verdict', 'dopped'], /--verdict takes answered, lost or error, not "dopped"/],
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
-      [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join takes no --clients/],
-      [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
-      [['a.pcap', '--pod', 'shop/cart'], /--pod goes with --cluster or --manifests/],
+      [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join does not take --clients/],
+      [['a.pcap', '--ip', 'x'], /--ip takes an address or a prefix/],
+      [['a.pcap', '--pod', 'shop/cart'], /--pod needs --cluster or --manifests/],
       [
         ['-i', 'lo', '--not', 'service=kube-dns'],
-        /--not service= goes with --cluster or --manifests/,
+        /--not service= needs --cluster or --manifests/,
       ],
     ] as const) {
       const { code, err } = await run(...words);

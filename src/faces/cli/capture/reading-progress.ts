@@ -9,9 +9,8 @@ import { count } from '../../../server/base/counted.ts';
 const EVERY_MS = 500;
 
 /**
- * Reads a file that a person named, to which nothing else belongs, and tells meanwhile how far it
- * is.
- * @param stopped says that no more is wanted
+ * Reads a whole file and shows progress.
+ * @param stopped true once no more data is wanted
  * @throws Problem
  */
 export async function readGiven(

@@ -113,13 +113,16 @@ export function sourcesOf(
   const live = device !== null || dnstap !== null || netns !== null;
   if (live && files.length > 0)
     throw usage(
-      'either files or a live capture, not both',
-      'Files are read without -i, --netns, --pid and --dnstap',
+      'files cannot be combined with a live capture',
+      'To read files, leave out -i, --netns, --pid and --dnstap',
     );
   if (device === null && dnstap !== null && netns !== null)
-    throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
+    throw usage(
+      '--dnstap cannot listen in another network namespace',
+      'To capture packets there as well, add -i any',
+    );
   if (!live && files.length === 0)
-    throw usage('what is to be read?', 'A file, - for standard input, or -i any');
+    throw usage('nothing to read', 'Give a file, - for standard input, or -i any');
   return {
     files,
     device: device ?? (netns === null || dnstap !== null ? null : 'any'),
@@ -152,13 +155,13 @@ export function filtersOf(
     cluster || values.manifests !== null ? undefined : given.find(({ word }) => ofOwners.has(word));
   if (nameless !== undefined)
     throw usage(
-      `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} goes with --cluster or --manifests`,
-      'A capture has addresses alone; whose they are is read there.',
+      `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} needs --cluster or --manifests`,
+      'A capture contains only addresses; pod names come from --cluster or --manifests.',
     );
   const processless = knowsProcesses ? undefined : given.find(({ word }) => ofProcesses.has(word));
   if (processless !== undefined)
     throw usage(
-      `--${processless.word} goes with --process`,
+      `--${processless.word} needs --process`,
       'As in: ndots capture -i any --process --command curl',
     );
   return { filters: given, cluster };

@@ -25,7 +25,7 @@ test('Kuberhealthy’s own environment says what stays, where reports go and whe
   assert.deepEqual(parseCheckOptions(serve, {}).kept, keptOf({}));
 });
 
-test('what is no number or time is refused with its name', () => {
+test('an invalid number or time is refused, with its name', () => {
   for (const [name, value] of [
     ['KH_MAX_COMPLETED_POD_COUNT', '-1'],
     ['KH_MAX_ERROR_POD_COUNT', '99999999'],

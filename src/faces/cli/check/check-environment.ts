@@ -1,12 +1,11 @@
 /**
- * What Kuberhealthy's environment says to `ndots check serve --kuberhealthy`, so that its
- * deployment can stay as it is.
+ * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that its
+ * deployment needs no change.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
 import { usage } from '../option-values.ts';
 
-/** What can be said there about what stays. */
 export interface KeptJobCounts {
   /** Finished pods of each check, and milliseconds. */
   readonly completed: number;
@@ -22,7 +21,7 @@ const USUAL: KeptJobCounts = {
   failedMs: 36 * 3_600_000,
   jobsMs: 15 * 60_000,
 };
-/** No pod is kept longer: its log is gone with its node. */
+/** After a year the logs and their node are gone. */
 const LONGEST_MS = 366 * 86_400_000;
 const COUNT_MAX = 1000;
 

@@ -37,7 +37,7 @@ const glyphs: Readonly<Record<CheckState, string>> = {
   unknown: '?',
 };
 
-/** Where what a target was found to do begins, behind its name and the time. */
+/** Column of the result, after name and time. */
 const TARGET_COLUMN = 14;
 
 function asText(results: readonly CheckResult[], page: Page): string {

@@ -50,7 +50,7 @@ export async function runForKuberhealthy(
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);
-  // Part of the checks is no verdict.
+  // A verdict needs all checks.
   if (io.signal.aborted) return EXIT.interrupted;
   const reported = await sendReport(run, found.addresses, report, systemClock);
   switch (reported.kind) {
@@ -124,8 +124,8 @@ async function checkAll(
 }
 
 /**
- * What `dns-resolution-check` does with these variables: one name, by the service or at each of its
- * servers.
+ * The plan that `dns-resolution-check` makes of these variables: one name, through the service or
+ * at each server.
  */
 function planOfEnvironment(io: Io): readonly [CheckPlan, ServiceLabels | null] {
   const { name, labels, namespace, remarks } = resolutionCheck(io.env, hostname());

@@ -12,10 +12,8 @@ import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, file, integer, listenAddress, text, usage } from '../option-values.ts';
 import { nearest } from '../../../server/base/problem.ts';
 
-/** How results are printed. */
 export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
-/** What a command line of `ndots check` says. */
 export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly action: 'run' | 'serve' | 'list' | 'init';
   /** Files of checks; `-` is standard input. Null: the usual checks. */
@@ -27,20 +25,17 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly only: readonly string[];
   readonly output: CheckOutput;
   readonly failOn: 'warning' | 'failed';
-  /** Where `serve` answers. */
   readonly listen: ProbeServer;
   /** Targets that `serve` remembers. */
   readonly targetsMax: number;
-  /** Whether `serve` stands in Kuberhealthy's place, and how. */
   readonly kuberhealthy: boolean;
   /** The namespace whose checks are run; `''`: all. */
   readonly targetNamespace: string;
-  /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
+  /** URL for reports; null: the service `kuberhealthy` in the own namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
-  /** What stays of what has ended. */
   readonly kept: KeptJobCounts;
-  /** Whether nothing is reported to Kuberhealthy, though it started this. */
+  /** True if no report goes to Kuberhealthy, even in one of its pods. */
   readonly noReport: boolean;
 }
 
@@ -163,7 +158,7 @@ export const checkUsage: Usage = {
 
 const actions = ['run', 'serve', 'list', 'init'] as const;
 
-/** What counts for one of them only. */
+/** Options of one action only. */
 const ofList = ['output', 'color', 'noColor'] as const;
 const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
 const ofServe = ['listen', 'targetsMax'] as const;
@@ -180,7 +175,9 @@ export function parseCheckOptions(
   if (action === undefined) {
     const meant = nearest(given, actions);
     throw usage(
-      given === '' ? 'check what?' : `there is no "check ${given}"`,
+      given === ''
+        ? 'check needs an action: run, serve, list or init'
+        : `there is no "check ${given}"`,
       meant === null ? 'As in: ndots check run' : `Did you mean ${meant}?`,
     );
   }
@@ -189,23 +186,23 @@ export function parseCheckOptions(
     throw usage(
       `unexpected word "${extra}"`,
       extra.startsWith('@')
-        ? `Name servers with --vip ${extra.slice(1)}, or find them with --service.`
-        : 'Name a file of checks with -f.',
+        ? `Give the server with --vip ${extra.slice(1)}, or find all with --service.`
+        : 'Give a file of checks with -f.',
     );
   if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
     throw usage('list takes -o text or -o json');
   if (values.kuberhealthy && action !== 'serve')
-    throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
+    throw usage('--kuberhealthy needs serve', 'As in: ndots check serve --kuberhealthy');
   const idle = action === 'list' || action === 'init';
   const other = idle
     ? firstBeside(table, values, action === 'list' ? ofList : [])
     : firstGiven(table, values, action === 'run' ? ofServe : ofRun);
-  if (other !== null) throw usage(`${action} takes no ${other}`);
+  if (other !== null) throw usage(`${action} does not take ${other}`);
   const ofFile = values.kuberhealthy ? firstGiven(table, values, ofServers) : null;
   if (ofFile !== null && values.file === null)
-    throw usage(`beside --kuberhealthy ${ofFile} is for the checks of a file`, 'Which? -f FILE');
+    throw usage(`with --kuberhealthy, ${ofFile} needs a file of checks`, 'Give one: -f FILE');
   if ((values.nagios || values.output === 'nagios') && values.failOn !== null)
-    throw usage('Nagios’s codes tell warnings apart, and --fail-on is for the others');
+    throw usage('--fail-on cannot be combined with -o nagios, which has its own exit codes');
   const url =
     values.reportingUrl || env['KH_CHECK_REPORT_URL'] || env['KH_EXTERNAL_REPORTING_URL'] || '';
   const kept = keptOf(values.kuberhealthy ? env : {});
@@ -242,8 +239,8 @@ export function chosen(
     if (names.includes(name)) continue;
     const meant = nearest(name, names);
     throw usage(
-      `--only ${name}: no check is called so`,
-      meant === null ? `There are: ${[...new Set(names)].join(', ')}` : `Did you mean ${meant}?`,
+      `--only ${name}: there is no such check`,
+      meant === null ? `Known: ${[...new Set(names)].join(', ')}` : `Did you mean ${meant}?`,
     );
   }
   return only.length === 0

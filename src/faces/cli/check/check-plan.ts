@@ -1,6 +1,6 @@
 /**
- * What `ndots check` checks, and which servers it asks: from the file, the command line, the
- * cluster, and this machine.
+ * Plans the checks and finds the servers: from the file, the command line, the cluster and this
+ * machine.
  */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -32,8 +32,8 @@ import type { Io } from '../command.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
 /**
- * What is run without a file: the checks that need no names of their own, and the walk to the one
- * name that every cluster has.
+ * Without a file: the checks that need no names, and the search path check for the one name that
+ * every cluster has.
  */
 const usual = checkKinds
   .filter(({ parameters }) =>
@@ -55,7 +55,7 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
       code: 'file-unreadable',
       text: `${file} cannot be read: ${whyFailed(error)}`,
       ...(errorCode(error) === 'ENOENT' && {
-        remedy: `${io.program} check init > ${file} makes one to begin with.`,
+        remedy: `${io.program} check init > ${file} writes a sample.`,
       }),
       cause: error,
     });
@@ -126,7 +126,7 @@ export async function contextOf(
   };
 }
 
-/** Of a service that is asked for again and again the same is told once. */
+/** A repeated lookup of a service prints a warning once. */
 const told = new Recent<string, true>(systemClock, Infinity, 100);
 
 function tellOnce(why: string, io: Io): void {
@@ -135,7 +135,7 @@ function tellOnce(why: string, io: Io): void {
   io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
 }
 
-/** A service by its labels, as Kuberhealthy's check is told. */
+/** A service, selected by labels as in Kuberhealthy's check. */
 export interface ServiceLabels {
   /** `''`: all namespaces. */
   readonly namespace: string;

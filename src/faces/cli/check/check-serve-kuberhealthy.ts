@@ -1,6 +1,6 @@
 /**
- * `ndots check serve --kuberhealthy`: the checks of the cluster's objects, in Kuberhealthy's place;
- * those of a file besides.
+ * `ndots check serve --kuberhealthy`: runs the checks of the cluster's objects in place of
+ * Kuberhealthy, and those of a file.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -142,7 +142,7 @@ async function runOwn(
 ): Promise<KuberhealthyReport> {
   try {
     const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
-    // What the command line says of servers is for the file's checks.
+    // Servers of the command line apply to the file's checks only.
     const context = await contextOf(plan, { ...options, vip: [], replicas: [], service: null }, io);
     return reportOf(await runChecks(plan.checks, context, systemClock, signal));
   } catch (error) {

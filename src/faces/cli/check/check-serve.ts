@@ -38,7 +38,6 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
 /** The checks of a file, or the usual ones, and what runs them. */
 export interface FileWatch {
   readonly watch: CheckSchedule;
-  /** How they are, as JSON. */
   document(): object;
   /** Runs until the signal comes. */
   run(signal: AbortSignal): Promise<void>;

@@ -34,12 +34,12 @@ interface Report {
   }[];
 }
 
-test('a server in dig’s spelling is told how it is given', async () => {
+test('a server in the syntax of dig gets a hint about the right option', async () => {
   const { code, err } = await runCommand(check, ['run', '@10.96.0.10:53']);
   assert.equal(code, 3);
   assert.match(
     err,
-    /unexpected word "@10[^]*Name servers with --vip 10\.96\.0\.10:53, or find them with/,
+    /unexpected word "@10[^]*Give the server with --vip 10\.96\.0\.10:53, or find all with/,
   );
 });
 
@@ -102,7 +102,7 @@ describe('ndots check run', () => {
     assert.match(found.checks[0]?.observations[0]?.text ?? '', /1 of 2 queries got no reply/);
   });
 
-  test('replicas that disagree are told apart', async () => {
+  test('shows which replicas disagree', async () => {
     const [[state, text] = []] = await seen(
       '  - check: replica-agreement',
       `replicas: ['127.0.0.1:${server.port}', '127.0.0.1:${other.port}']`,
@@ -129,7 +129,7 @@ describe('ndots check run', () => {
     assert.match(found[1]![1], /REFUSED instead of NXDOMAIN; musl ends its walk/);
   });
 
-  test('addresses that are missing and those that nobody expects', async () => {
+  test('reports missing and unexpected addresses', async () => {
     const [[state, text] = []] = await seen(
       '  - { check: expected-addresses, name: half.example, addresses: [192.0.2.7] }',
     );
@@ -216,7 +216,7 @@ describe('ndots check run', () => {
 });
 
 describe('a file of checks', () => {
-  test('unknown keys and checks are told all at once, with what was probably meant', async () => {
+  test('reports all unknown keys and checks at once, with suggestions', async () => {
     const { code, err } = await run(
       'vips: 192.0.2.1\ntimeout: 1\nchecks:\n  - check: replica-answer\n  - { check: tcp, nmae: x }\n  - { check: expected-addresses, name: a, addresses: [1.2.3] }\n  - { check: truncation-roundtrip }\n',
     );
@@ -235,12 +235,12 @@ describe('a file of checks', () => {
   test('the file that init makes is one that run takes', async () => {
     const { out } = await runCommand(check, ['init']);
     const { err } = await run(out, '--only', 'nothing');
-    assert.match(err, /--only nothing: no check is called so/);
+    assert.match(err, /--only nothing: there is no such check/);
   });
 
-  test('init is advised where there is no file, and not in the place of a folder', async () => {
+  test('suggests init for a missing file, but not for a directory', async () => {
     const missing = await runCommand(check, ['run', '-f', '/nowhere']);
-    assert.match(missing.err, /check init > \/nowhere makes one/);
+    assert.match(missing.err, /check init > \/nowhere writes a sample/);
     const isFolder = await runCommand(check, ['run', '-f', folder]);
     assert.match(isFolder.err, /cannot be read: it is a directory/);
     assert.doesNotMatch(isFolder.err, /init/);
@@ -276,7 +276,7 @@ describe('a file of checks', () => {
   });
 });
 
-describe('Ctrl-C amid the checks', () => {
+describe('Ctrl-C during the checks', () => {
   const yaml =
     'vip: 127.0.0.1:1\ntimeout: 30s\nchecks:\n  - check: tcp\n  - check: search-walk\n    name: a.example\n';
 
@@ -294,14 +294,14 @@ describe('Ctrl-C amid the checks', () => {
     return ran;
   }
 
-  test('ends at once, with what was found so far', async () => {
+  test('ends at once, with the results so far', async () => {
     const { out, err, code } = await interrupted();
     assert.equal(code, 130);
     assert.match(out, /✕ failed +tcp/);
     assert.match(err, /^ndots check: ended before 1 of 2 checks could be done$/m);
   });
 
-  test('is JSON all the same, and CRITICAL for Nagios where something has failed', async () => {
+  test('still prints JSON, and CRITICAL for Nagios if a check has failed', async () => {
     const { out } = await interrupted('-o', 'json');
     assert.equal((JSON.parse(out) as Report).checks.length, 1);
     const nagios = await interrupted('--nagios');

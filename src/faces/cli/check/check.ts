@@ -90,7 +90,7 @@ function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): nu
   return state === 'warning' && failOn === 'warning' ? EXIT.no : EXIT.ok;
 }
 
-/** Where what is said of checks and of their parameters begins. */
+/** Column of the descriptions of checks and parameters. */
 const CHECK_COLUMN = 25;
 const PARAMETER_COLUMN = 39;
 

@@ -1,17 +1,15 @@
 /**
- * What a shell may put in place of the word at the cursor. Shells ask by `ndots __complete WORD…`,
- * whose last word is the one that is being written, and which prints what cobra's programs print,
- * so that kubectl understands it: a candidate a line, with a tab before what it means, and in the
- * end a colon and the sum of `DIRECTIVE`s.
+ * Finds completions for the word at the cursor. Shells run `ndots __complete WORD…`; the last word
+ * is the one being typed. The output has the format of cobra, which kubectl understands: one
+ * candidate per line, a tab, its description, and at the end a colon and the sum of `DIRECTIVE`s.
  */
 import type { OfferContext, Offers, Option, Usage } from '../option.ts';
 import { isVerb, splitVerb, verbSummaries } from '../verb-names.ts';
 import { isBuiltIn, loadUsage } from '../verbs.ts';
 
-/** How the shell has to take the candidates (numbers are cobra's). */
+/** Instructions for the shell; the numbers are cobra's. */
 export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
 
-/** What may stand in place of a word, and how the shell has to take it. */
 export interface Candidates {
   readonly list: readonly (readonly [word: string, meaning: string])[];
   readonly directive: number;
@@ -61,12 +59,11 @@ async function ofVerb(usage: Usage, context: OfferContext): Promise<Candidates> 
   return noFiles([...names, ['--help', 'this verb explained']], word);
 }
 
-/** Whether a word is among those that are always the same. */
 function isOneOf(words: Offers['words'], word: string): boolean {
   return Array.isArray(words) && words.includes(word);
 }
 
-/** Whether the value of this option is the word behind `last`. */
+/** True if the next word is the value of this option. */
 function takesNext({ names, kind }: Option, last: string): boolean {
   return (kind === 'one' || kind === 'many') && !last.startsWith('+') && names.includes(last);
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 
-/** A folder in which ndots goes by all its names. */
+/** A directory with ndots under all its names. */
 const folder = mkdtempSync(join(tmpdir(), 'ndots-completion-'));
 for (const name of ['ndots', 'kubectl-ndots', 'kubectl_complete-ndots'])
   symlinkSync(resolve('bin/ndots'), join(folder, name));
@@ -31,7 +31,7 @@ function absent(shell: string, t: TestContext): boolean {
   return true;
 }
 
-/** What a line is completed to, and by what. */
+/** A command line and its completions. */
 const cases: [line: string, words: string[]][] = [
   ['ndots tra', ['trace']],
   ['ndots trace --cgo --resolv-c', ['--resolv-conf']],
@@ -84,8 +84,7 @@ describe('zsh', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('zsh', t)) return;
-      // A terminal of its own: what is typed there, a tab behind it, and what then stands on the
-      // screen.
+      // Types a line and a tab in a terminal, and returns the screen.
       const { out, err } = run(
         'zsh',
         '-fc',
@@ -111,7 +110,7 @@ describe('kubectl', () => {
     assert.match(out, /^:4$/m);
   });
 
-  test('ndots is called as it was: kubectl ndots', (t) => {
+  test('uses the name of the call: kubectl ndots', (t) => {
     if (absent('kubectl', t)) return;
     assert.match(run('kubectl', 'ndots', 'trace', '--help').out, /^Usage: kubectl ndots trace/m);
     const wrong = run('kubectl', 'ndots', 'trace', '--nonsense');

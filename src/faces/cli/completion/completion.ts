@@ -1,7 +1,4 @@
-/**
- * `ndots completion SHELL`: scripts that ask `ndots __complete` (`complete.ts`) what may stand at
- * the cursor.
- */
+/** `ndots completion SHELL`: prints scripts that call `ndots __complete` (`complete.ts`). */
 import { nearest, type Problem } from '../../../server/base/problem.ts';
 import { EXIT, type Command } from '../command.ts';
 import type { Usage } from '../option.ts';
@@ -15,7 +12,7 @@ _ndots() {
   read -ra words <<< "$line"
   case $line in *[[:blank:]]) words+=('') ;; esac
   local word=\${words[\${#words[@]}-1]}
-  # Bash ends words at these signs: what stands before them is on the line already.
+  # Bash ends words at these characters, so the part before them is on the line already.
   for sign in = : @; do
     [[ $COMP_WORDBREAKS == *$sign* && $word == *$sign* ]] || continue
     part=\${word%"\${word##*$sign}"}
@@ -79,7 +76,6 @@ exec kubectl ndots __complete "$@"
 
 const shells: Readonly<Record<string, string>> = { bash, zsh, fish, kubectl };
 
-/** What `ndots completion` takes. */
 export const completionUsage: Usage = {
   synopsis: Object.keys(shells).join('|'),
   examples: [

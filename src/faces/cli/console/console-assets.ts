@@ -24,7 +24,7 @@ export function findConsoleAssets(directory: string): ConsoleAssets {
     throw new Problem({
       code: 'no-page',
       text: `the page of the console is missing: ${join(directory, 'console.js')}`,
-      hint: 'This is a checkout whose dist/ was not built.',
+      hint: 'This checkout has no built dist/.',
       remedy: 'npm ci, or npm run build',
     });
   const assets = new Map<string, ConsoleAsset>();

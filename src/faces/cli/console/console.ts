@@ -109,7 +109,7 @@ async function listening(parts: Parameters<typeof ConsoleServer.start>[0]): Prom
     throw new Problem({
       code: 'cannot-listen',
       text: `cannot listen on ${host}:${port}: ${whyFailed(error)}`,
-      remedy: 'Without --listen a free port is taken.',
+      remedy: 'Leave --listen out to use a free port.',
       cause: error,
     });
   }

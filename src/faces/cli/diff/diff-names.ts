@@ -12,8 +12,8 @@ import { readGiven } from '../capture/reading-progress.ts';
 const NAMES_MAX = 50_000;
 
 /**
- * The names of a file, each once with its types. Lines of a text that are no log are `NAME
- * [TYPE…]`. Says what is left out.
+ * Reads the names of a file, each once with its types. A text that is not a log has lines `NAME
+ * [TYPE…]`. Reports what it skips.
  */
 export async function readNames(
   path: string,

@@ -4,7 +4,6 @@ import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, file, usage } from '../option-values.ts';
 
-/** What the command line of `ndots diff` says. */
 export interface DiffOptions extends ColourOptions {
   readonly before: string;
   readonly after: string;
@@ -63,7 +62,7 @@ export function parseDiffOptions(words: readonly string[]): DiffOptions {
   const [before, after, ...more] = paths;
   if (before === undefined || after === undefined || more.length > 0)
     throw usage('diff takes two Corefiles', 'As in: ndots diff Corefile Corefile.new');
-  if (before === '-' && after === '-') throw usage('standard input can be one of the two');
+  if (before === '-' && after === '-') throw usage('only one of the two can be standard input');
   return {
     ...values,
     before,

@@ -1,4 +1,4 @@
-/** What `ndots diff` prints. */
+/** Prints the result of `ndots diff`. */
 import {
   differences,
   type ChangeClass,
@@ -11,7 +11,6 @@ import { count } from '../../../server/base/counted.ts';
 import { pageFor, wrap, type Page } from '../page.ts';
 import { coloured } from '../terminal.ts';
 
-/** How the text looks. */
 export interface DiffStyle {
   readonly before: string;
   readonly after: string;
@@ -25,10 +24,10 @@ const words: Readonly<Record<DifferenceKind, string>> = {
   ttls: 'other TTLs',
 };
 
-/** When a question was asked, behind it. */
+/** Added to a question: when it was asked. */
 export const moments = {
   first: '',
-  again: ', when it is asked again',
+  again: ', when it is repeated',
   later: ', when its time is over',
   stale: ', when its time is over and all upstreams are silent',
 } as const;
@@ -89,7 +88,7 @@ export function questionText(question: DiffQuestion): string {
 /** Records that a class shows of each section. */
 const RECORDS_MAX = 3;
 
-/** What one side answers: by whom, and below it the records. */
+/** The reply of one side: its server, then the records. */
 export function outcomeLines(
   outcome: QueryOutcome,
   other: QueryOutcome,

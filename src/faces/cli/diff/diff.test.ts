@@ -63,7 +63,7 @@ function edited(text: string, from: string | RegExp, to: string): string {
   return changed;
 }
 
-describe('what is told first', () => {
+describe('the first line', () => {
   test('a service that is no longer found, before names that had no address anyway', async () => {
     const [first, ...others] = await changes(
       kubeadm,
@@ -108,7 +108,7 @@ describe('no answer changes when', () => {
 });
 
 describe('a change shows as what it does:', () => {
-  /** What changes: difference, name, and the way of both sides. */
+  /** The differences, as kind, name, and plugins of both sides. */
   const found = async (from: string | RegExp, to: string, text = kubeadm): Promise<string[]> =>
     (await changes(text, edited(text, from, to))).map(
       ({ difference, witness: { name, type, before, after: later } }) =>
@@ -128,7 +128,7 @@ describe('a change shows as what it does:', () => {
     assert.ok(list.some(({ witness }) => witness.before.answer.length === 0));
   });
 
-  test('the page is as narrow as the terminal, and nothing is cut: what differs may stand last', async () => {
+  test('wraps to the width of the terminal and cuts nothing, because a difference may be last', async () => {
     const paths = [file(kubeadm), file(edited(kubeadm, 'ttl 30', 'ttl 5'))];
     for (const columns of [40, 80]) {
       const { out } = await runCommand(diff, paths, {}, { columns });
@@ -149,7 +149,7 @@ describe('a change shows as what it does:', () => {
     assert.deepEqual(list[0]!.witness.after.upstreams, ['10.0.0.2', '10.0.0.3']);
   });
 
-  test('what is not kept is no name to ask for: disable success ZONE', async () => {
+  test('does not query names that are not cached: disable success ZONE', async () => {
     const text = edited(
       kubeadm,
       /cache 30( \{[^}]*\})?/,
@@ -300,7 +300,7 @@ describe('a change shows as what it does:', () => {
     assert.notEqual(list[0]!.difference, 'answers');
   });
 
-  test('serve_stale: what is answered when upstreams are silent', async () => {
+  test('serve_stale: compares the replies while upstreams are silent', async () => {
     const text = '.:53 {\n    cache 30\n    forward . 10.0.0.2\n}\n';
     const list = await changes(
       text,
@@ -313,7 +313,7 @@ describe('a change shows as what it does:', () => {
     );
   });
 
-  test('an address that nobody listens at any more', async () => {
+  test('an address without a listener', async () => {
     const list = await found('.:53 {', '.:53 {\n    bind 169.254.20.10');
     assert.ok(
       list.some((each) => each.endsWith('→  no server')),
@@ -349,7 +349,7 @@ describe('ndots diff', () => {
     }
   });
 
-  test('says of names that are none that they are not asked', async () => {
+  test('reports invalid names, which it does not query', async () => {
     const list = file(`www.example.com\n${'x'.repeat(64)}.example\nmail.example.com MXX\n\n# a\n`);
     const { out, err } = await run(file(kubeadm), file(kubeadm), '--names', list, '-o', 'json');
     assert.ok((JSON.parse(out) as { questions: number }).questions > 2);
@@ -465,7 +465,7 @@ describe('ndots diff', () => {
     assert.equal((await run(broken)).code, 3);
   });
 
-  test('a witness shows who answers, with what, and who is asked', async () => {
+  test('an example query shows the plugin, the reply and the upstream', async () => {
     const { out } = await run(
       file(kubeadm),
       file(`${kubeadm}corp.example:53 {\n    forward . 10.1.0.53\n}\n`),

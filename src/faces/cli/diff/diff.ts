@@ -39,7 +39,7 @@ export const diff: Command = {
   },
 };
 
-/** When a question is asked, behind its number. */
+/** Added to the number of a question: when it is asked. */
 const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',
@@ -61,11 +61,11 @@ async function readCorefile(path: string, io: Io): Promise<NamedCorefileText> {
   if (held.length > 1)
     throw new Problem({
       code: 'diff-input',
-      text: `${file} holds ${held.length} Corefiles`,
-      remedy: 'Give one file for each.',
+      text: `${file} contains ${held.length} Corefiles`,
+      remedy: 'Give a file with one Corefile.',
     });
   if (held.length === 0 && inputs.objects.length > 0)
-    throw new Problem({ code: 'diff-input', text: `${file} holds no Corefile` });
+    throw new Problem({ code: 'diff-input', text: `${file} contains no Corefile` });
   return { file, folder, text: held[0]?.source.text ?? text };
 }
 

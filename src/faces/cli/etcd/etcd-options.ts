@@ -7,17 +7,15 @@ import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, file, integer, text, usage } from '../option-values.ts';
 
-/** What `ndots etcd` does: its first word. */
 export const actions = ['put', 'get', 'list', 'rm'] as const;
 /** One of them. */
 export type EtcdAction = (typeof actions)[number];
 
-/** What a command line of `ndots etcd` says. */
 export interface EtcdVerbOptions {
   readonly action: EtcdAction;
   readonly names: readonly string[];
   readonly access: EtcdAccess;
-  /** What all keys begin with: `/skydns`. */
+  /** Prefix of all keys: `/skydns`. */
   readonly prefix: string;
   /** Fields of the value of `put`, those that were given. */
   readonly fields: Readonly<Record<string, string | number | boolean>>;
@@ -55,7 +53,7 @@ const table = {
     targetstrip: one(
       '--targetstrip',
       integer('LABELS', 0, 127),
-      'remove this many leading labels from targets made of the name',
+      'remove this many leading labels from targets derived from the name',
     ),
     group: one('--group', text('GROUP'), 'group of the record: answers contain one group only'),
     lease: one('--lease', integer('SECONDS', 1, 9_000_000), 'remove the record after this time'),
@@ -85,7 +83,7 @@ const table = {
   }),
 };
 
-/** What counts for records that are put. */
+/** Options of `put`. */
 const ofPut = [
   'port',
   'priority',
@@ -130,22 +128,22 @@ export function parseEtcdOptions(
   const [given = '', ...names] = rest;
   const action = actions.find((one) => one === given);
   if (action === undefined) {
-    const text = given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`;
+    const text = given === '' ? 'which action?' : `"${given}" is not one of its actions`;
     const meant = nearest(given, actions);
     throw usage(text, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
-  if (names.length === 0 && action !== 'list') throw usage(`${action} takes a name`);
+  if (names.length === 0 && action !== 'list') throw usage(`${action} needs a name`);
   if (action === 'put' && names.length > 2)
-    throw usage(`put takes one name and one host, and not "${names[2]}"`);
+    throw usage(`put takes one name and one host: "${names[2]}" is one more`);
   if (action === 'put' && names.length === 1 && values.text === null)
     throw usage(
-      'put takes a host behind the name, or --text',
+      'put needs a host after the name, or --text',
       'As in: put a1.web.shop.local 10.3.0.116',
     );
   const other =
     (action === 'put' ? null : firstGiven(table, values, ofPut)) ??
     (action === 'rm' ? null : firstGiven(table, values, ['below']));
-  if (other !== null) throw usage(`${action} takes no ${other}`);
+  if (other !== null) throw usage(`${action} does not take ${other}`);
   const [, host] = action === 'put' ? names : [];
   return {
     action,
@@ -184,7 +182,7 @@ function access(values: Values, env: Readonly<Record<string, string | undefined>
   const certificate = values.cert ?? env['ETCDCTL_CERT'] ?? '';
   const key = values.key ?? env['ETCDCTL_KEY'] ?? '';
   const authority = values.cacert ?? env['ETCDCTL_CACERT'] ?? '';
-  if ((certificate === '') !== (key === '')) throw usage('--cert and --key go together');
+  if ((certificate === '') !== (key === '')) throw usage('--cert and --key need each other');
   const listed = env['ETCDCTL_ENDPOINTS'];
   return {
     endpoints:
@@ -203,7 +201,7 @@ function credentials(
   env: Readonly<Record<string, string | undefined>>,
 ): EtcdAccess['credentials'] {
   const given = values.user ?? env['ETCDCTL_USER'] ?? '';
-  if (given === '' && values.password !== null) throw usage('--password needs --user, too');
+  if (given === '' && values.password !== null) throw usage('--password needs --user');
   if (given === '') return null;
   const colon = given.indexOf(':');
   const inline = colon < 0 ? undefined : given.slice(colon + 1);

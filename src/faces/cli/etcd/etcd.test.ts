@@ -6,7 +6,7 @@ import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { etcd } from './etcd.ts';
 
-test('certificates that no endpoint has a use for are told of, by flag and by variable', async () => {
+test('reports certificates that no endpoint uses, from flags and variables', async () => {
   const [port] = await freePorts(1);
   const words = ['list', '--endpoints', `http://127.0.0.1:${port}`];
   const told = new RegExp(`^ndots etcd: no TLS with 127\\.0\\.0\\.1:${port}: --cacert, `, 'm');
@@ -20,10 +20,13 @@ test('certificates that no endpoint has a use for are told of, by flag and by va
   );
 });
 
-test('an etcd that wants a user, or that grants too little, is told of in words of this command', async (t) => {
+test('an etcd that requires a user or denies access: the error names options of this command', async (t) => {
   const nobody = await refusing(t, 3, 'etcdserver: user name is empty');
   const listed = await runCommand(etcd, ['list', '--endpoints', nobody]);
-  assert.match(listed.err, /user name is empty\n +etcd wants a user: give --user and --password\n/);
+  assert.match(
+    listed.err,
+    /user name is empty \[etcd\]\n +etcd wants a user: give --user and --password\n/,
+  );
   const forbidden = await refusing(t, 7, 'etcdserver: permission denied');
   const put = ['put', 'a.example', '192.0.2.1', '--path', 'other', '--endpoints', forbidden];
   assert.match(

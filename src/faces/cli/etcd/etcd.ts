@@ -47,7 +47,7 @@ export const etcd: Command = {
   },
 };
 
-/** What to do next; the failure itself speaks of the Corefile's words, and of reading alone. */
+/** The next step. The error itself is worded for a Corefile and for reading. */
 function remedyOf(
   { kind, advice }: EtcdFailure,
   { action, prefix, access }: EtcdVerbOptions,
@@ -79,11 +79,11 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   const value = Buffer.from(JSON.stringify(options.fields));
   const read = packService(value, 0n);
   const host = String(options.fields['host'] ?? '');
-  if (typeof read !== 'string') throw usage(`the record would not be answered: ${read.detail}`);
+  if (typeof read !== 'string') throw usage(`servers would ignore this record: ${read.detail}`);
   // Names of all sorts are answered, but these are mistakes. No top-level domain is a number (RFC
   // 3696 section 2).
   if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
-    throw usage(`the host ${JSON.stringify(host)} is neither an address nor the name of a host`);
+    throw usage(`the host ${JSON.stringify(host)} is neither an address nor a host name`);
   if (options.leaseSeconds === null) {
     await client.put(key, value);
     io.out(`${key.toString()} ${value.toString()}\n`);
@@ -183,8 +183,8 @@ async function tellMissing(
 ): Promise<number> {
   const advice =
     options.action === 'get'
-      ? 'list shows what lies below it'
-      : '--below removes what lies below it';
+      ? 'ndots etcd list shows the names below it'
+      : '--below removes the names below it';
   for (const name of missing) {
     const { kvs } = await client.range({ ...below(keyOf(name, options)), limit: 1 });
     const hint = kvs.length > 0 ? ` itself; ${advice}` : '';
@@ -200,7 +200,7 @@ const PAGE = 500;
 async function readAll(client: EtcdClient, range: KeyRange, found: KeyValue[]): Promise<void> {
   for (let { key } = range; ;) {
     const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });
-    // Keys and values are views of what was received.
+    // Copies: keys and values are views of the receive buffer.
     found.push(
       ...kvs.map((kv) => ({ ...kv, key: Buffer.from(kv.key), value: Buffer.from(kv.value) })),
     );

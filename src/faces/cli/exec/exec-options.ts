@@ -9,7 +9,6 @@ import { group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { duration, namespaceName, text, usage } from '../option-values.ts';
 
-/** What a command line of `ndots exec` says. */
 export interface ExecOptions extends ClusterOptions {
   readonly pod: ResourceName;
   /** The verb and its words. */
@@ -70,11 +69,11 @@ export function parseExecOptions(words: readonly string[]): ExecOptions {
   const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
   const [pod, ...more] = rest;
   const example = 'As in: ndots exec deploy/web -- trace redis.cache';
-  if (pod === undefined) throw usage('in which pod?', example);
+  if (pod === undefined) throw usage('exec needs a pod', example);
   if (more.length > 0)
     throw usage(`unexpected word "${more[0]}"`, `Put the command after --. ${example}`);
   const run = end < 0 ? [] : words.slice(end + 1);
-  if (run.length === 0) throw usage('what is to be run there?', example);
+  if (run.length === 0) throw usage('exec needs a command after --', example);
   const capabilities = values.capabilities.map((name) => {
     const plain = name.toUpperCase().replace(/^CAP_/, '');
     if (/^[A-Z_]{3,30}$/.test(plain)) return plain;

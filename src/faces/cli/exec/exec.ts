@@ -30,7 +30,7 @@ export const exec: Command = {
       throw usage(
         `there is no verb '${verb}'`,
         meant === null
-          ? 'Behind -- stands a verb of ndots, as in trace redis.cache. Other programs: kubectl exec'
+          ? 'After --, give an ndots verb, as in trace redis.cache. For other programs use kubectl exec.'
           : `Did you mean '${meant}'?`,
       );
     }
@@ -91,8 +91,8 @@ async function podOf(
     if (found.pod !== null) return { namespace: found.namespace, pod: found.pod };
     throw new Problem({
       code: 'no-pod',
-      text: `there is no pod yet, only ${found.name}`,
-      remedy: 'Scale it up, or trace what its pods would do: ndots trace NAME --from deploy/NAME.',
+      text: `${found.name} has no pod yet`,
+      remedy: 'Scale it up, or trace what a pod would do: ndots trace NAME --from deploy/NAME.',
     });
   } finally {
     source.close();

@@ -19,7 +19,7 @@ describe('the list of stories', () => {
     }
   });
 
-  test('is no page', async () => {
+  test('has no HTML output', async () => {
     const { err, code } = await runCommand(lab, ['list', '-o', 'html']);
     assert.equal(code, 3);
     assert.match(err, /list takes -o text or -o json/);

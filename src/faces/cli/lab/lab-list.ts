@@ -5,15 +5,15 @@ import type { Story } from '../../../tools/lab/story.ts';
 import { EXIT, type Io } from '../command.ts';
 import { beside, wrap } from '../page.ts';
 
-/** A story, and whether it can be told here. */
+/** A story, and how it can run here. */
 interface Listed {
   readonly name: string;
   readonly title: string;
-  /** What `lab run` does: the lab itself, its model in virtual time, or nothing. */
+  /** How `lab run` plays the story: in a lab, as a model in virtual time, or not at all. */
   readonly here: 'played' | 'model' | 'no';
-  /** What playing it takes, seconds. */
+  /** Duration of playing, seconds. */
   readonly seconds: number;
-  /** What it needs to be played and this machine does not have. */
+  /** Requirements that this machine lacks. */
   readonly lacks: readonly string[];
 }
 

@@ -15,12 +15,10 @@ import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstGiven, parseOptions } from '../option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from '../option-values.ts';
 
-/** What `ndots lab` does: its first word. */
 export const labActions = ['list', 'run', 'report', 'init', 'up', 'exec', 'down', 'rules'] as const;
 /** One of them. */
 export type LabAction = (typeof labActions)[number];
 
-/** What a command line of `ndots lab` says. */
 export interface LabOptions {
   readonly action: LabAction;
   readonly words: readonly string[];
@@ -37,7 +35,6 @@ export interface LabOptions {
   readonly run: RunOptions;
 }
 
-/** How `ndots lab run` plays stories, and how it tells of them. */
 export interface RunOptions extends ColourOptions {
   readonly output: 'text' | 'json' | 'html';
   /** A CoreDNS in the place of ndots; null: ndots. */
@@ -52,7 +49,6 @@ export interface RunOptions extends ColourOptions {
   readonly save: string | null;
 }
 
-/** What `ndots lab rules` prints. */
 export interface RulesOptions extends ClusterOptions {
   readonly mode: 'iptables' | 'nftables';
   readonly manifests: string | null;
@@ -124,7 +120,7 @@ const table = {
   }),
 };
 
-/** What counts for some of the actions only. */
+/** Options of some actions only. */
 const ofActions: readonly (readonly [
   keys: readonly (keyof typeof table)[],
   actions: readonly LabAction[],
@@ -187,14 +183,14 @@ async function labWords({ before }: OfferContext): Promise<readonly string[]> {
 
 /** Reads the words behind `ndots lab`. */
 export function parseLabOptions(words: readonly string[]): LabOptions {
-  // What comes behind -- belongs to the program.
+  // Words after -- belong to the program.
   const end = words.indexOf('--');
   const program = end < 0 ? [] : words.slice(end + 1);
   const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
   const [given = '', ...others] = rest;
   const action = labActions.find((each) => each === given);
   if (action === undefined) {
-    const text = given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`;
+    const text = given === '' ? 'which action?' : `"${given}" is not one of its actions`;
     const meant = nearest(given, labActions);
     throw usage(
       text,
@@ -202,18 +198,18 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
     );
   }
   if (values.manifests !== null && namesCluster(values))
-    throw usage('--manifests and --kubeconfig or --context exclude each other');
+    throw usage('--manifests cannot be combined with --kubeconfig or --context');
   if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');
   if (values.output !== null && !['list', 'run', 'report'].includes(action))
-    throw usage(`${action} takes no -o`);
+    throw usage(`${action} does not take -o`);
   for (const [keys, actions] of ofActions) {
     const other = actions.includes(action) ? null : firstGiven(table, values, keys);
-    if (other !== null) throw usage(`${action} takes no ${other}`);
+    if (other !== null) throw usage(`${action} does not take ${other}`);
   }
   const ofPlay = values.model
     ? firstGiven(table, values, ['server', 'pcap', 'keep', 'mode'])
     : null;
-  if (ofPlay !== null) throw usage(`a model sends no packets: --model takes no ${ofPlay}`);
+  if (ofPlay !== null) throw usage(`--model sends no packets and does not take ${ofPlay}`);
   checkWords(action, others, program, values.file);
   return {
     action,
@@ -261,20 +257,20 @@ function checkWords(
   const [first] = words;
   if (action === 'run' && first === undefined && file === null)
     throw usage(
-      'run takes the name of a story, or all, or -f FILE',
-      'ndots lab list shows them; ndots lab init > story.yaml begins one of your own.',
+      'run needs the name of a story, all, or -f FILE',
+      'ndots lab list shows the stories. ndots lab init > story.yaml writes a sample of your own.',
     );
   if (action === 'run' && first !== undefined && file !== null)
-    throw usage('run takes names of stories or -f FILE, and not both');
-  if (file !== null && !['run', 'up'].includes(action)) throw usage(`${action} takes no -f`);
+    throw usage('run takes names of stories or -f FILE, not both');
+  if (file !== null && !['run', 'up'].includes(action)) throw usage(`${action} does not take -f`);
   if (action === 'report' && words.length !== 1)
-    throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
+    throw usage('report needs one file', 'ndots lab run --save FILE writes it.');
   if (action === 'exec' && (words.length !== 1 || program.length === 0))
     throw usage(
-      'exec takes a pod, and behind -- a program',
+      'exec needs a pod, and a program after --',
       'As in: ndots lab exec critical-app/client -- dig +search backend',
     );
-  if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing behind --`);
+  if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing after --`);
   if (['list', 'init', 'up', 'down'].includes(action) && first !== undefined)
-    throw usage(`${action} takes no words, and not "${first}"`);
+    throw usage(`unexpected word "${first}": ${action} takes only options`);
 }

@@ -25,10 +25,10 @@ export interface Performance {
 
 /** Set in the environment of the process that lives inside the walls. */
 export const INSIDE = 'NDOTS_LAB_INSIDE';
-/** Where it writes what has become of the lab. */
+/** File descriptor for the report of the lab. */
 export const REPORT_FD = 3;
 
-/** Whether this is a process that lives inside the walls. */
+/** True in the first process of a lab. */
 export function isInside({ env }: Pick<Io, 'env'>): boolean {
   return env[INSIDE] !== undefined;
 }
@@ -91,7 +91,7 @@ export async function performStories(
 /** A story that plays this long is announced: a pipe or a log shows no progress. */
 const LONG_SECONDS = 30;
 
-/** How often it is said how long a story is being played, milliseconds. */
+/** Interval of progress messages, milliseconds. */
 const PROGRESS_MS = 500;
 
 function playingProgress(what: string, io: Pick<Io, 'progress'>): NodeJS.Timeout {
@@ -108,7 +108,7 @@ function save(file: string, outcomes: readonly StoryOutcome[]): void {
   } catch (error) {
     throw new Problem({
       code: 'unwritable-file',
-      text: `${file}: what was seen cannot be saved: ${whyFailed(error)}`,
+      text: `${file}: cannot save the result: ${whyFailed(error)}`,
       cause: error,
     });
   }
@@ -124,7 +124,7 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
       throw new Problem({
         code: 'unwritable-file',
         text: `${file}: cannot be written: ${whyFailed(error)}`,
-        remedy: 'name another one',
+        remedy: 'give another file',
         cause: error,
       });
     }
@@ -132,8 +132,8 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
   if (pcap !== null && resolve(pcap).startsWith('/run/')) {
     throw new Problem({
       code: 'lab-run-folder',
-      text: `${pcap}: a lab has a /run of its own, which goes with it`,
-      remedy: 'name a file elsewhere',
+      text: `${pcap}: a lab has its own /run, which is deleted with it`,
+      remedy: 'give a file outside of /run',
     });
   }
   checkCoredns(coredns);
@@ -144,14 +144,14 @@ export function checkCoredns(file: string | null): void {
   if (file === null || existsSync(file)) return;
   throw new Problem({
     code: 'unreadable-file',
-    text: `${file}: cannot read the CoreDNS to serve with`,
-    remedy: 'name its program: --server coredns=/usr/local/bin/coredns',
+    text: `${file}: cannot read the CoreDNS program`,
+    remedy: 'give its path: --server coredns=/usr/local/bin/coredns',
   });
 }
 
 /**
- * Plays one story in a process of its own, behind walls. Ctrl-C ends it, without a verdict unless
- * it is over and only stands.
+ * Plays one story in a process with its own namespaces. Ctrl-C ends it without a verdict, unless
+ * the story is over and `--keep` holds the lab.
  */
 async function playOutside(
   story: Story,
@@ -181,11 +181,10 @@ async function playOutside(
   throw new Problem({
     code: 'lab-ended',
     text: `${story.name} could not be played: its lab ended with ${code ?? 'a signal'}`,
-    remedy: 'what it said stands above; ndots lab run --model plays without a lab',
+    remedy: 'see its output above; ndots lab run --model plays without a lab',
   });
 }
 
-/** What the first process of a lab does. */
 export async function performInside(story: Story, run: RunOptions, io: Io): Promise<number> {
   let letGo = (): void => endProcess(EXIT.interrupted);
   process.on('SIGINT', () => letGo());

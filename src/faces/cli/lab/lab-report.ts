@@ -1,4 +1,4 @@
-/** `ndots lab report`, and how stories are told: as text, JSON or a page. */
+/** `ndots lab report`, and the output of stories as text, JSON or HTML. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { readFileText, FILE_MAX } from '../../../server/base/read-file.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -40,7 +40,7 @@ function readOutcomes(file: string): readonly StoryOutcome[] {
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `${file}: cannot read what was saved: ${whyFailed(error)}`,
+      text: `${file}: cannot read the saved result: ${whyFailed(error)}`,
       remedy: 'ndots lab run --save FILE writes it',
     });
   }
@@ -53,7 +53,7 @@ function readOutcomes(file: string): readonly StoryOutcome[] {
   }
   throw new Problem({
     code: 'bad-outcome',
-    text: `${file}: this is nothing that ndots lab has saved`,
+    text: `${file}: ndots lab did not save this file`,
     remedy: 'ndots lab run --save FILE writes it',
   });
 }

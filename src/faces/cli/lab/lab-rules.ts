@@ -23,7 +23,7 @@ export async function printRules(
   io: Io,
 ): Promise<number> {
   const wrong = services.find((word) => word.split('/').length !== 2);
-  if (wrong !== undefined) throw usage(`a service is named NAMESPACE/NAME, not "${wrong}"`);
+  if (wrong !== undefined) throw usage(`give a service as NAMESPACE/NAME, not "${wrong}"`);
   const { mode, proxy, oldNames } = options;
   const all = clusterState(await objectsOf(options, io), proxy.family);
   const chosen = services.length === 0 ? all : onlyServices(all, services);
@@ -50,10 +50,10 @@ function onlyServices(state: ClusterState, services: readonly string[]): Cluster
     const meant = nearest(wanted, known);
     throw new Problem({
       code: 'no-such-service',
-      text: `there is no service ${wanted} that kube-proxy makes rules for`,
+      text: `there is no service ${wanted} with rules of kube-proxy`,
       hint:
         meant === null
-          ? 'services without a cluster address of this family (headless, ExternalName) have none'
+          ? 'Services without a cluster IP of this family (headless, ExternalName) have no rules.'
           : `Did you mean ${meant}?`,
     });
   }

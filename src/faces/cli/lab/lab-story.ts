@@ -18,8 +18,9 @@ export function printExampleStory(io: Io): number {
 }
 
 /**
- * A story of a file. Throws `Problems` with all that is wrong with it.
- * @param servedByNdots its Corefiles are looked through, too: CoreDNS knows other plugins
+ * Reads a story from a file.
+ * @param servedByNdots also check its Corefiles; CoreDNS has other plugins
+ * @throws Problems with all mistakes
  */
 export function storyOfFile(file: string, servedByNdots: boolean): Story {
   const { story, corefiles } = readStoryFile(file);

@@ -24,14 +24,14 @@ const outcome = (acts: readonly Act[], trigger = 'a name is looked up'): StoryOu
 const told = (of: StoryOutcome): string => labText([of], { colour: false, columns: 80 });
 
 describe('a story as text', () => {
-  test('numbers that a cure changes stand below each other, with their proportion', () => {
+  test('numbers that a fix changes are aligned, with bars', () => {
     const text = told(
       outcome([act('flaw', 'five search domains', 12), act('cure', 'a final dot', 2)]),
     );
     assert.match(text, /^ +queries +12  █{24}  five search domains\n +2  █{4} +a final dot$/m);
   });
 
-  test('names and answers of packets are told whole, however narrow the terminal', () => {
+  test('names and answers of packets are complete on any terminal width', () => {
     const name = 'www.google.com.default.svc.cluster.local.';
     const answer = 'NOERROR 173.194.76.103 173.194.76.104 173.194.76.105';
     const row: PacketRow = {

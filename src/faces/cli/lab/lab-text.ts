@@ -7,7 +7,7 @@ import type { PacketRow } from '../../../tools/lab/capture.ts';
 import { isAsTold, type Act, type Fact, type StoryOutcome } from '../../../tools/lab/story.ts';
 import { clip, type Page, pageFor, wrap } from '../page.ts';
 
-/** More packets than this are told by their number. */
+/** Longer lists are replaced by the number of packets. */
 const PACKETS_MAX = 40;
 
 /** Numbers that are compared, at most, and the longest bar. */
@@ -98,10 +98,7 @@ interface Measure {
   readonly value: number;
 }
 
-/**
- * Numbers that are not the same with the flaw and with the cures: a row for each act, with a bar as
- * long as the number is large.
- */
+/** A table of the numbers that differ between fault and fixes: one row per act, with a bar. */
 function comparison(acts: readonly Act[], { paint, columns }: Page): readonly string[] {
   const measures = new Map<string, Measure[]>();
   for (const { kind, title, facts } of acts)
@@ -127,7 +124,7 @@ function comparison(acts: readonly Act[], { paint, columns }: Page): readonly st
       ...rows.map(({ kind, title, found, value }, index) => {
         const head = `  ${(index === 0 ? visible(what) : '').padEnd(names)}  ${found.padStart(numbers)}  `;
         const bar = '█'.repeat(Math.ceil((value / most) * longest)).padEnd(longest);
-        // It stands above, whole.
+        // The full title is printed above.
         const shown = room < TITLE_MIN ? '' : clip(visible(title), room);
         return `${head}${kind === 'flaw' ? paint.bad(bar) : paint.good(bar)}  ${shown}`.trimEnd();
       }),

@@ -1,4 +1,4 @@
-/** `ndots lab up`, `exec` and `down`: a cluster that stands until it is taken down. */
+/** `ndots lab up`, `exec` and `down`: a lab that runs until it is ended. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -30,20 +30,20 @@ import { checkCoredns, INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
 import { readText } from '../named-file.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Where the lab of this user is written down. */
+/** Directory for the state of this user's labs. */
 const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
 const file = join(folder, 'lab.json');
-/** What its processes say. */
+/** Output of its processes. */
 const log = join(folder, 'log');
-/** The cluster that stands if no other is named. */
+/** The default cluster. */
 const example = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
 /** A lab that does not end after this time will not, milliseconds. */
 const DOWN_MS = 10_000;
 
-/** What it is told when it is written down. */
+/** Sent to the lab once its state is saved. */
 const STANDS = 'stands\n';
 
-/** What the first process of a lab tells when all stands. */
+/** The message of the lab when it is ready. */
 interface Ready {
   readonly pods: readonly StandingPod[];
   readonly services: readonly string[];
@@ -62,7 +62,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   if (lacks.length > 0) {
     throw new Problem({
       code: 'no-lab',
-      text: `a lab cannot be made here: it needs ${lacks.join(', ')}`,
+      text: `cannot create a lab here: it needs ${lacks.join(', ')}`,
       remedy: 'ndots lab run --model plays stories without a lab',
     });
   }
@@ -104,7 +104,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   if (pid === null) {
     throw new Problem({
       code: 'lab-ended',
-      text: 'the lab could not be made',
+      text: 'the lab could not be created',
       hint:
         readFileSync(log, 'utf8')
           .trim()
@@ -113,14 +113,14 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   }
   const { pods, services } = JSON.parse(text) as Ready;
   try {
-    // `down` may have removed it meanwhile.
+    // `down` may have removed it.
     ownFolder(folder);
     writeStanding(file, pid, pods);
   } catch (error) {
     child.signal('SIGKILL');
     throw errorCode(error) === 'EEXIST' ? standsAlready() : notWritten(error);
   }
-  // Until it has heard that, it ends when this process does.
+  // Until the lab receives that, it ends with this process.
   child.stdin?.end(STANDS);
   child.unref();
   const width = Math.max(...pods.map(({ namespace, pod }) => namespace.length + pod.length + 1));
@@ -142,16 +142,16 @@ async function up(options: LabOptions, io: Io): Promise<number> {
 function standsAlready(): Problem {
   return new Problem({
     code: 'lab-stands',
-    text: 'a lab stands already',
-    remedy: 'ndots lab down takes it down; ndots lab exec POD -- CMD runs a program in it',
+    text: 'a lab is running already',
+    remedy: 'ndots lab down ends it; ndots lab exec POD -- CMD runs a program in it',
   });
 }
 
 function notWritten(error: unknown): Problem {
   return new Problem({
     code: 'unwritable-file',
-    text: `${file}: the lab cannot be written down: ${whyFailed(error)}`,
-    remedy: 'name another place: TMPDIR=FOLDER ndots lab up',
+    text: `${file}: cannot save the state of the lab: ${whyFailed(error)}`,
+    remedy: 'use another directory: TMPDIR=DIR ndots lab up',
     cause: error,
   });
 }
@@ -193,7 +193,6 @@ function endWithStarter(): void {
   });
 }
 
-/** The first process of a lab that stands. */
 async function standInside(
   { file: manifests, corefile, run }: LabOptions,
   io: Io,
@@ -220,7 +219,7 @@ async function standInside(
   };
   writeSync(REPORT_FD, `${JSON.stringify(ready)}\n`);
   closeSync(REPORT_FD);
-  // It stands until it is killed.
+  // Runs until it is killed.
   return new Promise(() => setInterval(() => undefined, 60_000));
 }
 
@@ -229,7 +228,7 @@ function theLab(): StandingLab {
   if (standing !== null) return standing;
   throw new Problem({
     code: 'no-lab-stands',
-    text: 'no lab stands',
-    remedy: 'ndots lab up makes one',
+    text: 'no lab is running',
+    remedy: 'ndots lab up starts one',
   });
 }

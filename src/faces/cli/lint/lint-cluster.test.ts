@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const corefile =
   '.:53 {\n    errors\n    ready\n    health {\n        lameduck 5s\n    }\n    prometheus\n    loop\n    cache 30\n    kubernetes cluster.local\n    forward . 10.96.0.10 {\n        max_concurrent 1000\n    }\n}\n';
 
-/** What the API server has, by path; another path may not be listed. */
+/** Lists of the API server by path; other paths are forbidden. */
 const lists: Readonly<Record<string, readonly object[]>> = {
   '/api/v1/namespaces/kube-system/configmaps': [
     { metadata: { name: 'coredns', namespace: 'kube-system' }, data: { Corefile: corefile } },
@@ -118,12 +118,12 @@ describe('ndots lint --cluster', () => {
     assert.match(out, /\(for coredns@1\.11\.3\)/);
   });
 
-  test('what may not be listed is told of, and the rest is judged', async () => {
+  test('reports forbidden lists, and checks the rest', async () => {
     const { err } = await run(url);
     assert.match(err, /webhookconfigurations.*left out/);
   });
 
-  test('pods are judged by how they are told to ask, and those as all others are pass', async () => {
+  test('checks pods with their own dnsConfig, and accepts those without', async () => {
     const { out } = await run(url);
     assert.match(
       out,
@@ -138,7 +138,7 @@ describe('ndots lint --cluster', () => {
     assert.doesNotMatch(out, /CF40|coredns@/);
   });
 
-  test('a cluster that cannot be reached is no finding', async () => {
+  test('an unreachable cluster is an error, not a finding', async () => {
     const { code, err } = await run('http://127.0.0.1:1');
     assert.equal(code, 2);
     assert.match(err, /ndots lint FILE/);

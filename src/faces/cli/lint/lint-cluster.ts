@@ -12,8 +12,8 @@ import type { LintOptions } from './lint-options.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
 /**
- * One file for each kind; of pods one of each workload that has settings of its own. What may not be
- * listed is told of and left out.
+ * Makes one file per kind, and for pods one per workload with its own DNS settings. Objects that
+ * cannot be listed are reported and skipped.
  */
 export async function clusterFiles(options: LintOptions, io: Io): Promise<readonly GivenFile[]> {
   const access = accessOf(options, io);

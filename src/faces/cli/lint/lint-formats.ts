@@ -13,7 +13,6 @@ import { sarif } from './lint-sarif.ts';
 import { coloured } from '../terminal.ts';
 import { xmlText } from '../check/xml-text.ts';
 
-/** How the text looks. */
 export interface TextStyle {
   readonly colour: boolean;
   readonly program: string;
@@ -44,7 +43,7 @@ function targetText({ target }: LintReport): string {
 
 const colours: Readonly<Record<LintSeverity, number>> = { error: 31, warning: 33, note: 36 };
 
-/** What stands below the first line of a finding begins here. */
+/** Indent of the lines below a finding. */
 const INDENT = ' '.repeat(6);
 
 function printText(report: LintReport, { colour, program, columns }: TextStyle): string {
@@ -107,7 +106,7 @@ function headLines(where: string, what: string, page: Page): readonly string[] {
 
 /** The most characters of a line that are shown. */
 const EXCERPT_MAX = 110;
-/** Of a long line, so much is shown before the place. */
+/** Characters of a long line that are shown before the place. */
 const BEFORE_MAX = 20;
 
 function excerptLines(

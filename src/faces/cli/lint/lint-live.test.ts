@@ -13,10 +13,7 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { Authority } from '../../../server/base/certificates.ts';
 import { lint } from './lint.ts';
 
-/**
- * Rules that ask the network, on real sockets: what is there is found, and without `--live` nothing
- * is sent.
- */
+/** Rules that query the network, on real sockets. Without `--live` nothing is sent. */
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
 
@@ -88,7 +85,7 @@ describe('ndots lint --live', () => {
     poor = await upstream(false);
   });
 
-  test('asks upstreams: one that answers is no finding, one without TCP, and one that is away are', async () => {
+  test('queries upstreams: reports one without TCP and one that is down, but not one that answers', async () => {
     assert.deepEqual(await codes(`127.0.0.1:${fine.port}${body}`), []);
     assert.ok(fine.asked >= 2);
     assert.deepEqual(await codes(`127.0.0.1:${poor.port}${body}`), ['CF54']);
@@ -116,7 +113,7 @@ describe('ndots lint --live', () => {
     );
   });
 
-  test('an address that stands for a variable of a template is nobody to ask', async () => {
+  test('does not query an address that replaces a template variable', async () => {
     const forward = (to: string): string => `__PILLAR__CLUSTER__DNS__ ${to}${body}`;
     assert.deepEqual(await codes(forward(`127.0.0.1:${fine.port}`)), []);
     assert.deepEqual(await codes(forward('127.0.0.1:9')), ['CF53']);
@@ -155,7 +152,7 @@ describe('ndots lint --live', () => {
     const ours = `        tls ${ca}\n`;
     assert.deepEqual(await codes(forward('dns.example', ours)), []);
     assert.deepEqual(await codes(forward('other.example', ours)), ['CF56']);
-    // An authority that nobody here knows.
+    // A CA that this machine does not trust.
     assert.deepEqual(await codes(forward('dns.example')), ['CF56']);
     const { out } = await run(corefile(forward('other.example', ours)), '--live');
     assert.match(out, /it is for other names \(it is for DNS:dns\.example\)/);
@@ -173,7 +170,7 @@ describe('ndots lint --live', () => {
     writeFileSync(file, text + readFileSync(file, 'utf8'));
     const { out } = await run(file, '--live');
     assert.doesNotMatch(out, /CF53|CF48/);
-    // Nor is the comment one for nothing where nobody asks, or where the rule is left out.
+    // Without --live, or without the rule, the comment is not reported as unused.
     assert.doesNotMatch((await run(file, '--fail-on', 'never')).out, /CF48/);
     assert.doesNotMatch((await run(file, '--live', '--ignore', 'CF53')).out, /CF48/);
   });

@@ -12,12 +12,11 @@ import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstBeside, parseOptions } from '../option-parse.ts';
 import { choice, duration, file, namespaceName, usage } from '../option-values.ts';
 
-/** What the command line of `ndots lint` says. */
 export interface LintOptions extends ClusterOptions, ColourOptions {
-  /** Empty: `Corefile` in this folder. `-` is standard input. */
+  /** Default: `Corefile` in the current directory. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
-  /** Where the DNS servers of the cluster are. */
+  /** Namespace of the DNS servers. */
   readonly namespace: string;
   readonly target: LintTarget | null;
   readonly running: string | null;
@@ -38,7 +37,6 @@ export interface LintOptions extends ClusterOptions, ColourOptions {
 }
 
 const outputs = ['text', 'json', 'sarif', 'github', 'junit'] as const;
-/** How findings are printed. */
 export type LintOutput = (typeof outputs)[number];
 
 const targetValue: OptionValue<LintTarget> = {
@@ -122,7 +120,7 @@ const table = {
   }),
 };
 
-/** What counts where rules are only shown. */
+/** Options of `--explain` and `--rules`. */
 const ofListing = ['explain', 'rules', 'output', 'color', 'noColor'] as const;
 
 /** The help of `ndots lint`. */
@@ -153,11 +151,11 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
   if (isListed) {
     const other = paths[0] ?? firstBeside(table, values, ofListing);
     if (other !== null)
-      throw usage(`${values.rules ? '--rules' : '--explain'} reads nothing, and not "${other}"`);
+      throw usage(`${values.rules ? '--rules' : '--explain'} takes no input: leave out "${other}"`);
     if (values.rules && values.explain !== null) throw usage('--rules or --explain, not both');
   }
   const cluster = values.cluster || namesCluster(values);
-  if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
+  if (values.fix && values.diff) throw usage('--fix cannot be combined with --diff');
   if ((values.fix || values.diff) && (paths.includes('-') || cluster))
     throw usage('--fix and --diff take files, not standard input or the cluster');
   return {

@@ -1,4 +1,4 @@
-/** Every rule of `ndots lint`: those that read what is given, and those that ask the network. */
+/** All rules of `ndots lint`: static ones, and those that query the network. */
 import type { LintRule } from '../../../tools/lint/lint-rule.ts';
 import { liveRules } from '../../../tools/lint/live/live-rules.ts';
 import { rules as offlineRules } from '../../../tools/lint/plugins/lint-rules.ts';

@@ -25,7 +25,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 let made = 0;
-/** A folder of its own with these files. */
+/** A directory with these files. */
 function files(texts: Readonly<Record<string, string | Uint8Array>>): string {
   const path = join(folder, String(made++));
   for (const [name, text] of Object.entries(texts)) {
@@ -97,7 +97,7 @@ Why: ndots lint --explain CF03
     );
   });
 
-  test('at 60 columns: no line is longer, whatever is told', async () => {
+  test('at 60 columns no line is longer', async () => {
     const long = looping.replace('errors', `errors # ${'so much '.repeat(40)}`);
     const text = `${long}.:53 {\n    forward . 10.0.0.2 10.0.0.3 ${'10.0.0.4 '.repeat(12)}127.0.0.1\n}\n`;
     const path = join(files({ Corefile: text }), 'Corefile');
@@ -113,7 +113,7 @@ Why: ndots lint --explain CF03
     assert.equal(lines[at + 1]!.indexOf('^'), lines[at]!.indexOf('127.0.0.1'), out);
   });
 
-  test('which variable has no value here, where a word is refused that is nothing for want of it', async () => {
+  test('names the unset variable that makes a word empty', async () => {
     const text = looping.replace('127.0.0.1', '{$NDOTS_TEST_NONE}');
     const path = join(files({ Corefile: text }), 'Corefile');
     const { out } = await run(path, '--only', 'CF43');
@@ -204,7 +204,7 @@ describe('Corefiles within other files are found, with the places of those files
     );
   });
 
-  test('places in what is told are counted as those of the heading', async () => {
+  test('counts places in messages like those of the heading', async () => {
     const twice =
       '.:53 {\n    errors\n    errors\n    health\n    forward . 10.0.0.2\n    forward a.example 10.0.0.3\n}\n.:53 {\n    health\n}\n';
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${twice.replace(/^(?=.)/gm, '    ')}`;
@@ -215,7 +215,7 @@ describe('Corefiles within other files are found, with the places of those files
     assert.doesNotMatch(out, /"\]:\d/);
   });
 
-  test('in a ConfigMap as kubectl prints it, where the text stands in quotes', async () => {
+  test('in a ConfigMap as kubectl prints it, with the text in quotes', async () => {
     const text = `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: coredns\n  data:\n    Corefile: ${JSON.stringify(looping)}\n`;
     const [found] = await findings(files({ 'list.yaml': text }));
     assert.deepEqual(
@@ -238,17 +238,17 @@ describe('Corefiles within other files are found, with the places of those files
       assert.match(found.excerpt, /127\.0\.0\.1/);
     });
 
-  test('a text that is no Corefile is told to be none, with few of its mistakes', async () => {
+  test('a text that is not a Corefile: says so, and lists few mistakes', async () => {
     const prose = Array.from(
       { length: 40 },
       (_, at) => `Word${at}, and so on {\n  this is prose ${at}\n}\n`,
     );
     const found = await findings(join(files({ Corefile: prose.join('') }), 'Corefile'));
     assert.equal(found.length, 10);
-    assert.match(found[0]!.text, /this looks like no Corefile/);
+    assert.match(found[0]!.text, /this is probably not a Corefile/);
   });
 
-  test('a release that is not known yet is judged as the newest, which is told', async () => {
+  test('checks an unknown release like the newest one, and says so', async () => {
     const path = join(files({ Corefile: looping }), 'Corefile');
     assert.match(
       (await run(path, '--target', 'coredns@1.99')).err,
@@ -327,7 +327,7 @@ describe('Corefiles within other files are found, with the places of those files
     assert.match(out, /^stdin:6:15: error CF03/);
   });
 
-  test('not on standard input that is empty: a command before the pipe that failed is no good configuration', async () => {
+  test('does not accept empty standard input: the command before the pipe may have failed', async () => {
     const { code, out, err } = await runCommand(lint, ['-'], {}, {}, '\n');
     assert.deepEqual([code, out], [2, '']);
     assert.match(err, /standard input is empty\n.*before the pipe/);
@@ -355,7 +355,7 @@ describe('an address', () => {
   });
 });
 
-test('an address to listen on that is none is refused, as serve does; an interface may be there', async () => {
+test('refuses an invalid listen address as serve does; an interface may exist', async () => {
   const text = (bind: string): string => `.:53 {\n bind ${bind}\n whoami\n}\n`;
   const refused = async (bind: string): Promise<readonly string[]> =>
     (await findings(files({ Corefile: text(bind) }), '--only', 'CF43')).map((each) => each.text);
@@ -473,7 +473,7 @@ describe('a comment', () => {
     );
   });
 
-  test('without a code is told how to write it', async () => {
+  test('without a code: shows the syntax', async () => {
     const { out } = await run(
       files({ Corefile: `# ndots:ignore-file because it is old\n${looping}` }),
     );
@@ -483,12 +483,12 @@ describe('a comment', () => {
     );
   });
 
-  test('with an unknown code is told, and what was meant', async () => {
+  test('with an unknown code: says so, with a suggestion', async () => {
     const { out } = await run(files({ Corefile: with_('CF3 because so') }));
     assert.match(out, /there is no code 'CF3'\n.*\n.*\n +Did you mean 'CF03'\?/);
   });
 
-  test('for nothing is told', async () => {
+  test('without effect: says so', async () => {
     const found = await findings(
       files({ Corefile: with_('CF03,CF28 because so').replace('127.0.0.1', '10.0.0.2') }),
     );
@@ -519,7 +519,7 @@ describe('--fix', () => {
     assert.deepEqual(readdirSync(join(path, '..')), ['Corefile']);
   });
 
-  test('leaves the file to whom it belongs', { skip: process.getuid?.() !== 0 }, async () => {
+  test('keeps the owner of the file', { skip: process.getuid?.() !== 0 }, async () => {
     const path = join(files({ Corefile: '.:53 {\n    forward . 10.0.0.2\n}\n' }), 'Corefile');
     chownSync(path, 65534, 65534);
     assert.equal((await run(path, '--fix')).code, 0);
@@ -528,7 +528,7 @@ describe('--fix', () => {
     assert.deepEqual([uid, gid], [65534, 65534]);
   });
 
-  test('a finding that stands for several lines is mended at each of them', async () => {
+  test('fixes each line of a finding with several lines', async () => {
     const two = (rest: string): string =>
       `a.example:53 {\n    errors\n    prometheus\n    cache 30\n    forward . 10.0.0.2${rest}\n}\n`;
     const path = join(files({ Corefile: two('') + two('').replace('a.', 'b.') }), 'Corefile');
@@ -584,7 +584,7 @@ describe('--fix', () => {
     assert.doesNotMatch(mended, /[^\r]\n/);
   });
 
-  test('a file whose braces do not match is not mended: which lines belong together is a guess', async () => {
+  test('does not fix a file with unbalanced braces, because its structure is a guess', async () => {
     const text = '.:53 {\n    forward . 10.0.0.2\n';
     const path = join(files({ Corefile: text }), 'Corefile');
     const { code, out } = await run(path, '--fix');
@@ -610,7 +610,7 @@ describe('--fix', () => {
     }
   });
 
-  test('mends the text within a ConfigMap, with its indentation', async () => {
+  test('fixes the text in a ConfigMap and keeps its indentation', async () => {
     const map = `kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${text.replace(/^(?=.)/gm, '    ')}`;
     const at = files({ 'c.yaml': map });
     await run(at, '--fix');
@@ -625,14 +625,14 @@ describe('--fix', () => {
   });
 });
 
-describe('input that is no good', () => {
+describe('invalid input', () => {
   test('a path that is not there', async () => {
     const { code, err } = await run(join(folder, 'nowhere'));
     assert.equal(code, 2);
     assert.match(err, /cannot read .*nowhere: no such file or directory/);
   });
 
-  test('a binary file that was named; in a folder it is told of and the rest is linted', async () => {
+  test('a binary file is an error; in a directory it is reported, and the rest is linted', async () => {
     const at = files({ 'x.yaml': Buffer.from([0, 1, 2]), Corefile: looping });
     assert.equal((await run(join(at, 'x.yaml'))).code, 2);
     const found = await findings(at);
@@ -654,7 +654,7 @@ describe('input that is no good', () => {
     assert.match(out, /helm template/);
   });
 
-  test('imports in a circle, of what is not there, of a folder', async () => {
+  test('circular imports, imports of missing files and of directories', async () => {
     const at = files({
       Corefile: '.:53 {\n    import a.conf\n}\n',
       'a.conf': 'import b.conf\n',
@@ -688,14 +688,14 @@ describe('input that is no good', () => {
     }
   });
 
-  test('a file that is too large, a named pipe that is none', async () => {
+  test('a file that is too large, a missing named pipe', async () => {
     const at = files({ Corefile: Buffer.alloc(17 * 1024 * 1024, 'x') });
     const { code, err } = await run(join(at, 'Corefile'));
     assert.equal(code, 2);
     assert.match(err, /is larger than 16 MiB/);
   });
 
-  test('in a folder, what makes a Corefile or tells of one is none', async () => {
+  test('in a directory, programs and pages about Corefiles are not Corefiles', async () => {
     const at = files({
       '_corefile.tpl': '{{- range .Values.servers }} the Corefile, and the rest {{ end }}\n',
       'corefile.md': '# The Corefile\n',
@@ -708,7 +708,7 @@ describe('input that is no good', () => {
     );
   });
 
-  test('a Corefile with nothing in it is no good one, in a file or in a ConfigMap', async () => {
+  test('an empty Corefile is an error, in a file or a ConfigMap', async () => {
     for (const empty of ['', '\n# to come {\n']) {
       const { code, out } = await run(join(files({ Corefile: empty }), 'Corefile'));
       assert.equal(code, 1);
@@ -728,7 +728,7 @@ describe('input that is no good', () => {
     ['kubernetes cluster.local clusterset.local', 'multicluster', 'clusterset.local', 'a.local'],
     ['forward . dns.example', 'resolver', '10.0.0.1', '10.0.0.2'],
   ])
-    test(`of several lines ${word} only the last one counts, and that is told`, async () => {
+    test(`warns that only the last of several ${word} lines counts`, async () => {
       const text = `. {\n ${plugin} {\n  ${word} ${first}\n  ${word} ${last}\n }\n}\n`;
       const path = join(files({ Corefile: text }), 'Corefile');
       const found = (await findings(path)).filter(({ code }) => code === 'CF44');
@@ -741,7 +741,7 @@ describe('input that is no good', () => {
       assert.deepEqual(none, []);
     });
 
-  test('a folder that may not be read: told where it was named, and else beside what could be linted', async () => {
+  test('an unreadable directory: an error if it was named, else a note next to the findings', async () => {
     const path = files({ Corefile: looping, 'closed/Corefile': looping });
     chmodSync(folder, 0o755);
     chmodSync(join(path, 'closed'), 0);
@@ -769,7 +769,7 @@ describe('input that is no good', () => {
     assert.match(told.join('\n'), /^reading 3 of 3: .*b\.yaml\n(?:.*\n)*rule CF\d+, 2 of \d+$/m);
   });
 
-  test('a folder of nothing', async () => {
+  test('an empty directory', async () => {
     const { code, err } = await run(files({ 'README.md': 'x' }));
     assert.equal(code, 2);
     assert.match(err, /nothing to lint/);
@@ -785,7 +785,7 @@ describe('input that is no good', () => {
     assert.equal(secret.code, 2);
     assert.match(
       secret.err,
-      /there is nothing to lint in what was given\n.*secret\.yaml: it holds Secret x$/m,
+      /there is nothing to lint in the input \[lint-nothing\]\n.*secret\.yaml: it holds Secret x$/m,
     );
     const typo = await run(join(at, 'typo.yaml'), '--only', 'CF03');
     assert.equal(typo.code, 2);
@@ -803,7 +803,7 @@ describe('input that is no good', () => {
       ...['b.yaml', 'c.yaml', 'd.yaml', 'Corefile'].map((name) => join(at, name)),
     );
     assert.match(many.out, /^1 file: 1 error[^\n]*\nNothing to lint in 3 other inputs/m);
-    // In a folder lies much that is none of the linter's business.
+    // A directory contains many other files.
     assert.doesNotMatch((await run(at)).out, /it holds/);
     const workload =
       'kind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: []}}}\n';
@@ -812,7 +812,7 @@ describe('input that is no good', () => {
     assert.match(clean.out, /^1 file: 0 errors/);
   });
 
-  test('a code that does not exist: what was meant', async () => {
+  test('an unknown code: suggests one', async () => {
     const { code, err } = await run('--explain', 'CF70');
     assert.equal(code, 3);
     assert.match(err, /ndots lint --rules|Did you mean/);

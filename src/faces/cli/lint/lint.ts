@@ -1,4 +1,4 @@
-/** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
+/** `ndots lint`: finds mistakes in Corefiles and in the objects around them. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -96,7 +96,7 @@ async function lintFiles(given: GatheredFiles, options: LintOptions, io: Io): Pr
     }),
   });
   if (report.files.length === 0 && report.findings.length === 0)
-    throw cannotLint('lint-nothing', 'there is nothing to lint in what was given', {
+    throw cannotLint('lint-nothing', 'there is nothing to lint in the input', {
       ...(report.notJudged.length > 0 && { hint: report.notJudged.map(holdsText).join('\n  ') }),
       remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
     });
@@ -126,8 +126,8 @@ async function gatherAll(options: LintOptions, io: Io): Promise<GatheredFiles> {
   const named = options.paths.filter((path) => path !== '-');
   const usual = options.paths.length === 0 && !options.cluster;
   if (usual && !existsSync('Corefile'))
-    throw cannotLint('lint-nothing', 'there is no Corefile in this folder', {
-      remedy: 'Name one: ndots lint FILE, or a folder, or - for standard input, or --cluster.',
+    throw cannotLint('lint-nothing', 'there is no Corefile in this directory', {
+      remedy: 'Give a file or a directory, - for standard input, or --cluster.',
     });
   const found = gather(usual ? ['Corefile'] : named);
   const files: GivenFile[] = [...found.files];

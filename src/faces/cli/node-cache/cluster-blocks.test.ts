@@ -20,7 +20,7 @@ describe('blocks that ask the cluster’s DNS', () => {
     );
   });
 
-  test('what is said already is not said twice, and other blocks stay as they are', () => {
+  test('adds nothing twice, and leaves other blocks unchanged', () => {
     for (const text of [
       'a {\n    cache {\n        follow_serial 2s\n    }\n    forward . 10.96.0.11\n}\n',
       'a {\n    cache 30\n    forward . 10.96.0.12\n}\n',

@@ -140,7 +140,7 @@ describe('the node’s Corefile derived from the cluster’s', () => {
       assert.throws(() => derive(text), { code: 'no-cluster-block' }, text);
   });
 
-  test('health is told once', () => {
+  test('warns about health once', () => {
     const text = derive('a.test:53 {\n forward . 1.1.1.1\n}\nb.test:53 {\n forward . 1.1.1.1\n}');
     assert.equal(text.split('health 169.254.20.10:8080').length, 2);
   });

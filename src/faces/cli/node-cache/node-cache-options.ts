@@ -60,7 +60,7 @@ const interfaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
     if (/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(given)) return given;
-    throw usage(`${name} takes the name of an interface, of 15 characters at most, not "${given}"`);
+    throw usage(`${name} takes an interface name of at most 15 characters, not "${given}"`);
   },
 };
 
@@ -170,7 +170,7 @@ const table = {
   }),
 };
 
-/** What the command line of `ndots node-cache` says; null: nothing was given. */
+/** The options of `ndots node-cache`; null: not given. */
 export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   /** Canonical, each once. */
   readonly localIp: readonly string[];
@@ -196,7 +196,6 @@ export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   readonly linger: number | null;
 }
 
-/** What `ndots node-cache` takes. */
 export const nodeCacheUsage: Usage = {
   synopsis: '',
   examples: [

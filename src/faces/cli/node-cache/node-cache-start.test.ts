@@ -1,4 +1,4 @@
-/** What a node cache does not begin to serve. */
+/** Refused starts of a node cache. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,11 +16,14 @@ const cluster = { KUBE_DNS_SERVICE_HOST: '127.0.0.1' };
 interface Refusal {
   readonly code: number | null;
   readonly said: string;
-  /** What is there in the place of the Corefile at the end. */
+  /** The Corefile at the end. */
   readonly written: string | null;
 }
 
-/** Starts one that must not serve. @param before what was there in the place of the Corefile */
+/**
+ * Starts a node cache that must refuse.
+ * @param before the existing Corefile
+ */
 async function refusal(
   t: TestContext,
   flag: '-from-corefile' | '-basecorefile',
@@ -73,7 +76,7 @@ describe('a node cache', () => {
     for (const before of ['', '# nothing\n']) {
       const { code, said } = await refusal(t, '-basecorefile', null, cluster, before);
       assert.equal(code, 1, said);
-      assert.match(said, /^The Corefile \/out holds no server block$/m);
+      assert.match(said, /^The Corefile \/out has no server block \[nothing-to-serve\]$/m);
     }
   });
 

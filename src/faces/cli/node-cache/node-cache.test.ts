@@ -29,7 +29,7 @@ describe('the command line of node-cache', () => {
     assert.equal(options.skipTeardown, true);
   });
 
-  test('what is no address, no port and no interface is refused', () => {
+  test('refuses invalid addresses, ports and interfaces', () => {
     for (const words of [
       [],
       ['-localip', '169.254.20'],

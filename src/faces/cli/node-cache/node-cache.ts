@@ -35,15 +35,15 @@ import { versionText } from '../version/version.ts';
 /** The verb `node-cache`: runs until a signal ends it, or something fatal does. */
 export const nodeCache: Command = { name: 'node-cache', run };
 
-/** Where instances of a node meet, if it is there. */
+/** Default directory for takeovers, if it exists. */
 const MEETING = '/run/nodelocaldns';
-/** How often the network is looked at while its leases have to be renewed, milliseconds. */
+/** Interval of network checks while leases have to be renewed, milliseconds. */
 const LOOK_MS = 1250;
 /** From the last new query, when the rules are gone, until the sockets are closed, milliseconds. */
 const DRAIN_MS = 250;
-/** How often NodeLocal DNSCache looks at it. */
+/** Interval of NodeLocal DNSCache. */
 const SYNC_MS = 60_000;
-/** How often the files are looked at that the Corefile is made of. */
+/** Interval of checks of the source files. */
 const FILES_MS = 10_000;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -64,7 +64,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 const dnsPortOf = ({ dnsPort }: NodeCacheOptions): number => dnsPort ?? 53;
 
 /**
- * What is around the server: the Corefile is made, the interface is there, and later the rules are.
+ * Hooks around the server: make the Corefile and the interface before the start, and the rules
+ * after it.
  */
 async function around(
   options: NodeCacheOptions,
@@ -125,7 +126,7 @@ async function around(
       if (before !== null) {
         await before.release();
         metrics.handedOver('in');
-        log.info('The other instance has let go');
+        log.info('The other instance has released the addresses');
       }
       if (meeting === null) return;
       const release = async (): Promise<void> => {
@@ -158,16 +159,18 @@ async function around(
   };
 }
 
-/** Where instances of this node meet; null: nowhere. */
+/** Directory for takeovers; null: none. */
 function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): string | null {
   const folder = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
   if (folder === 'none') return null;
   if (existsSync(folder)) return meetingPoint(folder);
-  log.warning(`-takeover: there is no folder ${folder}: nobody can take over from this instance`);
+  log.warning(
+    `-takeover: there is no directory ${folder}, so no other instance can take over from this one`,
+  );
   return null;
 }
 
-/** What is known of the cluster's DNS; null: its address is not. */
+/** The address of the cluster DNS; null: unknown. */
 function clusterDns(
   { upstreamService, upstreamEndpoints }: NodeCacheOptions,
   corefile: string,
@@ -197,10 +200,10 @@ function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
   if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
   const nothing = new Problem({
     code: 'nothing-to-serve',
-    text: `The Corefile ${corefile} holds no server block`,
-    hint: 'It may have been read while it was written.',
+    text: `The Corefile ${corefile} has no server block`,
+    hint: 'It may have been read while it was being written.',
     remedy:
-      'docs/node-cache.md has a template for it (-basecorefile); -from-corefile makes one of the cluster’s Corefile.',
+      "Use the template in docs/node-cache.md (-basecorefile), or derive the Corefile from the cluster's (-from-corefile).",
   });
   return { ...parsed, problems: [nothing] };
 }

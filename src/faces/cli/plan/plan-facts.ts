@@ -1,6 +1,6 @@
 /**
- * What the candidates of a search path are answered with: as the wire showed it, as the services
- * say, or as it must be.
+ * Answers for the candidates of a search path: as captured, as the services imply, or as DNS
+ * requires.
  */
 import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
@@ -12,17 +12,18 @@ import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 /** `web-0.web.shop`: an endpoint, its service, and the namespace. */
 const ENDPOINT_LABELS = 3;
 
-/** Domains of the world that nobody calls a namespace (`dev`, `io` and `app` are namespaces). */
+/**
+ * Top-level domains that are unlikely names of namespaces (`dev`, `io` and `app` are likely ones).
+ */
 const WORLD: ReadonlySet<string> = new Set('arpa biz com edu gov info int mil net org'.split(' '));
 
-/** What is known of names. */
 export class NameFacts {
   readonly #seen: SeenNames;
   readonly #source: PodSource | null;
   readonly #domain: string;
   /** Services by namespace, as far as they have been asked for. */
   readonly #services = new Map<string, Promise<ReadonlySet<string>>>();
-  /** An address of its own for each name, so that it can be told which one was found. */
+  /** A separate address for each name, to identify the name that was found. */
   readonly #numbers = new Map<string, number>();
 
   /**
@@ -36,8 +37,8 @@ export class NameFacts {
   }
 
   /**
-   * The network in which a client with this search path looks for the name.
-   * @param listed nobody saw it on the wire
+   * The simulated network in which this client looks up the name.
+   * @param listed true for names of a list, without captured answers
    */
   async scriptFor(name: string, search: readonly string[], listed: boolean): Promise<Script> {
     const plain = `${name.toLowerCase().replace(/\.$/, '')}.`;
@@ -47,7 +48,7 @@ export class NameFacts {
     const rules: AnswerRule[] = [];
     for (const candidate of candidates) rules.push(...(await this.#rulesFor(candidate)));
     const own = await this.#rulesFor(plain);
-    // A name of a list that is no service's is one of the world outside.
+    // A listed name that is not a service is external.
     const outside =
       listed && rules.length === 0 && own.length === 0 && this.#isOutside(plain)
         ? this.#found(plain, true, true)
@@ -56,8 +57,8 @@ export class NameFacts {
   }
 
   /**
-   * Whether the script of a name is a guess: nobody saw the name on the wire, no services are
-   * listed, and a service, or an endpoint of one, may be called so.
+   * True if the answers are a guess: the name was not captured, and without a list of services it
+   * may be one.
    */
   isAssumed(name: string, listed: boolean): boolean {
     const labels = name.replace(/\.$/, '').toLowerCase().split('.');
@@ -85,7 +86,7 @@ export class NameFacts {
     return seenAnswers(name, number, { a, aaaa });
   }
 
-  /** Whether the name has a dot and is not in the cluster's domain. */
+  /** True if the name has a dot and is not in the cluster domain. */
   #isOutside(name: string): boolean {
     return name.slice(0, -1).includes('.') && !name.endsWith(this.#domain);
   }

@@ -1,6 +1,4 @@
-/**
- * Names that clients have looked up, as their applications spelled them, and what is known of each.
- */
+/** Names that clients looked up, as the programs wrote them, and their captured answers. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -12,7 +10,7 @@ import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** What was seen of a name on the wire; undefined: it was not asked for. */
+/** The captured answers of a name; undefined: it was not queried. */
 export interface SeenName {
   /** NOERROR came for it. */
   exists: boolean;
@@ -63,7 +61,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       const known = names.get(name) ?? { exists: false, a: null, aaaa: null };
       names.set(name, known);
       if (rcode === RCODE.NOERROR) known.exists = true;
-      // A log tells of no server, and not whether there were records.
+      // A log names no server and does not report records.
       if (server.address === '') continue;
       if (type === TYPE.A) known.a = known.a === true || answers > 0;
       if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
@@ -138,8 +136,7 @@ function notNames(file: string, line: string): Problem {
   return new Problem({
     code: 'not-names',
     text: `${file} is not a capture, a query log, or a list of names`,
-    hint: `Most lines are neither NAME nor NAME LOOKUPS; the first of them: ${JSON.stringify(line)}`,
-    remedy:
-      'Name a capture, a dnstap stream, a log of CoreDNS, or a file with one name on each line.',
+    hint: `Most lines are neither NAME nor NAME LOOKUPS. The first one: ${JSON.stringify(line)}`,
+    remedy: 'Give a capture, a dnstap file, a log of CoreDNS, or a file with one name per line.',
   });
 }

@@ -12,7 +12,6 @@ import { flag, group, many, one, type OptionValue, type Usage } from '../option.
 import { parseOptions } from '../option-parse.ts';
 import { addresses, choice, file, integer, namespaceName, text, usage } from '../option-values.ts';
 
-/** What a command line of `ndots plan` says. */
 export interface PlanOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly clients: readonly Client[];
@@ -31,7 +30,7 @@ export interface PlanOptions extends ClusterOptions {
   readonly output: 'text' | 'json' | 'patch';
 }
 
-/** What most pods run. */
+/** The libc or resolver of most pods. */
 const usualClients = ['glibc', 'musl', 'go'];
 
 const clientList: OptionValue<readonly Client[]> = {
@@ -114,9 +113,14 @@ export const planUsage: Usage = {
 /** Throws a `Problem` with the code `usage`. */
 export function parsePlanOptions(given: readonly string[]): PlanOptions {
   const { values, words } = parseOptions(table, given);
-  if (words.length === 0) throw usage('which names?', 'A capture, a query log, a list, or -');
+  if (words.length === 0)
+    throw usage(
+      'plan needs names',
+      'Give a capture, a query log, a list of names, or - for standard input',
+    );
   const cluster = values.cluster || namesCluster(values);
-  if (cluster && values.manifests !== null) throw usage('--manifests or the cluster, not both');
+  if (cluster && values.manifests !== null)
+    throw usage('--manifests cannot be combined with --cluster');
   if (values.from !== null && values.manifests === null && !cluster)
     throw usage('--from needs --manifests or --cluster');
   const clients = values.clients.flat();

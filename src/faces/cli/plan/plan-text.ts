@@ -1,4 +1,4 @@
-/** What `ndots plan` prints. */
+/** Prints the result of `ndots plan`. */
 import type { BrokenName, ClientPlan } from '../../../tools/resolver/ndots-plan.ts';
 import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
@@ -6,7 +6,7 @@ import { count } from '../../../server/base/counted.ts';
 import { wrap } from '../page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
-/** Columns in front of what is told of a name: `  ✗ `. */
+/** Columns before the text of a name: `  ✗ `. */
 const MARK = 4;
 
 /** Names that are shown of each sort. */
@@ -111,7 +111,7 @@ function breaks(plans: readonly ClientPlan[]): readonly string[] {
   return [...lines, ...more, ''];
 }
 
-/** What final dots save, for the client that saves most by them. */
+/** Queries that trailing dots save, for the client with the largest saving. */
 function dots(plans: readonly ClientPlan[]): readonly string[] {
   const saved = ({ dotted }: ClientPlan): number =>
     dotted.reduce((sum, { lookups, now, dotted: then }) => sum + lookups * (now - then), 0);
@@ -165,16 +165,15 @@ const kinds: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * The strategic merge patch of the one workload for which something is proposed, as `kubectl patch
- * --patch-file` takes it: one document, what is said of others in comments. The options of a
- * dnsConfig are replaced as a whole, so those that are there stand in it, too.
- * @throws Problem if there are several: kubectl would apply the first to whatever it is told
+ * The strategic merge patch of one workload, for `kubectl patch --patch-file`, with comments about
+ * others. A patch replaces the options of a dnsConfig as a whole, so it contains the existing ones.
+ * @throws Problem for several workloads: kubectl would apply the first patch to any of them
  */
 export function printPatch(found: readonly WorkloadPlan[], program: string): string {
   const patched = found.filter(({ workload, best }) => best !== null && kindOf(workload) !== null);
   if (patched.length > 1)
     throw usage(
-      `there are ${patched.length} patches, and kubectl takes one at a time`,
+      `there are ${patched.length} patches, and kubectl applies one at a time`,
       patched
         .map(
           ({ workload: { namespace, name } }) =>

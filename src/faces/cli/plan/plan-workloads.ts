@@ -26,11 +26,10 @@ export interface Workload {
   readonly name: string;
   /** Addresses of clients, how many. */
   readonly clients: number;
-  /** What the pods say themselves; null: nothing. */
+  /** The dnsConfig of the pods; null: none. */
   readonly dnsConfig: DnsConfig | null;
 }
 
-/** What was found out about one workload. */
 export interface WorkloadPlan {
   readonly workload: Workload;
   readonly names: number;
@@ -40,7 +39,7 @@ export interface WorkloadPlan {
   readonly plans: readonly ClientPlan[];
   /** Names of which it is not known whether they are those of services. */
   readonly unknown: readonly string[];
-  /** What is proposed; null: nothing is known to save anything without breaking a name. */
+  /** The proposed ndots; null: no saving is safe. */
   readonly best: number | null;
 }
 
@@ -136,8 +135,8 @@ export class WorkloadPlanning {
   }
 
   /**
-   * The search domains that these clients appended besides the cluster's: those of their nodes, and
-   * of their dnsConfig, which are then there already.
+   * Search domains that these clients appended after the cluster's: those of their nodes, and of
+   * their dnsConfig.
    */
   #nodeSearchOf(clients: ReadonlySet<string>): readonly string[] {
     const { clusterDomain } = this.#options;

@@ -205,7 +205,7 @@ describe('ndots plan', () => {
     assert.match(out, /# pod\/loner in shop: ndots:2, where its pods are made/);
   });
 
-  test('a name that was written with a final dot is told from one that was searched', async () => {
+  test('distinguishes a name with a trailing dot from one that was searched', async () => {
     const log = file('coredns.log', logOf('10.244.1.7', ['api.stripe.com.']));
     const [found] = await json(log, '--manifests', manifests);
     assert.deepEqual(
@@ -289,7 +289,7 @@ describe('ndots plan', () => {
     );
     const several = await run(log, '--manifests', both, '-o', 'patch');
     assert.equal(several.code, 3);
-    assert.match(several.err, /kubectl takes one at a time/);
+    assert.match(several.err, /kubectl applies one at a time/);
     assert.match(several.err, /--workload sts\/web -n shop/);
     const one = await run(
       log,
@@ -308,7 +308,7 @@ describe('ndots plan', () => {
     assert.match(none.err, /Did you mean sts\/web\?/);
   });
 
-  test('on a narrow terminal clients stand side by side, and nothing is cut', async () => {
+  test('on a narrow terminal clients are side by side, and nothing is cut', async () => {
     const words = ['examples/plan/coredns.log', '--manifests', 'examples/plan/cluster.yaml'];
     const { out } = await runCommand(plan, words, {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
@@ -404,7 +404,7 @@ test('an empty file is reported once', async () => {
   assert.equal(err.trim().split('\n').length, 1, err);
 });
 
-describe('what a server says at its start is no name that was asked for', () => {
+describe('start lines of a server are not names', () => {
   const starts: Readonly<Record<string, string>> = {
     CoreDNS:
       '.:53\n[INFO] plugin/reload: Running configuration SHA512 = 1b226df7\nCoreDNS-1.14.7\nlinux/amd64, go1.26.0, 5f2d1ab\n',
@@ -435,20 +435,20 @@ describe('what a server says at its start is no name that was asked for', () => 
   });
 });
 
-describe('what is no list of names', () => {
-  test('is told by what it is, with what to do', async () => {
+describe('a file that is not a list of names', () => {
+  test('is reported with its kind and the next step', async () => {
     const packed = join(folder, 'names.xz');
     writeFileSync(packed, Buffer.from('fd377a585a000004e6d6b446', 'hex'));
     const { code, err } = await run(packed);
     assert.equal(code, 2);
     assert.match(
       err,
-      /names\.xz is compressed with xz: ndots does not read that\n {2}Unpack it first \(xz -dc\)/,
+      /names\.xz is compressed with xz, which ndots does not read \[capture-foreign\]\n {2}Unpack it first \(xz -dc\)/,
     );
   });
 });
 
-test('a log with more names and clients than are followed is planned for, and what is left out is told', async () => {
+test('plans for a log beyond its limits, and reports the names and clients it skips', async () => {
   const line = (client: string, n: number): string =>
     `[INFO] ${client}:4000 - 1 "A IN n${n}.example. udp 40 false 512" NXDOMAIN qr,aa,rd 100 0.001s\n`;
   let text = '';
@@ -470,16 +470,16 @@ test('-c all plans for every client that is known', async () => {
   assert.ok(named.includes('glibc@2.36') && named.includes('curl'), named.join());
 });
 
-describe('a folder of manifests', () => {
+describe('a directory of manifests', () => {
   const names = file('few.txt', 'api.shop 3\n');
 
-  test('without objects is told of, once', async () => {
+  test('without objects is reported once', async () => {
     const empty = mkdtempSync(join(folder, 'empty-'));
     const { err } = await run(names, '--resolv-conf', twelve, '--manifests', empty);
-    assert.equal(err.split(`there are no objects in ${empty}\n`).length, 2, err);
+    assert.equal(err.split(`there are no objects in ${empty} [no-manifests]\n`).length, 2, err);
   });
 
-  test('that has a mistake is told of once, though it is read twice', async () => {
+  test('with a mistake is reported once, although it is read twice', async () => {
     const wrong = file('wrong.yaml', 'a: b: c\n');
     const { err } = await run(names, '--resolv-conf', twelve, '--manifests', wrong);
     assert.equal(err.split('this is no YAML').length, 2, err);

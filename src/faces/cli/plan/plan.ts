@@ -20,7 +20,7 @@ export const plan: Command = {
     const options = parsePlanOptions(words);
     const seen = await readNames(options.files, io);
     const told = new Set<string>();
-    // The manifests are read for pods and for addresses: what is wrong with them is told once.
+    // The manifests are read twice, for pods and addresses. Each warning is printed once.
     const note = (text: string): void => {
       if (!told.has(text)) io.err(`ndots plan: ${text}\n`);
       told.add(text);

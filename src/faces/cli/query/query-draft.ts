@@ -1,4 +1,4 @@
-/** What one query of `ndots query` asks for, finished and while it is being read. */
+/** The settings of one query of `ndots query`, complete and during parsing. */
 import type { ColourOptions } from '../colour-options.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
 import type { TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
@@ -9,7 +9,6 @@ import type { Option } from '../option.ts';
 /** The transports that the verb speaks. */
 export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 
-/** One query, complete: everything that the command line and the defaults say of it. */
 export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
@@ -61,9 +60,9 @@ export interface QueryOptions extends ColourOptions {
   readonly resolvConf: string;
   /** From the root down, server by server. */
   readonly trace: boolean;
-  /** What the query is signed with, and its reply has to be; null = neither is. */
+  /** TSIG key of the query and its reply; null: unsigned. */
   readonly key: TsigSigningKey | null;
-  /** Where it is sent from (port 0: any); null = as the machine chooses. */
+  /** Source address (port 0: any); null: chosen by the system. */
   readonly source: RemoteServer | null;
 }
 
@@ -82,7 +81,6 @@ export interface PrintedParts {
   readonly class: boolean;
 }
 
-/** What has been read of one query. */
 export type Draft = {
   -readonly [K in keyof QueryOptions]: K extends 'name' | 'type' | 'transport' | 'port'
     ? QueryOptions[K] | null

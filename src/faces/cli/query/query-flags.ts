@@ -53,7 +53,7 @@ const opcode: OptionValue<number> = {
   },
 };
 
-/** What dig calls `+flags`. */
+/** The `+flags` of dig. */
 export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   short: setting(flag('+short', 'the data of the answer, nothing else'), (draft, _value, on) => {
     draft.output = on ? 'short' : 'dig';
@@ -81,7 +81,11 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     (draft, _value, on) => void (draft.search = draft.showSearch = on),
   ),
   ndots: setting(
-    one('+ndots', integer('N', 0, 1000), 'from so many dots on +search leaves a name as it is'),
+    one(
+      '+ndots',
+      integer('N', 0, 1000),
+      'least number of dots with which +search sends a name unchanged',
+    ),
     (draft, ndots) => void (draft.ndots = ndots ?? null),
   ),
   domain: setting(
@@ -135,8 +139,12 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     return { code: OPTION.COOKIE, data };
   }),
   subnet: edns('+subnet', OPTION.ECS, text('IP/BITS'), 'a client subnet (RFC 7871)', subnet),
-  padding: edns('+padding', OPTION.PADDING, integer('N', 0, 512), 'so many bytes more', (length) =>
-    writeOption({ kind: 'padding', length: length ?? 128 }),
+  padding: edns(
+    '+padding',
+    OPTION.PADDING,
+    integer('N', 0, 512),
+    'add N bytes of padding (128)',
+    (length) => writeOption({ kind: 'padding', length: length ?? 128 }),
   ),
   ednsopt: setting(
     one('+ednsopt', text('CODE[:HEX]'), 'any EDNS option'),

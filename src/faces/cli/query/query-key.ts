@@ -17,7 +17,7 @@ export const writtenKey: OptionValue<TsigSigningKey> = {
     const parts = given.split(':');
     const [secret = '', keyName = ''] = parts.reverse();
     if (parts.length < 2 || parts.length > 3)
-      throw usage(`${name} takes the name of a key and its secret, with a colon between`, example);
+      throw usage(`${name} takes the name and the secret of a key, separated by a colon`, example);
     const algorithm = algorithmOrWhy(parts[2] ?? USUAL);
     if (typeof algorithm === 'string') throw usage(`${name}: ${algorithm}`);
     const key = makeKey(keyName, secret);
@@ -37,8 +37,8 @@ export function keyOfFile(file: string): TsigSigningKey {
   if (key === undefined)
     throw new Problem({
       code: 'bad-key-file',
-      text: `${file}: there is no key in it`,
-      remedy: 'tsig-keygen NAME makes one, and prints the file.',
+      text: `${file} contains no key`,
+      remedy: 'tsig-keygen NAME prints such a file.',
     });
   return { ...key, algorithm: key.algorithm ?? algorithmNamed(USUAL)! };
 }

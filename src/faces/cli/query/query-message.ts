@@ -10,7 +10,7 @@ import {
 } from '../../../server/wire/message.ts';
 import type { QueryOptions } from './query-draft.ts';
 
-/** Throws a `Problem` if the name is none. */
+/** @throws Problem if the name is invalid */
 export function buildQuery(options: QueryOptions): Uint8Array {
   const name = options.name.endsWith('.') ? options.name : `${options.name}.`;
   const flags =
@@ -18,7 +18,7 @@ export function buildQuery(options: QueryOptions): Uint8Array {
     (options.recursion ? FLAG.RD : 0) |
     (options.authenticData ? FLAG.AD : 0) |
     (options.checkingDisabled ? FLAG.CD : 0);
-  // A size of 0 is dig's way to say: no EDNS. What needs EDNS brings it back.
+  // Size 0 disables EDNS as in dig, unless another option needs it.
   const wanted = options.dnssec || options.ednsVersion > 0 || options.ednsOptions.length > 0;
   const size = options.bufferSize || (wanted ? 1232 : null);
   try {
@@ -44,7 +44,7 @@ export function buildQuery(options: QueryOptions): Uint8Array {
   } catch (error) {
     throw new Problem({
       code: 'usage',
-      text: `"${options.name}" is no domain name: ${String((error as Error).message)}`,
+      text: `"${options.name}" is not a domain name: ${String((error as Error).message)}`,
       cause: error,
     });
   }
@@ -56,14 +56,14 @@ function startOf(name: string, serial: number): DnsRecord {
   return { name, type: TYPE.SOA, class: 1, ttl: 0, data };
 }
 
-/** Throws a `Problem` if these bytes are no message. */
+/** @throws Problem if these bytes are not a message */
 export function readReply(bytes: Uint8Array, server: string): Message {
   try {
     return readMessage(bytes);
   } catch (error) {
     throw new Problem({
       code: 'bad-reply',
-      text: `${server} sent something that is no DNS message: ${String((error as Error).message)}`,
+      text: `${server} sent something that is not a DNS message: ${String((error as Error).message)}`,
       cause: error,
     });
   }

@@ -58,7 +58,7 @@ const typeValue: OptionValue<TypeGiven> = {
     if (found !== null) return found;
     const meant = nearest(given, commonTypes);
     const hint = meant === null ? undefined : `Did you mean ${meant}?`;
-    throw usage(`"${given}" is no record type`, hint);
+    throw usage(`"${given}" is not a record type`, hint);
   },
 };
 
@@ -68,7 +68,7 @@ const classValue: OptionValue<number> = {
   read(given) {
     const number = classNumber(given.toUpperCase());
     if (number !== null) return number;
-    throw usage(`"${given}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
+    throw usage(`"${given}" is not a class`, 'Known: IN, CH, HS, ANY, CLASS255');
   },
 };
 
@@ -195,7 +195,6 @@ const table: Readonly<Record<string, QueryOption>> = {
   ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
 };
 
-/** What `ndots query` takes. */
 export const queryUsage: Usage = {
   synopsis: '[@SERVER] NAME [TYPE] [CLASS] …',
   examples: [
@@ -218,24 +217,20 @@ export const queryUsage: Usage = {
   words: { words: commonTypes },
 };
 
-/** What a command line asks for. */
 export interface QueryLine {
   readonly queries: readonly QueryOptions[];
   /** A file with more, in place of them; null: there is none. */
   readonly batch: string | null;
-  /** What holds for the lines of that file, too. */
+  /** Settings for the lines of that file. */
   readonly common: Draft;
 }
 
-/**
- * The queries of one command line. What stands before the first name holds for all of them, as in
- * dig.
- */
+/** The queries of a command line. As in dig, options before the first name apply to all. */
 export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
   return parseQueryLine(words).queries;
 }
 
-/** @param from what holds for all of its queries, unless the line says otherwise */
+/** @param from defaults for all queries of the line */
 export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
   let draft: Draft = { ...from, typeWord: null };
@@ -267,14 +262,11 @@ export function parseQueryLine(words: readonly string[], from: Draft = fresh): Q
   });
   if (batch === null) return { queries: [...done, draft].map(finished), batch, common: draft };
   if (draft.name !== null)
-    throw usage(
-      `-f ${batch} has the names, and "${draft.name}" is one besides`,
-      'Write it into the file.',
-    );
+    throw usage(`with -f ${batch}, "${draft.name}" cannot be given as well`, 'Add it to the file.');
   return { queries: [], batch, common: draft };
 }
 
-/** Whether this can be nothing but a name. */
+/** True if this can only be a name. */
 function isName(
   given: ReturnType<typeof readOptions> extends Iterable<infer G> ? G : never,
 ): boolean {
@@ -288,9 +280,9 @@ function finished(draft: Draft): QueryOptions {
   const transfer = type === TYPE.AXFR || type === TYPE.IXFR;
   const transport = draft.transport ?? (transfer ? 'tcp' : 'udp');
   if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
-    throw usage(`AXFR goes over TCP or TLS, not over ${transport.toUpperCase()}`);
+    throw usage(`AXFR needs TCP or TLS, not ${transport.toUpperCase()}`);
   if (draft.trace && draft.key !== null)
-    throw usage('+trace asks servers that have no key in common with you: without -y and -k');
+    throw usage('+trace queries servers that share no key with you: leave out -y and -k');
   return {
     ...draft,
     name: wireName(draft.name ?? '.', draft.idn),
@@ -305,7 +297,10 @@ function wireName(name: string, idn: boolean): string {
   if (!idn || /^[\u0000-\u007f]*$/.test(name)) return name;
   const ascii = name.includes('\uFFFD') ? '' : domainToASCII(name);
   if (ascii === '')
-    throw usage(`"${name}" has no xn-- form`, '+noidnin sends the bytes as they are.');
+    throw usage(
+      `"${name}" cannot be converted to xn-- form`,
+      '+noidnin sends the bytes unchanged.',
+    );
   return ascii;
 }
 
@@ -328,18 +323,18 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
     return true;
   }
   if (/^TYPE\d+$/i.test(word) && could)
-    throw usage(`"${word}" is no record type`, 'Types are numbers up to 65535: TYPE65535.');
+    throw usage(`"${word}" is not a record type`, 'Numbers of types go up to 65535: TYPE65535.');
   if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
     const meant = nearest(word, commonTypes);
     throw usage(
-      `"${word}" is no record type`,
-      meant === null ? `A name? Write it with a dot: ${word}.` : `Did you mean ${meant}?`,
+      `"${word}" is not a record type`,
+      meant === null ? `If it is a name, write it with a dot: ${word}.` : `Did you mean ${meant}?`,
     );
   }
   return false;
 }
 
-/** `MX`, `mx`, `TYPE15`, `IXFR=7`; null if it is no type. */
+/** `MX`, `mx`, `TYPE15`, `IXFR=7`; null if it is not a type. */
 function typeOf(word: string): TypeGiven | null {
   const ixfr = /^IXFR=(\d{1,10})$/i.exec(word);
   if (ixfr !== null) return { type: TYPE.IXFR, serial: Number(ixfr[1]) >>> 0 };
@@ -356,7 +351,7 @@ function readServer(draft: Draft, given: string): void {
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]*):\/\/)?(.*)$/s.exec(given) ?? [];
   if (scheme !== undefined) {
     if (!Object.hasOwn(ports, scheme))
-      throw usage(`"@${given}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
+      throw usage(`"@${given}": ${scheme}:// is not supported`, 'Known: udp, tcp, tls, https');
     draft.transport = scheme as QueryProtocol;
   }
   let where = rest;
@@ -368,7 +363,7 @@ function readServer(draft: Draft, given: string): void {
   const bracketed = /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(where);
   const plain = /^([^:#]+)[:#](\d+)$/.exec(where) ?? /^([^#]+)#(\d+)$/.exec(where);
   const [host = '', port] = bracketed?.slice(1) ?? plain?.slice(1) ?? ([where, undefined] as const);
-  if (host === '') throw usage(`"@${given}" names no server`);
+  if (host === '') throw usage(`"@${given}" does not name a server`);
   const address = host.replace(/%.*/s, '');
   if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
     throw usage(

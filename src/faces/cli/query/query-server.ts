@@ -10,7 +10,7 @@ import type { QueryOptions } from './query-draft.ts';
 
 /** A server to ask. */
 export interface QueryServer {
-  /** Where the query goes: an address, or for TLS and HTTPS a name. */
+  /** An address; a name for TLS and HTTPS. */
   readonly address: string;
   /** As it was given. */
   readonly name: string;
@@ -38,8 +38,8 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   } catch (error) {
     throw new Problem({
       code: 'no-server',
-      text: `the server's own name does not resolve: ${name}: ${whyFailed(error)}`,
-      remedy: 'Name it by address: ndots query @10.96.0.10 NAME',
+      text: `the name of the server does not resolve: ${name}: ${whyFailed(error)}`,
+      remedy: 'Give its address: ndots query @10.96.0.10 NAME',
       cause: error,
     });
   }
@@ -50,15 +50,15 @@ function firstServer(file: string): string {
   if (server !== undefined) return server;
   throw new Problem({
     code: 'no-server',
-    text: `which server? ${file} names none`,
-    remedy: 'Name one: ndots query @10.96.0.10 NAME',
+    text: `${file} names no server`,
+    remedy: 'Give one: ndots query @10.96.0.10 NAME',
   });
 }
 
 /**
- * The names to ask one after the other as long as they do not exist, as dig 9.18 has it. A name
- * with at least ndots dots is asked as it is and nothing else, where programs on glibc would go on
- * with the list. Other names are asked with the list, and as they are last.
+ * The names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is
+ * only tried as written, whereas glibc goes on with the search path. Other names are tried as
+ * written last.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;

@@ -26,7 +26,7 @@ interface DelegationStep {
 }
 
 /**
- * Asks `start` for the root's servers, then goes from zone to zone by what servers delegate to.
+ * Asks `start` for the root servers, then follows the delegations.
  * @returns the exit code
  */
 export async function traceFromRoot(
@@ -57,7 +57,7 @@ export async function traceFromRoot(
     if (step.reply.rcode !== 0) code = EXIT.no;
     else if (step.reply.answer.length > 0 || below === null) code = EXIT.ok;
     else if (!isBelow(below.toLowerCase(), zone.toLowerCase()) || steps.length > mostSteps) {
-      tell(`;; ${step.server.name} leads to ${below}, which is no step further than ${zone}\n`);
+      tell(`;; ${step.server.name} refers to ${below}, which is not below ${zone}\n`);
       code = EXIT.no;
     } else zone = below;
   }
@@ -141,10 +141,10 @@ async function askAny(
     code: 'no-answer',
     text:
       names.length === 0
-        ? `${last.server.name} names no server that the way could go on with`
-        : `no server of the way answers: ${names.join(' ')}`,
-    hint: 'From inside a cluster the root and its servers are often not reachable.',
-    remedy: 'What the cluster itself answers: ndots query NAME',
+        ? `${last.server.name} names no server to continue with`
+        : `no server on the path answers: ${names.join(' ')}`,
+    hint: 'The root servers often cannot be reached from inside a cluster.',
+    remedy: 'For the answer of the cluster: ndots query NAME',
   });
 }
 

@@ -12,8 +12,8 @@ import { exchangeStream } from './query-transport.ts';
 import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
 
 /**
- * Whether the message is signed: some in the middle need not be.
- * @throws Problem where the signature is wrong
+ * True if the message is signed; messages in the middle of a transfer need no signature.
+ * @throws Problem for a wrong signature
  */
 function proved(
   signed: SignedExchange,
@@ -30,14 +30,17 @@ function proved(
 }
 
 function unproved({ name }: QueryServer, why: string): Problem {
-  return new Problem({ code: 'bad-reply', text: `the transfer of ${name} is not proved: ${why}` });
+  return new Problem({
+    code: 'bad-reply',
+    text: `the transfer of ${name} is not authenticated: ${why}`,
+  });
 }
 
 function endless({ name }: QueryServer, records: number): Problem {
   return new Problem({
     code: 'bad-reply',
     text: `the transfer of ${name} has not ended after ${records} records`,
-    remedy: 'If the zone is as large as that, allow more: --max-records COUNT.',
+    remedy: 'If the zone is that large, raise the limit: --max-records COUNT.',
   });
 }
 

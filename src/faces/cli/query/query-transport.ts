@@ -18,7 +18,7 @@ export interface AnsweredExchange extends Exchange {
   readonly reply: Uint8Array;
 }
 
-/** What a transport makes of a query: the reply, and when which of the two left and came. */
+/** A query and its reply with their times. */
 type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
 /** Times are those of `performance.now()`. Throws a `Problem` when no reply came. */
@@ -233,7 +233,7 @@ function reason(error: Error): string {
     return 'this machine has not the address of -b';
   if (code === 'EADDRINUSE') return 'another program has the port of -b';
   if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 are for root (-b)';
-  if (code === 'ECONNREFUSED') return 'nobody listens on that port';
+  if (code === 'ECONNREFUSED') return 'no server listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
   if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
@@ -246,6 +246,6 @@ function noAnswer(server: string, options: QueryOptions, why: string): Problem {
   return new Problem({
     code: 'no-answer',
     text: `no answer from ${where}: ${why}`,
-    remedy: why.startsWith('nothing') ? 'Does TCP work? ndots query … +tcp' : undefined,
+    remedy: why.startsWith('nothing') ? 'Try TCP: ndots query … +tcp' : undefined,
   });
 }

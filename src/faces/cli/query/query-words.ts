@@ -1,6 +1,5 @@
 /**
- * What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and
- * as JSON.
+ * The lines of `ndots query` around a reply, as dig prints them and as JSON: server, time, size.
  */
 import { systemClock } from '../../../server/base/clock.ts';
 import { messageDocument } from '../../../server/wire/exchange.ts';

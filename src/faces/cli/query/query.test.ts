@@ -28,7 +28,7 @@ describe('the words of ndots query', () => {
     assert.equal(dig.transport, 'tcp');
   });
 
-  test('of two types the last one is asked, and which was passed over is kept for a warning', () => {
+  test('the last of two types is used, and the ignored one gets a warning', () => {
     const { type, overridden } = read('one.test A AAAA @127.0.0.1');
     assert.deepEqual([type, overridden], [28, 'A']);
     assert.equal(read('one.test AAAA @127.0.0.1').overridden, null);
@@ -95,7 +95,7 @@ describe('the words of ndots query', () => {
 describe("dig's habits", () => {
   const read = (line: string) => parseQueryOptions(line.split(' '));
 
-  test('several names are several queries; what stands before the first holds for all', () => {
+  test('each name is a query; options before the first apply to all', () => {
     const [one, two, three, ...more] = read(
       '@9.9.9.9 +tcp a.example MX b.example +notcp -x 10.0.0.1',
     );
@@ -167,7 +167,7 @@ describe('words in any order', () => {
     test(line, () => assert.deepEqual(asked(line), ['version.bind 16 3']));
   }
 
-  test('a type in lower case may stand before the name', () => {
+  test('a type in lower case may come before the name', () => {
     assert.deepEqual(asked('mx example.com'), ['example.com 15 1']);
     assert.deepEqual(asked('a.example mx b.example'), ['a.example 15 1', 'b.example 1 1']);
   });
@@ -307,7 +307,7 @@ describe('ndots query against a server', () => {
   });
 });
 
-test('a resolv.conf that was named and cannot be read is told as such', async () => {
+test('reports an unreadable resolv.conf that was given', async () => {
   const { code, err } = await runCommand(query, ['www.example', '--resolv-conf', '/nowhere/conf']);
   assert.equal(code, 2);
   assert.match(err, /\/nowhere\/conf: cannot read the resolv\.conf: no such file or directory/);
@@ -427,10 +427,10 @@ describe('+trace', () => {
   test('a zone that leads nowhere new ends it', async () => {
     const { code, out } = await trace('x.loop.test');
     assert.equal(code, 1);
-    assert.match(out, /leads to test\., which is no step further than test\./);
+    assert.match(out, /refers to test\., which is not below test\./);
   });
 
-  test('where nobody answers it says so', async () => {
+  test('says that no server answered', async () => {
     const { code, err } = await runCommand(query, ['@127.0.0.1', '-p', '1', '+trace', 'a.test']);
     assert.equal(code, 2);
     assert.match(err, /no answer from 127\.0\.0\.1#1/);
@@ -587,7 +587,7 @@ describe('queries of a file (-f)', () => {
     return runCommand(query, [`@127.0.0.1:${server.port}`, '-f', path, ...words]);
   };
 
-  test('are asked as a line of the command has them, with what the command says', async () => {
+  test('are sent as if written on the command line, with its options', async () => {
     const before = server.asked.length;
     const { out, err, code } = await run(
       'a.example\n\n# b.example\n; c.example\nd.example MX +tcp\r\n',
@@ -599,18 +599,18 @@ describe('queries of a file (-f)', () => {
     assert.match(out, /^192\.0\.2\.7$/m);
   });
 
-  test('that are wrong are told with their line, and the others are asked', async () => {
+  test('with mistakes are reported with their line, and the others are sent', async () => {
     const { out, err, code } = await run('a.example +nonsense\nb.example\n', '+short');
     assert.equal(code, 3);
     assert.match(err, /unknown option \+nonsense\n {2}at .*names\.txt:1/);
     assert.equal(out, '192.0.2.7\n');
   });
 
-  test('come through a pipe, too; a name besides is one too many, and an empty file none', async () => {
+  test('come through a pipe, too; an additional name and an empty file are errors', async () => {
     const at = `@127.0.0.1:${server.port}`;
     const { out } = await runCommand(query, [at, '-f', '-', '+short'], {}, {}, 'p.example\n');
     assert.equal(out, '192.0.2.7\n');
-    assert.match((await run('', 'x.example')).err, /"x\.example" is one besides/);
+    assert.match((await run('', 'x.example')).err, /"x\.example" cannot be given as well/);
     assert.equal((await run('# nothing\n')).code, 2);
   });
 });
@@ -642,7 +642,7 @@ describe('a query from an address of the machine (-b)', () => {
     assert.equal(remoteAddress, '127.0.0.3');
   });
 
-  test('that it has not, or of the other family, is told', async () => {
+  test('that is missing, or of the other family, is reported', async () => {
     const foreign = await runCommand(query, ['@127.0.0.1:1', '-b', '192.0.2.99', 'a.example']);
     assert.match(foreign.err, /this machine has not the address of -b/);
     const other = await runCommand(query, ['@127.0.0.1:1', '-b', '::1', 'a.example']);
@@ -689,7 +689,7 @@ describe('a signed query (-y, -k)', () => {
       assert.match(wrong.out, /status: NOTAUTH/);
       assert.match(
         wrong.err,
-        /is not proved: the server says BADSIG: its secret of the key "k\." is another one/,
+        /is not authenticated: the server says BADSIG: its secret of the key "k\." is another one/,
       );
       const unknown = await runCommand(query, [at, 'example.org', 'AXFR', '-y', `other:${secret}`]);
       assert.equal(unknown.code, 2);
@@ -701,7 +701,7 @@ describe('a signed query (-y, -k)', () => {
 
   test('takes the words of a key, and says what is wrong with them', async () => {
     for (const [word, why] of [
-      ['k', /takes the name of a key and its secret/],
+      ['k', /takes the name and the secret of a key/],
       ['hmac-md5:k:YQ==', /hmac-md5 must not be used any more/],
       ['hmac-sha257:k:YQ==', /there is no algorithm "hmac-sha257"/],
       ['k:???', /the secret of key "k" is no base64/],

@@ -63,7 +63,7 @@ async function askLines(
     io.progress(() => `line ${index + 1} of ${lines.length}`);
     try {
       const { queries, batch } = parseQueryLine(words, common);
-      if (batch !== null) throw usage('-f within a file of -f');
+      if (batch !== null) throw usage('a file of -f cannot contain -f');
       worst = Math.max(worst, await each(queries));
     } catch (error) {
       const problems = problemsIn(error);
@@ -78,7 +78,7 @@ async function askLines(
     }
   }
   if (asked > 0) return worst;
-  throw new Problem({ code: 'no-queries', text: `${file}: there is no query in it` });
+  throw new Problem({ code: 'no-queries', text: `${file} contains no query` });
 }
 
 async function ask(options: QueryOptions, io: Io): Promise<number> {
@@ -103,7 +103,7 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
     code = reply.rcode === 0 ? EXIT.ok : EXIT.no;
     if (doubt !== null) {
       // It is shown, as dig shows it: it may tell what is wrong.
-      io.err(`ndots query: the reply of ${server.name} is not proved: ${doubt}\n`);
+      io.err(`ndots query: the reply of ${server.name} is not authenticated: ${doubt}\n`);
       return EXIT.failed;
     }
     if (last) break;

@@ -7,7 +7,6 @@ import { colourOptions } from '../colour-options.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, file, integer, usage } from '../option-values.ts';
 
-/** What a command line of `ndots rollout` says. */
 export interface RolloutOptions {
   readonly times: RolloutTimes;
   readonly run: RunOptions;
@@ -105,16 +104,17 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   if (action !== 'rehearse') {
     const meant = nearest(action ?? '', ['rehearse']);
     throw usage(
-      action === undefined ? 'what is to be done?' : `"${action}" is not one of its actions`,
+      action === undefined ? 'which action?' : `"${action}" is not one of its actions`,
       meant === null ? 'Known: rehearse' : `Did you mean ${meant}?`,
     );
   }
-  if (others.length > 0) throw usage(`rehearse takes no words, and not "${others[0]}"`);
+  if (others.length > 0) throw usage(`unexpected word "${others[0]}": rehearse takes only options`);
   const { output, save, model, mode, color, noColor } = values;
-  if (model && mode !== null) throw usage('a model has no rules: --model takes no --mode');
+  if (model && mode !== null)
+    throw usage('--model uses no kube-proxy rules and does not take --mode');
   const given = values.ports ?? 500;
   if (given === 'random' && !model)
-    throw usage('--ports random is only predicted', 'Add --model, or give --ports a number.');
+    throw usage('--ports random can only be predicted', 'Add --model, or give --ports a number.');
   const rate = values.rate ?? 100;
   const conntrackMs = values.conntrack ?? 30_000;
   const portTimes = { ports: given === 'random' ? LINUX_PORTS : given, rate, conntrackMs };
@@ -145,7 +145,7 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   };
 }
 
-/** How long it takes until every port has a connection, if the kernel keeps it that long. */
+/** Time until every port has a conntrack entry, limited by the conntrack timeout. */
 function turnMs(times: Pick<RolloutTimes, 'ports' | 'rate' | 'conntrackMs'>): number {
   const { ports: count, rate, conntrackMs } = times;
   const onceMs = Math.ceil((count / rate) * 1000);

@@ -13,8 +13,8 @@ export interface ScreenColumn<Row> {
   readonly sort: string;
   readonly align: 'left' | 'right';
   /**
-   * Where there is no room, the column with the highest rank is left out first. From `SPARE` on, it
-   * is also left out where another column would have to be cut for it. Rank 0 always stays.
+   * If space is short, columns with a higher rank are dropped first. From `SPARE` on, a column is
+   * also dropped before another is cut. Rank 0 always stays.
    */
   readonly rank: number;
   /** Least width. */
@@ -57,9 +57,9 @@ export interface FittedTable<Row> {
 
 /**
  * Fits columns to a width.
- * @param rows those that are to be shown
- * @param widths how wide each column has been, by its place, so that it does not jump; it is updated
- * @param sorted the sort key in use, whose column gets an arrow
+ * @param rows the visible rows
+ * @param widths the widest size of each column so far, so that columns do not jump; updated
+ * @param sorted the sort key, whose column gets an arrow
  */
 export function fitTable<Row>(
   columns: readonly ScreenColumn<Row>[],

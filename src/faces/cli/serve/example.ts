@@ -4,12 +4,11 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pickPort, probeEndpoint } from '../../../server/transport/probe.ts';
 
-/** What `ndots serve --example` serves. */
 export interface Example {
   readonly file: string;
-  /** The Corefile as it stands now, with the ports that were chosen. */
+  /** The current Corefile, with the chosen ports. */
   read(): string;
-  /** What a person can try, once it serves. */
+  /** Commands to try, printed at the start. */
   readonly lines: string;
 }
 
@@ -20,9 +19,8 @@ const file = fileURLToPath(new URL('../../../../examples/Corefile', import.meta.
 const PORTS = { dns: 1053, health: 8080, ready: 8181, metrics: 9153 } as const;
 
 /**
- * The example cluster on 127.0.0.1. Nobody asked for its HTTP ports, so others take their place
- * where they are taken.
- * @param wanted the DNS port that was asked for: others do not take its place; 0: any that is free
+ * The example cluster on 127.0.0.1. If its HTTP ports are in use, it takes others.
+ * @param wanted the DNS port, which must be free; 0: any free port
  */
 export async function openExample(wanted: number = PORTS.dns): Promise<Example> {
   const dns = wanted === 0 ? await pickPort(ADDRESS) : wanted;

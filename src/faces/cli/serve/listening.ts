@@ -1,10 +1,10 @@
-/** Listening where the command line says, and what a person is told when that cannot be. */
+/** Opens the listening sockets of a verb, with errors that name the option. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { allowLowPort } from '../../../server/runtime/low-ports.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Where, and by which option it was said. */
+/** An address, and the option that sets it. */
 export interface ListenPlace {
   readonly host: string;
   readonly port: number;
@@ -23,7 +23,7 @@ export async function listening(
     throw new Problem({
       code: 'cannot-listen',
       text: `cannot listen on ${printHostPort(host, port)}: ${whyFailed(error)}`,
-      remedy: `Give another one (${option}), or end what has it: ss -ltnp`,
+      remedy: `Use another port (${option}), or find the program that has it: ss -ltnp`,
       cause: error,
     });
   }

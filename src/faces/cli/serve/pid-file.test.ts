@@ -29,7 +29,7 @@ describe('a pid file', () => {
     assert.equal(readFileSync(file, 'utf8'), '18\n');
   });
 
-  test('that is no file stays: a device that cannot be written is not removed', () => {
+  test('that is not a regular file stays: a device is not removed', () => {
     const link = join(folder, 'link');
     writeFileSync(file, '17\n');
     symlinkSync(file, link);

@@ -11,14 +11,14 @@ export function writePidFile(file: string, pid: number, log: Log): void {
     writeFileSync(file, `${pid}\n`);
   } catch (error) {
     log.error(
-      `Could not write pid file: ${whyFailed(error)}; check that the folder exists and may be written`,
+      `Could not write pid file: ${whyFailed(error)}; check that the directory exists and is writable`,
     );
   }
 }
 
 /**
- * Removes it if it is still this process's own: no device, and not one that the next server has
- * written meanwhile.
+ * Removes the file if it still contains this process's id: not a device, and not the file of the
+ * next server.
  */
 export function removePidFile(file: string, pid: number): void {
   try {

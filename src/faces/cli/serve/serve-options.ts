@@ -62,10 +62,9 @@ export const serveTable: {
   ),
 };
 
-/** What the command line of `ndots serve` says; null: nothing was given. */
+/** The options of `ndots serve`; null: not given. */
 export type ServeOptions = OptionValues<typeof serveTable>;
 
-/** What `ndots serve` takes. */
 export const serveUsage: Usage = {
   synopsis: '',
   examples: [

@@ -58,7 +58,7 @@ export const serve: Command = { name: 'serve', run };
 /** `.ts` in a checkout, `.js` in the package. */
 const extension = import.meta.url.slice(-3);
 
-/** Of more than these, this thread and the runtime's helpers leave some free by themselves. */
+/** With more CPUs, some are free for this thread and the runtime's helpers anyway. */
 const FEW_PROCESSORS = 8;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -76,34 +76,27 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   return serveCorefile({ options, source, io, greeting: example?.lines ?? null });
 }
 
-/** What is served, by whose command. */
 export interface Serving {
   readonly options: ServeOptions;
   readonly source: CorefileSource;
   readonly io: Io;
   /** Printed once it serves. */
   readonly greeting?: string | null;
-  /**
-   * What a verb does around the server: asked for before the Corefile is read. It may throw
-   * Problems.
-   */
+  /** Runs before the Corefile is read. It may throw Problems. */
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
-/** What code around the server may use of it. */
 export interface ServeHost {
   readonly log: Log;
-  /** Loads the Corefile anew. */
   reload(): void;
   /** Ends the process in order. */
   end(code: number): void;
 }
 
-/** What code around the server does, and when. */
 export interface ServeHooks {
   /** Changes what was read of the Corefile, each time. */
   change(parsed: ParseOutput): ParseOutput;
-  /** Another process serves at the same addresses and will let go of them. */
+  /** Another process serves the same addresses and will release them. */
   readonly takesOver: boolean;
   /** It serves. A Problem ends it. */
   serving(server: Server): Promise<void>;
@@ -154,10 +147,10 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   try {
     hooks = (await around?.({ log, reload, end })) ?? null;
     server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks, processors });
-    // A start that waits for objects does not hold up an end that is asked for meanwhile.
+    // A start that waits for objects must not delay the end.
     serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
-    // From now on somebody waits for answers: workers need not wait for this thread, nor for the
-    // runtime's helpers, where there is another processor for these.
+    // Clients may wait for replies from here on. With another CPU, workers need not wait for this
+    // thread and the helpers of the runtime.
     closeEarly();
     if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
     if (serves) await hooks?.serving(server);
@@ -179,13 +172,12 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (greeting !== null) log.raw(greeting);
     new MemoryPolicy({ clock: systemClock, thrifty: hooks !== null }).begin();
   }
-  // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until
-  // the end.
+  // Workers and HTTP servers do not keep the process alive; this timer does.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
   await hooks?.ending();
-  // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
+  // A fatal error (a forwarding loop) skips lameduck, because each second makes it worse.
   const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
   await hooks?.ended();
   if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
@@ -193,7 +185,6 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   return code;
 }
 
-/** What the server of this process is made of. */
 interface ServeParts {
   readonly options: ServeOptions;
   readonly source: CorefileSource;
@@ -202,7 +193,7 @@ interface ServeParts {
   readonly env: Io['env'];
   readonly onFatal: (text: string) => void;
   readonly hooks: ServeHooks | null;
-  /** Where the workers may run; null: where the system lets them. */
+  /** CPUs for the workers; null: chosen by the system. */
   readonly processors: Processors | null;
 }
 
@@ -231,7 +222,7 @@ function makeServer(parts: ServeParts): Server {
     ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
     sharesHttp: hooks !== null,
     load(syntaxes) {
-      // What is around the server says itself what an empty Corefile is.
+      // The hooks report an empty Corefile themselves.
       const mayBeBuiltIn = server.fingerprint === '' && hooks === null;
       const parsed = load(source, dnsPort ?? 53, env, syntaxes, mayBeBuiltIn);
       return hooks?.change(parsed) ?? parsed;
@@ -250,8 +241,7 @@ function makeServer(parts: ServeParts): Server {
           ...(processors !== null && { processors }),
           pluginsModule: new URL(`../../../server/plugins/order${extension}`, import.meta.url).href,
         },
-        // The first begins before the Corefile is read, when nobody knows yet how many there will
-        // be.
+        // The first worker starts before the Corefile is read and the number of workers is known.
         workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(count))),
       ),
     onFatal,
@@ -262,7 +252,7 @@ function makeServer(parts: ServeParts): Server {
   return server;
 }
 
-/** What `-plugins` prints, in coredns's form. */
+/** The output of `-plugins`, in the format of CoreDNS. */
 export function pluginList(): string {
   const names = order.map(({ name }) => `  dns.${name}`).toSorted();
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
@@ -308,18 +298,16 @@ function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
   return EXIT.no;
 }
 
-/** Where the text of a Corefile comes from. */
 export interface CorefileSource {
   /** As named to people and in messages. */
   readonly file: string;
   readonly folder: string;
-  /** The text as it stands now. */
   read(): string;
 }
 
 /**
- * The file that `-conf` names, the pipe, or the usual one.
- * @param conf `stdin`: what comes over the pipe
+ * The file of `-conf`, standard input, or the default file.
+ * @param conf `stdin`: standard input
  */
 export async function corefileSource(
   conf: string | undefined,
@@ -352,8 +340,8 @@ function load(
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
   throw new Problem({
     code: 'corefile-unreadable',
-    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary`,
-    remedy: `Is this the file that was meant? head -c 300 ${file}`,
+    text: `loading Caddyfile via flag: ${file} is not a Corefile: it is binary`,
+    remedy: `Check that it is the right file: head -c 300 ${file}`,
   });
 }
 
@@ -366,7 +354,7 @@ function readCorefile(file: string): string {
     throw new Problem({
       code: 'corefile-unreadable',
       text: `loading Caddyfile via flag: open ${file}: ${why}`,
-      hint: 'The Corefile named by -conf could not be read.',
+      hint: 'The Corefile given with -conf could not be read.',
       remedy: remedy.replace('FILE', file),
       cause: error,
     });
@@ -384,8 +372,8 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * CoreDNS's list of what is served (`zone:port`, with the scheme unless it is plain DNS, with the
- * address if bound), and the version.
+ * The start lines of CoreDNS: each `zone:port`, with scheme and bound address if any, then the
+ * version.
  */
 function startLines(server: Server): readonly string[] {
   const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
@@ -397,7 +385,6 @@ function startLines(server: Server): readonly string[] {
   return [...new Set(lines)].toSorted().concat(versionText().trimEnd());
 }
 
-/** What signals bring about. */
 interface Handles {
   /** Ends in order, lameduck first. */
   readonly end: (code: number) => void;
@@ -427,8 +414,8 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };
-  // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT
-  // ends it at once.
+  // The handlers stay during lameduck: ignored signals stay ignored, and SIGQUIT or a second SIGINT
+  // ends at once.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   const blocked = process.execArgv.includes('--disable-sigusr1');
   if (blocked && !unblockUserSignal())

@@ -23,7 +23,6 @@ import {
   usage,
 } from '../option-values.ts';
 
-/** What a command line of `ndots size` says. */
 export type SizeOptions =
   | {
       readonly mode: 'cluster';
@@ -37,15 +36,15 @@ export type SizeOptions =
       readonly mode: 'measured';
       readonly metrics: readonly URL[];
       readonly forMs: number;
-      /** Processors that a replica may use. */
+      /** CPU cores of a replica. */
       readonly cpu: number;
-      /** How many times as many queries as now are to be answered. */
+      /** Multiple of the current request rate to plan for. */
       readonly peak: number;
       readonly output: 'text' | 'json';
     }
   | FollowOptions;
 
-/** What `--follow` is told: the flags of cluster-proportional-autoscaler. */
+/** The flags of cluster-proportional-autoscaler, for `--follow`. */
 export interface FollowOptions extends ClusterOptions {
   readonly mode: 'follow';
   readonly namespace: string;
@@ -54,7 +53,7 @@ export interface FollowOptions extends ClusterOptions {
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly nodeLabels: string;
   readonly everyMs: number;
-  /** Where it says that it lives. */
+  /** Address of /healthz. */
   readonly listen: { readonly host: string; readonly port: number };
 }
 
@@ -112,7 +111,7 @@ const table = {
     every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'interval (10)'),
     listen: one('--listen', listenAddress(8080), 'serve /healthz here (0.0.0.0:8080)'),
     ...clusterOptions,
-    // What else cluster-proportional-autoscaler is started with by the manifests that people have.
+    // Flags that existing manifests pass to cluster-proportional-autoscaler.
     logtostderr: one('--logtostderr', text('BOOL'), 'accepted and ignored'),
     verbosity: one('--v', text('LEVEL'), 'accepted and ignored'),
   }),
@@ -121,7 +120,7 @@ const table = {
   }),
 };
 
-/** What counts for each of the three ways. */
+/** Options of each of the three modes. */
 const ofModes = {
   follow: [
     'follow',
@@ -138,8 +137,8 @@ const ofModes = {
   cluster: ['nodes', 'cores', 'params', 'output'],
 } as const;
 const besideMode = {
-  follow: (name: string): string => `--follow takes no ${name}`,
-  measured: (name: string): string => `--metrics takes no ${name}`,
+  follow: (name: string): string => `--follow does not take ${name}`,
+  measured: (name: string): string => `--metrics does not take ${name}`,
   cluster: (name: string): string => `${name} needs --metrics or --follow`,
 };
 
@@ -196,10 +195,13 @@ export function parseSizeOptions(
       peak: values.peak ?? 2,
       output,
     };
-  if (values.nodes !== null && values.cores === null) throw usage('--nodes needs --cores besides');
-  if (values.cores !== null && values.nodes === null) throw usage('--cores needs --nodes besides');
+  if (values.nodes !== null && values.cores === null) throw usage('--nodes needs --cores');
+  if (values.cores !== null && values.nodes === null) throw usage('--cores needs --nodes');
   if (values.nodes === null || values.cores === null)
-    throw usage('size by what?', 'Give --nodes and --cores, or --metrics URL, or --follow.');
+    throw usage(
+      'nothing to compute the size from',
+      'Give --nodes and --cores, or --metrics URL, or --follow.',
+    );
   return {
     mode: 'cluster',
     nodes: values.nodes,

@@ -1,6 +1,6 @@
 /**
- * `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them
- * so.
+ * `ndots size`: computes the number of replicas from the cluster size or from metrics, or keeps it
+ * in proportion.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { printSpan } from '../../../server/base/elapsed.ts';
@@ -46,7 +46,7 @@ export const size: Command = {
   },
 };
 
-/** What kubeadm's users mostly take, and the coredns chart. */
+/** The parameters of most kubeadm clusters and of the CoreDNS chart. */
 const usualParams = {
   linear: '{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}',
 };
@@ -132,7 +132,7 @@ async function scrape(url: URL, signal: AbortSignal): Promise<ReplicaSample> {
       code: 'metrics-unreachable',
       text: `no metrics from ${url.href}: ${(error as Error).message}`,
       remedy:
-        'Give the address of a pod with the plugin prometheus, as seen from here: kubectl port-forward POD 9153',
+        'Give the address of a pod with the prometheus plugin, or forward it: kubectl port-forward POD 9153',
       cause: error,
     });
   }

@@ -239,7 +239,7 @@ function nothingIn({ name, format }: Input): Problem {
     text:
       format === 'empty'
         ? `${name} is empty`
-        : `${name} is not a capture, a dnstap stream or a query log that ndots knows`,
-    remedy: 'ndots top --help lists what can be read; tcpdump -w FILE port 53 makes a capture.',
+        : `${name} is not a capture, a dnstap stream or a query log`,
+    remedy: 'ndots top --help lists the formats; tcpdump -w FILE port 53 makes a capture.',
   });
 }

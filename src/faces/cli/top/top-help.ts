@@ -10,7 +10,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['Esc', 'close what is open, then the filter'],
   ['/', 'filter'],
   ['s, r', 'sort by the next column; reverse the order'],
-  ['w', 'look at the last 10 s, at the last minute, or at all that is kept'],
+  ['w', 'show the last 10 s, the last minute, or everything stored'],
   ['p, Space', 'pause; a replay stops, live traffic is counted on'],
   ['l', 'the lookups that this row counts'],
   ['t', 'trace the name of this row, as its client would ask for it'],

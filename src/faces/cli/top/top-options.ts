@@ -120,14 +120,14 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
   filterOf(filters, new Map());
   const live = sources.files.length === 0;
   if (live && values.speed !== null)
-    throw usage('--speed is for files', 'A live capture is as fast as it happens.');
+    throw usage('--speed needs a file', 'A live capture always runs at normal speed.');
   const view = values.view ?? 'now';
   const keys: readonly string[] = sortKeys[view];
   if (values.sort !== null && !keys.includes(values.sort)) {
     const meant = nearest(values.sort, keys);
     throw usage(
       keys.length === 0
-        ? `the view ${view} has no order: give --view as well`
+        ? `the view ${view} cannot be sorted: choose another with --view`
         : `the view ${view} cannot be sorted by "${values.sort}"${meant === null ? '' : `: did you mean ${meant}?`}`,
       keys.length === 0 ? undefined : `Columns: ${keys.join(', ')}`,
     );

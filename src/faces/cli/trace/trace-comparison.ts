@@ -48,7 +48,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
       printElapsed(result.elapsedMs).padStart(time),
     ].join('');
     const room = page.columns - before;
-    // Where nothing fits behind the columns, the result stands below them.
+    // Without room next to the columns, the result is below them.
     if (room < leastResult) return `${cells}\n      ${clip(text, page.columns - 6)}`;
     return `${cells}  ${clip(text, room)}`;
   });
@@ -63,7 +63,7 @@ export interface ClientDifference {
   readonly text: string;
 }
 
-/** A client that takes so much longer than the fastest waits for something, milliseconds. */
+/** A client that is this much slower than the fastest one waits for something, milliseconds. */
 const slowMs = 1000;
 
 /**
@@ -136,8 +136,7 @@ function costText(documents: readonly TraceDocument[]): string {
 }
 
 /**
- * Why a client fails: what it made of the last answers, else of what it did without asking, else
- * what it says.
+ * The reason of a failure: its last answers, else its steps without a query, else its own message.
  */
 function reasonOf({ queries, steps, result }: TraceDocument): string {
   const last = queries.findLast(({ outcome }) => outcome !== '') ?? queries.at(-1);

@@ -56,7 +56,7 @@ describe('a trace as a page', () => {
     for (const id of links) assert.ok(page.includes(`<section id="${id}">`), id);
   });
 
-  test('it holds no script, asks nobody for anything, and what came from outside is text', async () => {
+  test('it contains no script, loads nothing, and foreign data is text', async () => {
     const page = await html('a<script>b', '--plan', '--resolv-conf', storyFile('box.conf'));
     assert.doesNotMatch(page, /<script|src=|https?:|@import|url\(/);
     assert.ok(page.includes('a&lt;script&gt;b'));

@@ -112,7 +112,7 @@ function bar(query: QueryDocument, totalMs: number): string {
   return `<span class="bar ${kindOf(query)}" style="left:${percent(query.atMs, totalMs)};width:${percent(lasted, totalMs)}"></span>`;
 }
 
-/** What an answer is worth: colour and pattern; the words beside say it, too. */
+/** The quality of an answer, shown by color, pattern and words. */
 function kindOf(query: QueryDocument): 'good' | 'none' | 'bad' {
   if (query.tookMs === null) return 'bad';
   if (query.data.some((data) => !data.startsWith('CNAME '))) return 'good';

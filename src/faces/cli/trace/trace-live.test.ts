@@ -80,8 +80,7 @@ describe('a live trace', () => {
     assert.equal(document.results.length, 2);
     const [one, two] = document.results.map(({ elapsedMs }) => elapsedMs);
     const last = document.queries.at(-1);
-    // Together they take no longer than from the first query to the last answer, but for what lies
-    // between them.
+    // Together they take as long as from the first query to the last answer, except for the gaps.
     const end = (last?.atMs ?? 0) + (last?.tookMs ?? 0);
     assert.ok((one ?? 0) <= (second?.atMs ?? 0) + 0.2);
     assert.ok((two ?? 0) >= end - (second?.atMs ?? 0) - 0.2);
@@ -128,7 +127,7 @@ describe('a live trace', () => {
   });
 
   test('a server to which there is no way is asked nothing', async () => {
-    // The documentation prefix: a machine with a default route has a way, and hears nothing.
+    // The documentation prefix: with a default route it is reachable and silent.
     const { out } = await runTrace([
       'web',
       '@2001:db8::1',
@@ -139,7 +138,7 @@ describe('a live trace', () => {
       '--timeout',
       '1s',
     ]);
-    if (out.includes('no way from this machine to 2001:db8::1'))
+    if (out.includes('there is no route from this machine to 2001:db8::1'))
       assert.match(out, /no query was sent/);
     else assert.match(out, /no answer in/);
   });

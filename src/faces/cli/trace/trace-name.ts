@@ -16,7 +16,7 @@ export function checkedName(name: string | null): string {
     throw new Problem({
       code: 'usage',
       text: 'the name is not valid UTF-8',
-      remedy: 'Names outside ASCII go into DNS in their xn-- form.',
+      remedy: 'Write names outside ASCII in their xn-- form.',
     });
   }
   // A name that no client can send is still worth a trace, but not one that is not even close to a
@@ -24,24 +24,24 @@ export function checkedName(name: string | null): string {
   if (byteLength(name) > 4096) {
     throw new Problem({
       code: 'usage',
-      text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255`,
+      text: `the name is ${byteLength(name)} bytes long; the limit of DNS is 255`,
     });
   }
-  // eslint-disable-next-line no-control-regex -- that is what is looked for
+  // eslint-disable-next-line no-control-regex -- searches for control characters
   if (/[\u0000-\u0020\u007f]/.test(name)) {
-    throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
+    throw new Problem({ code: 'usage', text: 'the name contains a blank or a control character' });
   }
   const host = hostWithin(name);
   if (host !== null)
     throw new Problem({
       code: 'usage',
-      text: `${name} is more than a name: programs look up its host alone`,
+      text: `${name} is not a host name: programs look up only its host part`,
       hint: isIP(host) === 0 ? `Did you mean '${host}'?` : addressHint(host),
     });
   return name;
 }
 
-/** The host of a URL, of `host:port`, `user@host` or `host/path`; null: it is none of these. */
+/** The host part of a URL, `host:port`, `user@host` or `host/path`; null: none of these. */
 function hostWithin(text: string): string | null {
   if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
   const parts =
@@ -52,7 +52,7 @@ function hostWithin(text: string): string | null {
   return host === text ? null : host;
 }
 
-/** What a person who gave an address probably wants. */
+/** The likely intention of a person who gave an address. */
 export function addressHint(address: string): string {
   return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
 }

@@ -26,7 +26,7 @@ import {
   usage,
 } from '../option-values.ts';
 
-/** What the command line of `ndots trace` says; null: nothing was given. */
+/** The options of `ndots trace`; null: not given. */
 export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
@@ -64,7 +64,6 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
 }
 
 const outputs = ['text', 'wide', 'json', 'html', 'dig'] as const;
-/** How a trace is printed. */
 export type Output = (typeof outputs)[number];
 
 const clientValue = text('NAME[@VERSION],…', {
@@ -172,7 +171,7 @@ const table = {
   }),
 };
 
-/** What counts for a trace that was saved. `-c all` prints the differences of its clients only. */
+/** Options of `--replay`. `-c all` prints only the differences of its clients. */
 const ofReplay = [
   'client',
   'output',
@@ -203,7 +202,6 @@ async function offerPods({ word, before, env }: OfferContext): Promise<readonly 
   }
 }
 
-/** What `ndots trace` takes. */
 export const traceUsage: Usage = {
   synopsis: 'NAME [A|AAAA] [@SERVER[:PORT]]',
   examples: [
@@ -223,7 +221,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
   if (values.replay !== null) {
     const other = words[0] ?? firstBeside(table, values, ofReplay);
-    if (other !== null) throw usage(`--replay prints what was saved, and takes no "${other}"`);
+    if (other !== null) throw usage(`--replay prints a saved trace and does not take "${other}"`);
   }
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
@@ -235,19 +233,22 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
   const cluster = firstGiven(table, values, clusterKeys);
   if (values.manifests !== null && cluster !== null)
-    throw usage('--manifests or the cluster, not both', `${cluster} is for a cluster.`);
+    throw usage(
+      '--manifests cannot be combined with --cluster',
+      `${cluster} applies to a cluster.`,
+    );
   const lonely = firstGiven(table, values, [...ofPods, ...clusterKeys, ...ofClusters]);
   if (local && lonely !== null)
-    throw usage(
-      `${lonely} means nothing without a pod`,
-      'As in: --from deploy/web --namespace shop',
-    );
+    throw usage(`${lonely} needs a pod`, 'As in: --from deploy/web --namespace shop');
   if (!local && values.resolvConf !== null)
-    throw usage('--from POD or --resolv-conf, not both', 'A pod has a resolv.conf of its own.');
+    throw usage(
+      '--from POD cannot be combined with --resolv-conf',
+      'A pod has its own resolv.conf.',
+    );
   const sent =
     (values.plan || (values.answers ?? values.corefile ?? values.manifests) !== null) &&
     values.port !== null;
-  if (sent) throw usage('nothing is sent, and so --port means nothing');
+  if (sent) throw usage('--port has no effect: nothing is sent');
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
   if (values.client.length > 0 && clients.length === 0)
     throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
@@ -293,12 +294,12 @@ function readWords(words: readonly string[]): TraceWords {
     else if (names.length === 1 && (upper === 'A' || upper === 'AAAA')) type = upper;
     else if (names.length === 1 && /^(MX|SRV|TXT|NS|PTR|SOA|CNAME|HTTPS|SVCB|CAA|ANY)$/.test(word))
       throw usage(
-        `a lookup of a program asks for addresses, not for ${word}`,
-        `One query of any type: ndots query ${names[0] ?? ''} ${word}`,
+        `trace follows address lookups, not ${word}`,
+        `To send one query of any type: ndots query ${names[0] ?? ''} ${word}`,
       );
     else names.push(word);
   }
   if (names.length > 1)
-    throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
+    throw usage(`trace takes one name: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
   return { name: names[0] ?? null, server, port, type };
 }

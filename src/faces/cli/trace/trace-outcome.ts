@@ -7,14 +7,14 @@ export function label(document: TraceDocument): string {
   return version === '' ? name : `${name} ${version}`;
 }
 
-/** What the first lookup came to: addresses, or why it fails. */
+/** The result of the first lookup: addresses, or the reason of its failure. */
 export function outcome(document: TraceDocument): string {
   const { result } = document;
   if (result.ok) return result.addresses.join(' ') || 'no address';
   return `fails: ${failure(result)}`;
 }
 
-/** What the program prints, and the symbol behind it; a bare exit code says nothing twice. */
+/** The program's error message and its symbol; a bare exit code is not repeated. */
 export function failure({ error, code }: ResultDocument): string {
   const named = code !== null && !/^\d+$/.test(code) && error !== code;
   return `${error ?? 'no address'}${named ? ` (${code})` : ''}`;

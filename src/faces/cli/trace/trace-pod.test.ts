@@ -198,14 +198,14 @@ describe('trace --from, from a cluster', () => {
     });
   }
 
-  test('credentials that are not accepted are told with what to try', async () => {
+  test('reports rejected credentials, with the next step', async () => {
     const words = ['a', '--from', 'web-0', '--plan', '--kubeconfig', config];
     const { code, err } = await runTrace(words);
     assert.equal(code, 2);
     assert.match(err, /401[^]*may have expired[^]*kubectl get pods web-0 -n shop/);
   });
 
-  test('a cluster that is not there is told', async () => {
+  test('reports a missing cluster', async () => {
     const gone = join(folder, 'gone');
     writeFileSync(
       gone,
@@ -282,13 +282,13 @@ describe('trace --from, from manifests', () => {
     assert.match(err, /Its objects of that kind: .*web-0/);
   });
 
-  test('a folder that is not there is told', async () => {
+  test('reports a missing directory', async () => {
     const { code, err } = await runTrace(['a', '--from', 'web-0', '--manifests', '/nowhere']);
     assert.equal(code, 2);
     assert.match(err, /\/nowhere/);
   });
 
-  test('completion offers the names of the folder', async () => {
+  test('completion offers the names in the directory', async () => {
     const { list } = await complete(['trace', '--manifests', manifests, '--from=svc/c'], {});
     assert.deepEqual(list, [['--from=svc/cart', '']]);
   });

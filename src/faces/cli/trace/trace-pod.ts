@@ -28,10 +28,10 @@ import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** What kubeadm and most others have for the cluster's DNS. */
+/** The address of the cluster DNS in kubeadm and most other clusters. */
 export const usualDns = '10.96.0.10';
 
-/** A pod's resolv.conf, and whose it is. */
+/** The resolv.conf of a pod, and the pod's name. */
 export interface PodSettings extends PodResolvConf {
   /** For people: `pod shop/web-0, context prod`. */
   readonly from: string;
@@ -39,7 +39,6 @@ export interface PodSettings extends PodResolvConf {
   readonly nodeSearch: readonly string[] | null;
 }
 
-/** What says which pods there are. */
 export interface PodSourceChoice extends ClusterOptions {
   readonly manifests: string | null;
 }
@@ -59,9 +58,8 @@ export interface PodChoice extends PodSourceChoice {
 }
 
 /**
- * The settings of the pod that is named. Where none is, they are those of a pod in the namespace
- * that says nothing of DNS itself.
- * @param nodeResolvConf that of the node, as far as this machine can know it
+ * The settings of the named pod, or of a pod without DNS settings in the namespace.
+ * @param nodeResolvConf resolv.conf of the node, as far as this machine knows it
  */
 export async function resolvConfOfPod(
   options: PodChoice & KubeletChoice,
@@ -84,7 +82,7 @@ export async function resolvConfOfPod(
           );
     return { ...found, warnings: [...warnings, ...found.warnings] };
   } catch (error) {
-    // What is wrong with the manifests is why it is not there.
+    // A mistake in the manifests is why the pod is missing.
     const [why] = warnings;
     throw error instanceof Problem && why !== undefined
       ? error.with({ hint: why.replaceAll(/\n\s*/g, '; ') })
@@ -118,7 +116,7 @@ async function settingsWithin(
     const meant = nearest(namespace, source.namespaces);
     throw new Problem({
       code: 'namespace-missing',
-      text: `there is no namespace ${namespace} in ${source.name}, and nothing that is in it`,
+      text: `there is no namespace ${namespace} in ${source.name}`,
       remedy: meant === null ? undefined : `Did you mean -n ${meant}?`,
     });
   }
@@ -168,7 +166,7 @@ export async function podNames(
   }
 }
 
-/** The cluster or the folder that is meant; call `close` at the end. */
+/** The cluster or the directory of manifests. Call `close` at the end. */
 export async function podSource(
   options: PodSourceChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -199,13 +197,16 @@ async function dnsOf(
   return [usualDns];
 }
 
-/** What a pod's `spec` says about DNS. Throws a `Problem` for a policy that does not exist. */
+/**
+ * The DNS settings in a pod's `spec`.
+ * @throws Problem for an unknown policy
+ */
 function podDnsOf(spec: JsonObject, namespace: string): PodDns {
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
   if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
     throw new Problem({
       code: 'bad-manifest',
-      text: `dnsPolicy "${policy}" is none that Kubernetes knows`,
+      text: `dnsPolicy "${policy}" does not exist in Kubernetes`,
     });
   }
   return {

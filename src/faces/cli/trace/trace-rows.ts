@@ -1,4 +1,4 @@
-/** Queries of a trace as rows: what was sent together stands together. */
+/** The queries of a trace as rows; queries that were sent together share a row. */
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
 /** Queries of one name that left together, to one server, by one protocol. */
@@ -28,14 +28,14 @@ function joins(query: QueryDocument, { first, queries }: TraceRow): boolean {
   );
 }
 
-/** What the client made of the row's answers. */
+/** The client's conclusion from the answers of a row. */
 export function outcomeOf({ queries }: TraceRow): string {
   return [...new Set(queries.map(({ outcome }) => outcome).filter((text) => text !== ''))].join(
     ' ',
   );
 }
 
-/** When the row's last answer came, or was no longer waited for; milliseconds after it was sent. */
+/** Milliseconds from sending until the last answer or the timeout. */
 export function lastedMs({ first, queries }: TraceRow): number {
   const ends = queries.map(({ atMs, tookMs, waitedMs }) => atMs + (tookMs ?? waitedMs ?? 0));
   return Math.max(...ends) - first.atMs;

@@ -21,7 +21,7 @@ export async function parseScript(text: string, file: string): Promise<Script> {
       const at = error.linePos?.[0];
       throw new Problem({
         code: 'bad-answers-file',
-        text: `${file} is no YAML: ${withoutPlace(error.message)}`,
+        text: `${file} is not valid YAML: ${withoutPlace(error.message)}`,
         place: at === undefined ? undefined : { file, line: at.line, column: at.col },
         remedy: 'docs/answers-file.md describes the format.',
       });

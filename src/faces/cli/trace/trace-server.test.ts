@@ -66,7 +66,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.deepEqual(result.addresses, ['10.3.7.207']);
   });
 
-  test('what is wrong in a manifest is told once', async () => {
+  test('reports a mistake in a manifest once', async () => {
     const file = written(
       'odd.yaml',
       `${service('web', '10.3.0.9')}---\napiVersion: v1\nkind: Srevice\nmetadata: {name: web}\n`,
@@ -98,7 +98,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.equal(result.code, 'EAI_NONAME');
   });
 
-  test('a folder that is not there is told, exit code 2', async () => {
+  test('reports a missing directory, exit code 2', async () => {
     const { code, err } = await runTrace(['web', '--manifests', '/nowhere', ...pod]);
     assert.equal(code, 2);
     assert.match(err, /\/nowhere/);
@@ -122,7 +122,7 @@ describe('trace --corefile: a server with this Corefile answers', () => {
     assert.ok(result.ok);
   });
 
-  test('a Corefile that cannot be served is told with its place, exit code 2', async () => {
+  test('reports a Corefile that cannot be served with its place, exit code 2', async () => {
     const corefile = written('bad.corefile', '.:53 {\n forwrad . 192.0.2.53\n}\n');
     const { code, err } = await runTrace(['web', '--corefile', corefile, ...pod]);
     assert.equal(code, 2);
@@ -147,14 +147,14 @@ describe('trace --corefile: a server with this Corefile answers', () => {
     }
   });
 
-  test('its warnings are told, with a pod of manifests, too', async () => {
+  test('prints its warnings, also for a pod of manifests', async () => {
     const corefile = written('odd.corefile', '.:53 {\n cache {\n success 0\n }\n whoami\n}\n');
     const words = ['web', '--corefile', corefile, '--manifests', cluster, '--from', 'deploy/web'];
     const { err } = await runTrace(words);
     assert.equal(err.match(/success 0 keeps/g)?.length, 1, err);
   });
 
-  test('its warnings are told', async () => {
+  test('prints its warnings', async () => {
     const corefile = written('odd.corefile', '.:53 {\n cache {\n success 0\n }\n whoami\n}\n');
     const { err } = await runTrace(['web', '--corefile', corefile, ...pod]);
     assert.equal(err.match(/success 0 keeps/g)?.length, 1, err);

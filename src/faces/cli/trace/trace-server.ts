@@ -41,21 +41,19 @@ export interface NamedCorefile {
   readonly folder: string;
   readonly text: string;
   /**
-   * Where the objects of its `kubernetes` blocks come from, whatever cluster they name. Null means
-   * that they come from that cluster.
+   * Manifests that replace the clusters of the `kubernetes` blocks; null: those clusters are used.
    */
   readonly manifests: string | null;
 }
 
-/** What the server works with. */
 export interface TraceServerParts {
   readonly corefile: NamedCorefile;
-  /** What upstreams answer. */
+  /** The answers of upstreams. */
   readonly script: Script;
   /** The address that it sees queries come from. */
   readonly client: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Told of each thing that is odd about the Corefile or the objects, once. */
+  /** Called once with each warning about the Corefile or the objects. */
   readonly tell: (text: string) => void;
 }
 
@@ -68,10 +66,7 @@ export function corefileOf(file: string, text: string, manifests: string | null)
 /** The name of the Corefile that stands for `--manifests`. */
 const MADE = '--manifests';
 
-/**
- * kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of
- * manifests.
- */
+/** The Corefile of kubeadm, reduced to what affects answers, for the objects in these manifests. */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
   const text = `.:53 {
     kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
@@ -86,7 +81,7 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
   return { file: MADE, folder: process.cwd(), text, manifests: resolve(manifests) };
 }
 
-/** How long reading objects may take, milliseconds of real time. */
+/** Time limit for reading objects, milliseconds of real time. */
 const READING_MS = 5000;
 
 /** Gives what starts such a server for each lookup. It throws the Corefile's problems. */
@@ -104,8 +99,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the lookup's clock stands still. After the first time in
-    // vain nobody waits again.
+    // Objects are read in real time, while the clock of the lookup stands still. After one timeout,
+    // nothing waits again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;
@@ -172,7 +167,7 @@ function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock)
   };
 }
 
-/** What `forward` reaches: the script, whatever the upstream's address. */
+/** The network of `forward`: the script, for any upstream address. */
 function scriptedUpstreams(script: Script, clock: VirtualClock): Network {
   const counts: RuleCounts = new Map();
   return {

@@ -1,4 +1,4 @@
-/** Where a trace gets its files from: the command line, this machine, or a pod's manifest. */
+/** Finds the files of a trace: from the command line, this machine, or a pod's manifest. */
 import { hostname, networkInterfaces } from 'node:os';
 import { readFileText } from '../../../server/base/read-file.ts';
 import type { AddressFamily, Host, Settings } from '../../../tools/resolver/client.ts';
@@ -17,11 +17,11 @@ const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 /** The settings of a lookup, and where they come from. */
 export interface GatheredSettings {
   readonly settings: Settings;
-  /** Where resolv.conf came from, and what is to be said about it. */
+  /** The source of resolv.conf, and remarks about it. */
   readonly notes: readonly string[];
   /** The pod that the settings belong to, if they are a pod's. */
   readonly from: string | null;
-  /** What is assumed of the pod's node; null: nothing. */
+  /** The assumption about the pod's node; null: none. */
   readonly assumed: string | null;
 }
 
@@ -33,8 +33,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   const notes: string[] = [];
   let from: string | null = null;
   let assumed: string | null = null;
-  // Who names manifests means a pod of that cluster: this machine's own settings would answer for
-  // nobody.
+  // With --manifests, a pod of that cluster is meant, not this machine.
   const ofPod =
     options.resolvConf === null &&
     (options.from === null ? options.manifests !== null : options.from !== 'host');
@@ -88,7 +87,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   };
 }
 
-/** What stands for the resolv.conf of the pod's node, which only the node knows. */
+/** The assumption in place of the node's resolv.conf, which only the node knows. */
 function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0
@@ -96,7 +95,7 @@ function assumedOf({ nodeSearch }: PodSettings): string | null {
     : `the search domains of this machine stand for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
-/** Whether the lookup is planned, and no server is asked. */
+/** True if the lookup is planned without sending queries. */
 export function sendsNothing({ plan, answers, corefile, manifests }: TraceVerbOptions): boolean {
   return plan || answers !== null || corefile !== null || manifests !== null;
 }

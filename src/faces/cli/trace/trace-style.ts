@@ -1,5 +1,5 @@
 /**
- * How a trace's page looks: two colour schemes, one column on narrow screens, three on wide ones.
+ * The style of a trace's page: two color schemes, one column on narrow screens, three on wide ones.
  */
 export const traceStyle = `
 :root{color-scheme:light dark;--text:#1b1d21;--dim:#5a5f69;--line:#d5d9e0;--page:#fff;--good:#176b2c;--bad:#b3261e;--warn:#7d4c00;--none:#3465b0;--lane:#f2f4f7}

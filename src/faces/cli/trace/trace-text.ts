@@ -1,6 +1,6 @@
 /**
- * A trace for people, as wide as the terminal (100 columns without one): one row for what is sent
- * together, the reason under it.
+ * Prints a trace for people, as wide as the terminal (default 100 columns): one row per group of
+ * queries, with the reason below.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -86,10 +86,7 @@ function nameWidth(rows: readonly TraceRow[], page: Page): number {
   return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
-/**
- * What stands behind the name: an answer for each query, the server where there are several, the
- * time.
- */
+/** The part after the name: an answer per query, the server if there are several, the time. */
 function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
   const parts = answers(row, room, page);
@@ -115,7 +112,7 @@ function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Pag
   return parts;
 }
 
-/** An answer for each query; silence that is the same for all is told once. */
+/** One answer per query; if none was answered, this is printed once. */
 function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const text = (query: QueryDocument): string =>
     answerText(query, room - query.type.length - 1, page);
@@ -174,7 +171,7 @@ function nameLines(name: string, page: Page): string[] {
   return [...lines, rest];
 }
 
-/** What was said one row above is not said again, but for its rules. */
+/** Repeats only the rules of the row above. */
 function likewise(then: string): string {
   const rules = [...new Set(then.match(/\[[a-z0-9-]+\]/g))];
   return rules.length === 0 ? then : `Likewise. ${rules.join(' ')}`;
@@ -205,10 +202,7 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   return query.answer;
 }
 
-/**
- * A client that hears at once of a closed port does not wait; one that does not hear of it waits as
- * for a lost packet.
- */
+/** A client that sees ICMP port unreachable does not wait; others wait as for a lost packet. */
 const patienceMs = 100;
 
 function waited({ waitedMs }: QueryDocument, before: string): string {
@@ -257,7 +251,7 @@ function footer(document: TraceDocument, page: Page): string[] {
         : ' There is no search list: --from POD or --resolv-conf FILE name one.';
     lines.push(
       ...wrap(
-        `Nothing was sent: a name of which no --answers FILE, --corefile FILE or --manifests DIR tells is taken for one that does not exist.${list}`,
+        `Nothing was sent. Names not covered by --answers, --corefile or --manifests are treated as NXDOMAIN.${list}`,
         'PLAN      ',
         page,
       ),

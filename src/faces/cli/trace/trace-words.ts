@@ -1,4 +1,4 @@
-/** What all forms of a trace say in the same words. */
+/** The wording shared by all forms of a trace. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
@@ -10,7 +10,7 @@ export function answer(query: QueryDocument): string {
   return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }
 
-/** What resolv.conf says, as this client reads it. */
+/** The settings of resolv.conf, as this client reads them. */
 export function settings(document: TraceDocument): string {
   const { conf } = document;
   const search = conf.search.length === 0 ? [] : [`search ${conf.search.join(' ')}`];
@@ -31,7 +31,7 @@ export function serverOf({
   return serverPort === 53 ? server : printHostPort(server, serverPort);
 }
 
-/** What to try where nothing was heard of any server. */
+/** The next step if no server answered. */
 export function hint({ live, queries }: TraceDocument): string | null {
   if (!live || queries.length === 0) return null;
   const silent = queries.every(({ answer: text }) => text === 'DROP');
@@ -42,7 +42,7 @@ export function hint({ live, queries }: TraceDocument): string | null {
 const glossary: Readonly<Record<string, string>> = {
   NXDOMAIN: 'the server says that the name does not exist',
   NODATA: 'the name exists, but has no address of that kind',
-  SERVFAIL: 'the server could not find out',
+  SERVFAIL: 'the server failed to get an answer',
   REFUSED: 'the server does not want to answer this client',
   TC: 'the answer did not fit into one packet',
 };

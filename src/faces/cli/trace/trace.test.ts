@@ -28,14 +28,14 @@ const answers = file(
 const planned = ['--resolv-conf', pod, '--hosts', hosts, '--answers', answers, '--plan'];
 
 describe('objects that are not there', () => {
-  test('are told of by the path of the folder, and not by a line of a Corefile that nobody wrote', async () => {
+  test('are reported with the path of the directory, not with a line of the generated Corefile', async () => {
     const { code, err } = await runTrace(['web', '--manifests', '/nowhere/at/all']);
     assert.equal(code, 2);
     assert.match(err, /cannot read \/nowhere\/at\/all: /);
     assert.doesNotMatch(err, /--manifests:/);
   });
 
-  test('are told of where the folder is empty', async () => {
+  test('are reported if the directory is empty', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'ndots-none-'));
     const { err } = await runTrace(['web', '--manifests', empty]);
     assert.match(err, /there are no objects in .*ndots-none-/);
@@ -103,7 +103,7 @@ describe('ndots trace -o json', () => {
 
 describe('ndots trace for people', () => {
   for (const output of ['text', 'dig', 'html', 'wide']) {
-    test(`-o ${output} names what was asked`, async () => {
+    test(`-o ${output} names the query`, async () => {
       const { code, out } = await runTrace(['www.example.com', ...planned, '-o', output]);
       assert.equal(code, 0);
       assert.match(out, /www\.example\.com/);
@@ -150,7 +150,7 @@ describe('ndots trace for people', () => {
     }
   });
 
-  test('what is asked one after the other is no pair, however fast the answers come', async () => {
+  test('sequential queries are not a pair, however fast the answers are', async () => {
     const inTurn = file('in-turn.conf', 'nameserver 10.96.0.10\noptions single-request\n');
     const served = file('Corefile', '. {\n hosts {\n  10.96.1.1 api.test\n }\n}\n');
     const words = ['api.test', '--resolv-conf', inTurn, '--hosts', hosts, '--corefile', served];
@@ -161,7 +161,7 @@ describe('ndots trace for people', () => {
 
   test('a plan that knows no name says so', async () => {
     const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
-    assert.match(out, /^PLAN {6}Nothing was sent: a name of which no --answers FILE/m);
+    assert.match(out, /^PLAN {6}Nothing was sent\. Names not covered by --answers/m);
     assert.doesNotMatch(out, /no search list: /);
     const bare = file('bare.conf', 'nameserver 10.96.0.10\n');
     const alone = await runTrace(['a', '--plan', '--resolv-conf', bare, '--hosts', hosts]);
@@ -190,7 +190,7 @@ describe('ndots trace for people', () => {
     assert.match(missing.out, /^VERDICT +No client resolves this name\./m);
   });
 
-  test('a comparison names who fails and why, before the exit code is 1', async () => {
+  test('a comparison with exit code 1 names the failing clients and the reason', async () => {
     const lone = file(
       'lone.yaml',
       "rules:\n  - { name: www.example.com.ns1.svc.cluster.local, type: AAAA, answer: 'CNAME=lb.example.' }\n  - { name: www.example.com, answer: '203.0.113.80' }\n",
@@ -211,7 +211,7 @@ describe('ndots trace for people', () => {
     assert.match(out, /VERDICT {3}All find the same\.[^]*$/);
   });
 
-  test('a comparison tells who waits', async () => {
+  test('a comparison shows the clients that wait', async () => {
     const slow = file(
       'slow.yaml',
       "rules:\n  - { name: www.example.com, type: AAAA, answer: [DROP, NODATA] }\n  - { name: www.example.com, answer: '203.0.113.80' }\n",
@@ -267,16 +267,21 @@ describe('exit codes and errors', () => {
   const cases: [string, string[], number, RegExp][] = [
     ['a name that does not exist', ['nope', ...planned], 1, /^$/],
     ['no name', [], 3, /which name/],
-    ['two names', ['a', 'b'], 3, /one name, please/],
+    ['two names', ['a', 'b'], 3, /trace takes one name/],
     ['an unknown client', ['a', '--client', 'glib'], 3, /Did you mean glibc/],
     ['an unknown option', ['a', '--familes', '4'], 3, /Did you mean --families/],
     ['an option without its value', ['a', '--client'], 3, /needs a value/],
     ['a bad number', ['a', '--repeat', '0'], 3, /whole number/],
     ['a name that was no UTF-8', ['\uFFFD', '--plan'], 3, /UTF-8/],
-    ['a server that is no address', ['a', '@nope', '--plan'], 3, /"nope" is no IP address/],
-    ['a server without its name', ['a', '@', '--plan'], 3, /is no IP address/],
+    ['a server that is no address', ['a', '@nope', '--plan'], 3, /"nope" is not an IP address/],
+    ['a server without its name', ['a', '@', '--plan'], 3, /is not an IP address/],
     ['an address that is none', ['a', '--host-addresses', 'x', '--plan'], 3, /IP addresses/],
-    ['a namespace without a pod', ['a', '--namespace', 'x', '--plan'], 3, /without a pod/],
+    [
+      'a namespace without a pod',
+      ['a', '--namespace', 'x', '--plan'],
+      3,
+      /--namespace needs a pod/,
+    ],
     ['a name with a blank', ['a b', '--plan'], 3, /blank/],
     ['a URL', ['https://api.example.com/x', '--plan'], 3, /Did you mean 'api\.example\.com'\?/],
     ['a URL with a user and a port', ['postgres://u:p@db.shop:5432/x', '--plan'], 3, /'db\.shop'/],
@@ -298,10 +303,10 @@ describe('exit codes and errors', () => {
       'an alias that no message can hold',
       ['a', '--answers', file('alias', "rules: [{answer: 'CNAME=a..b.'}]")],
       2,
-      /rule 1: "CNAME=a\.\.b\." names nothing that DNS can hold/,
+      /rule 1: "CNAME=a\.\.b\." is not a valid domain name/,
     ],
-    ['a replay of something else', ['--replay', file('r', '{}')], 2, /no trace saved by ndots/],
-    ['a replay of a text', ['--replay', file('t', 'a: [')], 2, /no trace saved[^]*--save FILE/],
+    ['a replay of something else', ['--replay', file('r', '{}')], 2, /not a trace saved by ndots/],
+    ['a replay of a text', ['--replay', file('t', 'a: [')], 2, /not a trace saved[^]*--save FILE/],
     [
       'a trace that cannot be kept',
       ['a', '--plan', '--save', '/nowhere/t'],
@@ -423,7 +428,7 @@ describe('ndots trace against a real server', () => {
     assert.equal(old.result.addresses.length, 100);
   });
 
-  test('a server that is not there is told as such', async () => {
+  test('reports a missing server', async () => {
     const words = [
       'www.example.com',
       '@127.0.0.1',
@@ -451,10 +456,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/**
- * Where a value does not fit; every key must be in the schema, and every key of the schema in the
- * value.
- */
+/** Paths where a value does not match the schema; both must have the same keys. */
 function misfits(value: unknown, schema: Schema, root: Schema, path: string): string[] {
   if (schema.$ref !== undefined) {
     return misfits(value, root.$defs?.[schema.$ref.slice(8)] ?? {}, root, path);

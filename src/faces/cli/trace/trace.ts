@@ -55,8 +55,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // What is odd about the manifests has been told already if a pod was looked for in them. A
-  // Corefile of its own may have further oddities.
+  // Warnings about the manifests were printed when the pod was searched. The Corefile may have
+  // more.
   const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
     const isOld =
@@ -69,8 +69,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   if (!planned && settings.resolvConf === null) {
     throw new Problem({
       code: 'no-resolv-conf',
-      text: 'there is no /etc/resolv.conf to take the servers from',
-      remedy: 'Name a server (@10.96.0.10), give --resolv-conf FILE, or plan with --plan.',
+      text: 'there is no /etc/resolv.conf with servers',
+      remedy: 'Give a server (@10.96.0.10) or --resolv-conf FILE, or send nothing with --plan.',
     });
   }
   const limitMs = options.timeoutMs ?? (planned ? plannedLimitMs : liveLimitMs);
@@ -147,7 +147,7 @@ async function readScript({ answers }: TraceVerbOptions): Promise<Script> {
   return answers === null ? emptyScript : parseScript(readText(answers, 'answers file'), answers);
 }
 
-/** What traces that were saved by earlier versions do not have. */
+/** Fields that older versions did not save. */
 const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
 
 function readSaved(file: string): TraceDocument[] {
@@ -158,7 +158,7 @@ function readSaved(file: string): TraceDocument[] {
     if (error instanceof Problem) throw error;
     throw new Problem({
       code: 'bad-trace',
-      text: `${file}: this is no JSON, and so no trace saved by ndots`,
+      text: `${file}: this is not JSON, so not a trace saved by ndots`,
       remedy: 'ndots trace NAME --save FILE writes it.',
       cause: error,
     });
@@ -172,7 +172,7 @@ function readSaved(file: string): TraceDocument[] {
     if (apiVersion !== 'ndots.dev/v1' || kind !== 'Trace') {
       throw new Problem({
         code: 'bad-trace',
-        text: `${file}: this is no trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)`,
+        text: `${file}: this is not a trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)`,
       });
     }
   }
@@ -204,8 +204,7 @@ function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io
   };
   if (output === 'json') io.out(json);
   else if (output === 'text' || output === 'wide') {
-    // With many clients their differences are what is asked for, and each one's trace is a page of
-    // its own.
+    // With many clients, print the differences only; each trace would fill a page.
     const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
     const parts = brief ? [] : documents.map((document) => printTrace(document, text));
     if (many) parts.push(printComparison(documents, text));

@@ -12,7 +12,7 @@ const manifest = JSON.parse(
 /** The version of ndots. */
 export const coreVersion: string = manifest.version;
 
-/** What `-version` prints: CoreDNS's two lines with our names. */
+/** The output of `-version`: CoreDNS's two lines with our names. */
 export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }
@@ -37,7 +37,7 @@ export const version: Command = {
   name: 'version',
   async run(words, io) {
     const { values, words: extra } = parseOptions(table, words);
-    if (extra.length > 0) throw usage(`no words are taken, and not "${extra.join(' ')}"`);
+    if (extra.length > 0) throw usage(`unexpected words "${extra.join(' ')}"`);
     const { batchedUdp } = await import('../../../server/runtime/packet-loop.ts');
     const found = batchedUdp();
     if (values.output === 'json') {

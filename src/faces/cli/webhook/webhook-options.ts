@@ -13,7 +13,6 @@ import { choice, file, integer, namespaceName, text, usage } from '../option-val
 
 const actions = ['serve', 'policy'] as const;
 
-/** What a command line of `ndots webhook` says. */
 export interface WebhookOptions extends ClusterOptions {
   readonly action: (typeof actions)[number];
   readonly mode: Mode;
@@ -85,7 +84,7 @@ const table = {
   }),
 };
 
-/** What one of the two actions looks at, and the other does not. */
+/** Options of one of the two actions. */
 const ofServe = [
   'mode',
   'advice',
@@ -128,16 +127,16 @@ export function parseWebhookOptions(
   if (action === undefined) {
     const meant = nearest(given, actions);
     throw usage(
-      given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`,
+      given === '' ? 'which action?' : `"${given}" is not one of its actions`,
       meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`,
     );
   }
   if (more.length > 0) throw usage(`unexpected word "${more[0]}"`);
   const others: readonly (keyof typeof table)[] = action === 'serve' ? ofPolicy : ofServe;
   const other = firstGiven(table, values, others);
-  if (other !== null) throw usage(`${other} is for ${action === 'serve' ? 'policy' : 'serve'}`);
+  if (other !== null) throw usage(`${other} needs ${action === 'serve' ? 'policy' : 'serve'}`);
   const { cert, key } = values;
-  if ((cert === null) !== (key === null)) throw usage('--cert and --key belong together');
+  if ((cert === null) !== (key === null)) throw usage('--cert and --key need each other');
   return {
     action,
     mode: values.mode ?? 'advise',

@@ -145,7 +145,7 @@ function readAdvice(path: string | null): ReadonlyMap<string, number> {
 function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
   const reviews = registry.counter(
     'ndots_webhook_reviews_total',
-    'Pods reviewed, by who asked for a change.',
+    'Pods reviewed, by the source of the change.',
     ['because'],
   );
   const seconds = registry
@@ -158,7 +158,7 @@ function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
     .with();
   const refused = registry.counter(
     'ndots_webhook_refused_total',
-    'Requests that were no reviews.',
+    'Requests that were not reviews.',
     ['why'],
   );
   return {

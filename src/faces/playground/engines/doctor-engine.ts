@@ -125,15 +125,15 @@ function nothingIn(name: string, { totals }: Reading, { unknownLines }: Examinat
     return new Problem({
       code: 'capture-empty',
       text: `${name} has ${totals.frames} packets, but no DNS query to port 53 or 5353`,
-      remedy: `If the name servers listen at other ports, run: ndots doctor ${name} --port PORT`,
+      remedy: `If the DNS servers listen on other ports, run: ndots doctor ${name} --port PORT`,
     });
   return new Problem({
     code: 'capture-foreign',
     text:
       unknownLines > 0
         ? `${name} is not a capture or a query log`
-        : `${name} holds nothing that can be read`,
-    hint: 'Read are pcap, pcapng, dnstap, query logs of CoreDNS and counters of its metrics.',
+        : `${name} contains nothing that can be read`,
+    hint: 'It reads pcap, pcapng, dnstap, query logs of CoreDNS, and CoreDNS metrics.',
     remedy: 'Take a capture with: tcpdump -i any -s 0 -w dns.pcap port 53',
   });
 }

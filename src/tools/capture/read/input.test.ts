@@ -61,7 +61,7 @@ describe('a file that is neither a capture nor text', () => {
       rmSync(dirname(path), { recursive: true });
     }
   };
-  const refused = (what: string): string => ` is ${what}: ndots does not read that`;
+  const refused = (what: string): string => ` is ${what}, which ndots does not read`;
 
   it('is named in the message', async () => {
     assert.equal(

@@ -32,7 +32,7 @@ export async function openFile(
     throw new Problem({
       code: 'capture-unreadable',
       text: `cannot read ${path}: is a directory, not a capture`,
-      remedy: 'Name the files in it.',
+      remedy: 'Give the files in it.',
     });
   }
   if (stats.isFile()) return openRegular(path, handle, stats.size, remarks);

@@ -45,7 +45,7 @@ export async function recognised(
   if (foreign === null) return { format, chunks: opened.chunks };
   throw new Problem({
     code: 'capture-foreign',
-    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
+    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}, which ndots does not read`,
     remedy: foreign.remedy ?? undefined,
   });
 }

@@ -100,8 +100,8 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     throw new Problem({
       code: 'no-replicas',
       text: `there is no DNS service and no DNS pod in namespace ${namespace} of ${cluster}`,
-      hint: 'A service is known by its name (kube-dns, dns-default) or the label k8s-app (kube-dns, coredns, ndots), a pod by its image.',
-      remedy: 'Name their namespace: ndots doctor cluster -n openshift-dns',
+      hint: 'A DNS service is recognized by its name (kube-dns, dns-default) or label k8s-app (kube-dns, coredns, ndots); a DNS pod by its image.',
+      remedy: 'Give their namespace: ndots doctor cluster -n openshift-dns',
     });
   const policies = items('NetworkPolicy');
 

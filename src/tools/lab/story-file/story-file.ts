@@ -107,7 +107,7 @@ export function readStoryFile(file: string): StoryFile {
     throw new Problem({
       code: 'unreadable-file',
       text: `${file}: cannot read the story: ${whyFailed(error)}`,
-      remedy: 'ndots lab init > story.yaml makes one to begin with',
+      remedy: 'ndots lab init > story.yaml writes a sample',
       cause: error,
     });
   }

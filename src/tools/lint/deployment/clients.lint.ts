@@ -100,9 +100,9 @@ const bounds: LintRule = objectRule({
       if (/^\d+$/.test(value) && Number(value) <= NDOTS_MAX) return;
       tell({
         at: at('dnsConfig', 'options', index),
-        text: `ndots '${value}' is no number from 0 to ${NDOTS_MAX}`,
+        text: `ndots '${value}' is not a number from 0 to ${NDOTS_MAX}`,
         severity: 'warning',
-        hint: 'glibc takes more for 15; what is no number counts as 0 or is left out.',
+        hint: 'glibc uses 15 for larger numbers; other values count as 0 or are ignored.',
         remedy: 'Write a number as text: value: "2".',
       });
     });
@@ -145,7 +145,7 @@ const lowNdots: LintRule = objectRule({
       tell({
         at: { object, path: [...pods.path, 'dnsConfig', 'options', index] },
         text: `with ndots ${value}, ${musl.image} never finds service.namespace`,
-        hint: 'musl tries a name with so many dots as it is, and not with the search list afterwards, as glibc does.',
+        hint: 'musl tries a name with that many dots only as written; glibc tries the search path afterwards.',
         remedy:
           'Write ndots 2, or whole names with a dot at the end. ndots trace service.namespace --client all shows it.',
       });

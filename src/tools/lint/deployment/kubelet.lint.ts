@@ -47,7 +47,7 @@ function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
 const kubelet: LintRule = objectRule({
   code: 'CF36',
   severity: 'error',
-  summary: 'clusterDomain or clusterDNS of kubelet that nobody serves',
+  summary: 'clusterDomain or clusterDNS of kubelet that no server serves',
   kinds: ['KubeletConfiguration'],
   find(object, tell, subject) {
     const domain = text(object.value, 'clusterDomain').toLowerCase().replace(/\.$/, '');
@@ -86,7 +86,7 @@ const shortList: LintRule = corefileRule({
         tell({
           at: to,
           text: `${file} names ${servers} servers, of which kubelet gives a pod the first three`,
-          hint: 'The others are left out without a word; a change of the file reaches running pods never.',
+          hint: 'The others are dropped silently. A change of the file never reaches running pods.',
           remedy: 'Name the upstreams in the Corefile, or keep three in the file.',
         });
       }

@@ -55,8 +55,8 @@ function rootsOf(corefiles: readonly LintedCorefile[]): readonly LintedBlock[] {
 }
 
 /**
- * What of the names of `hosts` lies in no zone that node-cache has a block for; null: nothing. The
- * pod's own file has nothing that others ask for.
+ * The names of `hosts` that are in no zone of node-cache; null: none. The hosts file of the pod
+ * itself has no names that clients look up.
  */
 function missedHosts(
   directive: Directive,

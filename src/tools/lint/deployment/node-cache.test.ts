@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../../test/kit/lint-text.ts';
 
-/** What the cluster's Corefile has, and node-cache asks elsewhere. */
+/** Rules about settings of the cluster's Corefile that node-cache lacks. */
 
 const nodeCache = (more = '', to = '/etc/resolv.conf'): string =>
   `cluster.local:53 {\n bind 169.254.20.10\n forward . 10.96.0.11\n}\n.:53 {\n bind 169.254.20.10\n${more} forward . ${to}\n}\n`;
@@ -66,7 +66,7 @@ describe('node-cache that asks the resolvers of its node', () => {
   });
 });
 
-test('the release of node-cache, told by its image, says nothing of the Corefile of the cluster’s server', async () => {
+test('the release in the image of node-cache does not apply to the Corefile of the cluster’s server', async () => {
   const daemon = (image: string, kind = 'DaemonSet'): string =>
     `kind: ${kind}\nmetadata: { name: dns }\nspec: { template: { spec: { containers: [{ name: c, image: "${image}" }] } } }\n`;
   const cache = daemon('registry.k8s.io/dns/k8s-dns-node-cache:1.26.4');

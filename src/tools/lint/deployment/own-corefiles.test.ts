@@ -13,17 +13,14 @@ spec:
 const forwards = '.:53 {\n errors\n forward . /etc/resolv.conf\n}\n';
 const knows = '.:53 {\n errors\n forward . 192.0.2.53\n}\n';
 
-/**
- * Whether the deployment's dnsPolicy is said to lead back to it: only where it runs a Corefile that
- * forwards to resolv.conf.
- */
+/** True if dnsPolicy is reported as a loop, which needs a Corefile that forwards to resolv.conf. */
 async function leadsBack(files: Readonly<Record<string, string>>): Promise<boolean> {
   const { findings } = await lintTexts({ files });
   return findings.some(({ code }) => code === 'CF52');
 }
 
 describe('of several Corefiles a deployment runs', () => {
-  test('the one of its folder, and none of another folder', async () => {
+  test('the one in its directory, and not one in another directory', async () => {
     const files = { 'one/dns.yaml': deployment, 'one/Corefile': knows, 'two/Corefile': forwards };
     assert.equal(await leadsBack(files), false);
     assert.equal(
@@ -64,7 +61,7 @@ describe('of several Corefiles a deployment runs', () => {
     assert.equal(await leadsBack(list('another')), true);
   });
 
-  test('the one above its folder rather than one beside it', async () => {
+  test('the one above its directory rather than one next to it', async () => {
     const files = {
       'a/cluster/dns.yaml': deployment,
       'a/Corefile': knows,
@@ -77,7 +74,7 @@ describe('of several Corefiles a deployment runs', () => {
     assert.equal(await leadsBack({ 'x/y/dns.yaml': deployment, 'z/Corefile': forwards }), true);
   });
 
-  test('the one of its own file before others of its folder', async () => {
+  test('the one in its own file before others in its directory', async () => {
     const map = `---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${knows.replace(/^/gm, '    ').trimEnd()}\n`;
     assert.equal(await leadsBack({ 'one.yaml': deployment + map, Corefile: forwards }), false);
   });

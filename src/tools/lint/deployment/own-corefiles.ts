@@ -5,9 +5,9 @@ import { podSpecOf } from '../workload.ts';
 import type { CorefileRole, LintObject, LintedCorefile, Subject } from '../subject.ts';
 
 /**
- * The Corefiles of servers that an object may run: those of the ConfigMaps that it mounts, where
- * they are part of the input. Otherwise, if there are several, those that are nearest to it: in the same file, else the same folder, else the one above and so on, because a folder of
- * examples or clusters has a Corefile for each.
+ * The Corefiles of the servers that an object may run: those in the ConfigMaps that it mounts, if
+ * they are in the input. Otherwise the nearest ones: in the same file, directory or parent
+ * directory, because a directory of examples has a Corefile for each.
  */
 export function ownCorefiles(
   object: Pick<LintObject, 'file'> & Partial<LintObject>,
@@ -34,7 +34,7 @@ function mountedMaps({ kind, value, ...rest }: Partial<LintObject>): readonly st
   return children(pods.spec, 'volumes').map((volume) => text(child(volume, 'configMap'), 'name'));
 }
 
-/** The number of folders between the two files; -1: they are the same file. */
+/** Number of directories between two files; -1: the same file. */
 function steps(from: string, to: string): number {
   if (from === to) return -1;
   const way = relative(dirname(from), dirname(to));

@@ -13,7 +13,7 @@ import { objectRule, type LintRule } from '../lint-rule.ts';
 const blocked: LintRule = objectRule({
   code: 'CF41',
   severity: 'warning',
-  summary: 'a NetworkPolicy that lets DNS pass over one of UDP and TCP only, or past node-cache',
+  summary: 'a NetworkPolicy that allows DNS over only one of UDP and TCP, or blocks node-cache',
   kinds: ['NetworkPolicy'],
   find(object, tell, { corefiles }) {
     const spec = child(object.value, 'spec');
@@ -87,7 +87,7 @@ const deadlock: LintRule = objectRule({
 });
 
 /**
- * Whether a selector matches the namespace kube-system, judged by the labels that it has in every
+ * True if a selector matches the namespace kube-system, judged by the labels that it has in every
  * cluster.
  */
 function matchesKubeSystem(selector: JsonObject): boolean {

@@ -137,7 +137,7 @@ function needsPlugin(
   });
 }
 
-/** What the probes of a pod usually ask, in Corefiles whose pods are not in the input. */
+/** The usual addresses of probes, for Corefiles whose pods are not in the input. */
 function bareCorefiles(subject: Subject, tell: Tell): void {
   const owned = new Set(
     subject.objects.flatMap((object) => {
@@ -206,7 +206,7 @@ const lameduck: LintRule = corefileRule({
           text:
             line === null
               ? 'health without lameduck: the server ends while nodes still send it queries'
-              : `lameduck ${ms / 1000}s is shorter than nodes take to hear that the pod ends`,
+              : `lameduck ${ms / 1000}s is shorter than the time until nodes learn that the pod ends`,
           hint: 'Each rollout and each scale-in loses queries; clients wait 5 s for each.',
           remedy: 'Write: lameduck 5s',
           fix:
@@ -220,14 +220,14 @@ const lameduck: LintRule = corefileRule({
           at: line.args[0] ?? line,
           text: `lameduck ${ms / 1000}s does not end within terminationGracePeriodSeconds ${grace}`,
           severity: 'error',
-          hint: 'The process is killed amid its queries.',
+          hint: 'The process is killed while it answers queries.',
           remedy: 'Raise the grace period above lameduck, or shorten lameduck.',
         });
     }
   },
 });
 
-/** What the charts of CoreDNS (1.43 and later) and ndots take where values do not say. */
+/** Defaults of the charts of CoreDNS (1.43 and later) and ndots. */
 const CHART_READINESS: ReadinessTimes = { periodSeconds: 5, failureThreshold: 1 };
 
 const slowReadiness: LintRule = {

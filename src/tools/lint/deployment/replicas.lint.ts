@@ -33,7 +33,7 @@ const chartSynonyms: Readonly<Record<string, string>> = {
 const evicted: LintRule = objectRule({
   code: 'CF39',
   severity: 'warning',
-  summary: 'DNS servers that may all be evicted at once, and chart values that nobody reads',
+  summary: 'DNS servers that may all be evicted at once, and chart values that have no effect',
   kinds: ['HelmValues', 'Deployment'],
   find(object, tell, { objects, target }) {
     if (object.kind === 'HelmValues') {
@@ -51,7 +51,7 @@ const evicted: LintRule = objectRule({
           at: { object, path: [key] },
           text: `the CoreDNS chart reads no value '${key}'`,
           hint: meant === null ? null : `Did you mean '${meant}'?`,
-          remedy: 'Helm says nothing of values that it does not know.',
+          remedy: 'Helm ignores unknown values silently.',
         });
       }
       return;
@@ -96,7 +96,7 @@ const evicted: LintRule = objectRule({
 const tooFew: LintRule = objectRule({
   code: 'CF40',
   severity: 'warning',
-  summary: 'one replica, or a processor limit that throttles',
+  summary: 'one replica, or a CPU limit that throttles',
   kinds: ['HelmValues', 'Deployment', 'DaemonSet'],
   find(object, tell) {
     if (object.kind === 'HelmValues') {
@@ -134,8 +134,8 @@ const oneReplica = {
 } as const;
 
 const throttled = {
-  text: 'a processor limit makes DNS wait for the rest of each 100 ms',
-  hint: 'A burst uses the share up, and all queries of the period stand still: seen as 5 s lookups.',
+  text: 'a CPU limit makes DNS wait for the rest of each 100 ms',
+  hint: 'A burst uses up the share, and all queries wait until the period ends. Clients see 5 s lookups.',
   remedy: 'Keep the request, and take the limit away.',
 } as const;
 

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../../test/kit/lint-text.ts';
 
-/**
- * What is asked of a DNS server is asked of DNS servers, and what is asked of a chart of that
- * chart.
- */
+/** Rules for DNS servers apply to DNS servers only, and rules for a chart to that chart only. */
 
 async function codesOf(text: string, target?: string): Promise<readonly string[]> {
   const { findings } = await lintTexts({ files: { 'a.yaml': text }, ...(target && { target }) });
@@ -36,7 +33,7 @@ servers:
 
 describe('a Deployment with the image of ndots', () => {
   for (const args of ['[size, --follow]', '[webhook, serve]', '[check, serve, -f, /c.yaml]'])
-    test(`that runs ${args} is no DNS server`, async () => {
+    test(`that runs ${args} is not a DNS server`, async () => {
       assert.deepEqual(await codesOf(deployment(`image: "ndots:0.1.0", args: ${args}`)), []);
       const command = `[/usr/local/bin/ndots, ${args.slice(1)}`;
       assert.deepEqual(await codesOf(deployment(`image: "ndots:0.1.0", command: ${command}`)), []);

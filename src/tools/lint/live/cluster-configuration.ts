@@ -1,6 +1,5 @@
 /**
- * What the Corefiles of a cluster say that has to be known in order to ask: domain, upstreams,
- * where metrics are.
+ * Reads from the Corefiles of a cluster what queries need: domain, upstreams, addresses of metrics.
  */
 import { type Subject } from '../subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
@@ -12,7 +11,7 @@ export interface UpstreamGroup {
   /** Absolute. */
   readonly zone: string;
   readonly servers: readonly ProbeServer[];
-  /** Where they are named: `coredns Corefile:12`. */
+  /** Where the address is named: `coredns Corefile:12`. */
   readonly place: string;
 }
 

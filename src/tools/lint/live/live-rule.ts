@@ -5,31 +5,31 @@ import type { AskingContext } from '../../probe/probe-queries.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 
-/** What such rules may do to the world. */
+/** The network and files, for live rules. */
 export interface LiveWorld {
   readonly asking: AskingContext & Pick<ProbeContext, 'random'>;
   /**
    * The servers of this machine, which are asked about search domains that come without servers.
    */
   readonly resolvers: readonly ProbeServer[];
-  /** Whether a word of a configuration names a file here. */
+  /** True if the word of a configuration is a local file. */
   isFile(path: string): boolean;
-  /** Addresses of a host; none: there is no such host. Rejects if that cannot be found out. */
+  /**
+   * Addresses of a host; empty if it does not exist.
+   * @throws if that cannot be determined
+   */
   resolve(host: string): Promise<readonly string[]>;
   /**
-   * Whether a server shows a certificate for this name that can be verified; why not, if it does
-   * not; null: it does.
-   * @param ca files with authorities; empty: those of the system
+   * Verifies the certificate of a server for this name.
+   * @param ca files of CAs; empty: those of the system
+   * @returns the reason of a failure; null: valid
    */
   certificate(server: ProbeServer, name: string, ca: readonly string[]): Promise<string | null>;
 }
 
-/** A rule that asks. To the linter it is one that finds nothing by itself. */
+/** A rule that queries the network. Without --live it finds nothing. */
 export interface LiveRule extends LintRule {
-  /**
-   * Looks at everything that was read, and at what is there. Never rejects for what a network may
-   * do.
-   */
+  /** Examines the input and the network. It does not reject on network failures. */
   ask(subject: Subject, world: LiveWorld, tell: Tell): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function liveRule(
   return { ...head, find: () => undefined };
 }
 
-/** What the rules found. */
+/** Runs the live rules and returns their findings. */
 export async function askLive(
   rules: readonly LiveRule[],
   subject: Subject,

@@ -27,8 +27,7 @@ const certificates: LiveRule = liveRule({
     for (const directive of directives) {
       const name = lineOf(directive, 'tls_servername')?.args[0];
       if (name === undefined) continue;
-      // `tls CERT KEY CA`, `tls CERT KEY`, `tls CA`: the authority stands last, unless there are
-      // two.
+      // `tls CERT KEY CA`, `tls CERT KEY`, `tls CA`: the CA is last, unless there are two words.
       const files = lineOf(directive, 'tls')?.args ?? [];
       const ca = files.length === 2 ? [] : files.slice(-1).map(({ text }) => text);
       await Promise.all(
@@ -104,7 +103,7 @@ const hosts: LiveRule = liveRule({
   },
 });
 
-/** A search domain, where it is written, and who is asked about it. */
+/** A search domain, its place, and the server to query. */
 interface WrittenSearchDomain {
   readonly at: Told['at'];
   readonly domain: string;

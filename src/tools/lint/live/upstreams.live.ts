@@ -22,7 +22,7 @@ interface NamedServer {
   readonly zone: string;
   /** `10.0.0.2`, or `10.0.0.2 of /etc/resolv.conf`. */
   readonly text: string;
-  /** Whether the block has to do with names of the cluster itself. */
+  /** `server` if the block serves cluster names. */
   readonly role: 'server' | 'node-cache';
 }
 

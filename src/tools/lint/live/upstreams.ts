@@ -13,7 +13,7 @@ import {
 import type { ProbeResult, ProbeServer } from '../../probe/network.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 
-/** What one upstream made of the questions. */
+/** The replies of one upstream. */
 export interface UpstreamReplies {
   readonly server: ProbeServer;
   /** Over UDP, with EDNS and 1232 bytes. */
@@ -26,10 +26,7 @@ export interface UpstreamReplies {
 /** The largest datagram that is asked for. */
 const EDNS_SIZE = 1232;
 
-/**
- * Asks for the SOA of the zone that is forwarded: every server has a reply to that, be it a
- * refusal.
- */
+/** Queries the SOA of the forwarded zone: every server replies to that, at least with REFUSED. */
 export async function askUpstream(
   asking: AskingContext,
   server: ProbeServer,
@@ -44,10 +41,10 @@ export async function askUpstream(
   return { server, udp, plain, tcp };
 }
 
-/** What an upstream does not do that it must. */
+/** A missing ability of an upstream. */
 export type Shortcoming = 'silent' | 'no-edns' | 'no-tcp';
 
-/** What is wrong with an upstream; null: nothing. */
+/** The fault of an upstream; null: none. */
 export function shortcomingOf({ udp, plain, tcp }: UpstreamReplies): Shortcoming | null {
   if (udp.reply === null) return (plain?.reply ?? null) !== null ? 'no-edns' : 'silent';
   return tcp.reply === null ? 'no-tcp' : null;

@@ -32,7 +32,7 @@ const wrongNamespace: LintRule = blockRule({
       } else if (block.has('cache')) {
         tell({
           ...told,
-          text: 'autopath @kubernetes with cache: one wrong completion is everybody’s until it expires',
+          text: 'autopath @kubernetes with cache: all clients get one wrong completion until it expires',
           hint: 'A pod whose address is not known yet, or was another pod’s, gets the answer of another namespace; A and AAAA can differ.',
           remedy:
             'Write autopath @name (ndots), which reads the namespace off the name, or take it away.',

@@ -13,7 +13,7 @@ const fragments: LintRule = blockRule({
         at: size,
         text: `UDP replies of up to ${size.text} bytes do not fit into one packet everywhere`,
         hint: 'Overlays have an MTU of 1450 or less, and many networks drop fragments: such answers never arrive.',
-        remedy: 'Write bufsize 1232; what is larger comes over TCP.',
+        remedy: 'Write bufsize 1232; larger replies use TCP.',
         fix: { kind: 'word', token: size, text: '1232' },
       });
     }

@@ -23,7 +23,7 @@ const poisonedStale: LintRule = blockRule({
       tell({
         at: lineOf(directive, 'serve_stale') ?? directive,
         text: `one SERVFAIL is served for as long as stale answers are (CoreDNS ${version.join('.')})`,
-        hint: 'A failure that was kept counts as newer than the good answer, and is served stale in its place.',
+        hint: 'A cached failure counts as newer than the good answer, and is served stale instead of it.',
         remedy: 'Add: servfail 0s, or write serve_stale 1h verify, or upgrade to 1.14.4.',
         fix: { kind: 'property', directive, text: 'servfail 0s' },
       });
@@ -58,8 +58,7 @@ const longDenial: LintRule = blockRule({
           ),
       );
       if (covered === undefined) continue;
-      // The SOA of the cluster's zone has the TTL of kubernetes, and denials are kept no longer
-      // than it says.
+      // The SOA of the cluster zone has the TTL of kubernetes, which also limits negative caching.
       const seconds = Math.max(options.denial.minSeconds, Math.min(options.denial.maxSeconds, ttl));
       if (seconds < 30) continue;
       const zone = covered.replace(/\.$/, '');
@@ -102,8 +101,8 @@ const addedUp: LintRule = corefileRule({
               : 'serve_stale';
         if (line === null) continue;
         const why: Readonly<Record<string, string>> = {
-          keepttl: 'keepttl hands on the whole TTL each time: every cache behind starts it anew',
-          success: `answers are kept for at least ${options.success.minSeconds} s, whatever their TTL`,
+          keepttl: 'keepttl sends the full TTL each time, and every cache below restarts it',
+          success: `answers are cached for at least ${options.success.minSeconds} s, whatever their TTL`,
           serve_stale:
             'addresses of pods that are gone are served for as long as cluster DNS is away',
         };

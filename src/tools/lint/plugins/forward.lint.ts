@@ -28,7 +28,7 @@ function bindsOf(block: LintedBlock): readonly string[] {
   return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
 }
 
-/** Cluster addresses of services that lead to cluster DNS, in what was given. */
+/** Cluster IPs of the services of cluster DNS in the input. */
 function clusterAddresses({ objects }: Subject): readonly string[] {
   return (
     objects
@@ -51,7 +51,9 @@ function clusterAddresses({ objects }: Subject): readonly string[] {
 /** The address of node-cache unless it says another one. */
 const NODE_CACHE = '169.254.20.10';
 
-/** Node caches in what was given; their addresses, and whether they ask the cluster for everything. */
+/**
+ * Node caches in the input: their addresses, and whether they forward everything to the cluster.
+ */
 function nodeCaches({ corefiles }: Subject): {
   readonly addresses: readonly string[];
   readonly askForAll: boolean;
@@ -68,7 +70,7 @@ function nodeCaches({ corefiles }: Subject): {
   };
 }
 
-/** Whether an upstream of node-cache is that to which it sends names of the cluster. */
+/** True if an upstream of node-cache is that to which it sends names of the cluster. */
 function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   return blocks.some(
     (block) =>
@@ -109,7 +111,7 @@ function waysBack(
   };
 }
 
-/** Whether a resolv.conf is what kubelet wrote for a pod: a DNS server mostly has that of its node. */
+/** True if kubelet wrote this resolv.conf for a pod; most DNS servers have that of their node. */
 function isOfPod(conf: string): boolean {
   return conf.split('\n').some((line) => {
     const [key, ...domains] = line.trim().split(/\s+/);
@@ -213,7 +215,7 @@ const unbounded: LintRule = corefileRule({
       tell({
         at: token,
         text: `only ${token.text} queries may be under way; further ones are REFUSED`,
-        hint: 'musl takes REFUSED for the end of its search list.',
+        hint: 'musl ends its search path at REFUSED.',
         remedy: 'Write queries per second × seconds of the slowest answers: 1000 is usual.',
       });
     }
@@ -369,7 +371,7 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
     tell({
       at: to,
       text: `a forwarding loop through ${to.text} would not be noticed: the block has no loop`,
-      hint: 'The server starts all the same, and each query that enters the loop goes round until memory or CPU is used up.',
+      hint: 'The server starts anyway, and each query in the loop repeats until memory or CPU is exhausted.',
       remedy: 'Add loop. If the server then ends at its start, correct resolv.conf.',
       fix: { kind: 'above', token: directive.at, text: 'loop' },
     });

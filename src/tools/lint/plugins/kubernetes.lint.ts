@@ -28,10 +28,7 @@ function memoryBytes(value: unknown): number | null {
   return Number(number) * (units[unit] ?? 1);
 }
 
-/**
- * What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of
- * its scaling guide.
- */
+/** Memory of a pod in CoreDNS's watch, and of the rest of the process, from its scaling guide. */
 const BYTES_FOR_PODS = 250 * 2 ** 20;
 
 const podMemory: LintRule = blockRule({
@@ -81,7 +78,7 @@ const wildcardTls: LintRule = blockRule({
         at: lineOf(use.directive, 'pods') ?? use.directive,
         text: `pods insecure gives every address a name that certificate ${name} covers (${wild})`,
         hint: '1-2-3-4.NAMESPACE.pod resolves to 1.2.3.4, whoever has that address: it passes for a pod of the cluster.',
-        remedy: 'Write pods verified, or pods disabled if nobody asks for such names.',
+        remedy: 'Write pods verified, or pods disabled if no client uses such names.',
       });
     }
   },
@@ -182,7 +179,9 @@ const neverAsked: LintRule = corefileRule({
   },
 });
 
-/** Whether both blocks listen at the same addresses (`bind`), and the other one for all clients. */
+/**
+ * True if both blocks listen on the same addresses (`bind`) and the other one serves all clients.
+ */
 function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
   const bound = (each: LintedBlock): string =>
     each

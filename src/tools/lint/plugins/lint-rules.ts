@@ -1,7 +1,4 @@
-/**
- * All rules of the linter: those that stand beside their plugins, and those about what runs the
- * server.
- */
+/** All rules of the linter: those of plugins, and those about deployments. */
 import { deploymentRules } from '../deployment/deployment-rules.ts';
 import { inputRules } from '../input.lint.ts';
 import { readingRules } from '../reading.lint.ts';

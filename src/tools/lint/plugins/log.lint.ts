@@ -5,7 +5,7 @@ import { lineOf } from '../subject.ts';
 const tellsTooMuch: LintRule = blockRule({
   code: 'CF31',
   severity: 'note',
-  summary: 'a line for every query, or a server that tells nothing of itself',
+  summary: 'a log line for every query, or a server without errors and metrics',
   find(block, tell) {
     for (const directive of block.directives('log')) {
       const classes = lineOf(directive, 'class');
@@ -23,7 +23,7 @@ const tellsTooMuch: LintRule = blockRule({
     if (first === undefined || fragment) return;
     for (const [name, what] of [
       ['errors', 'what goes wrong with upstreams is written nowhere'],
-      ['prometheus', 'nobody can see load, latency or failures of this block'],
+      ['prometheus', 'load, latency and failures of this block are not visible'],
     ] as const) {
       if (block.has(name)) continue;
       tell({

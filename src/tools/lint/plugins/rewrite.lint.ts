@@ -37,7 +37,7 @@ const unmatchedNames: LintRule = blockRule({
       tell({
         at: kind,
         text: `answers of '${from!.text}' have the name that it was rewritten to`,
-        hint: 'The question is put back, the records are not: strict resolvers drop records of a name that nobody asked for.',
+        hint: 'The question is restored, the records are not. Strict resolvers drop records of a name that they did not query.',
         remedy: 'Add: answer auto (an exact name needs none).',
         fix:
           directive.block === null
@@ -51,7 +51,7 @@ const unmatchedNames: LintRule = blockRule({
 const changedTypes: LintRule = blockRule({
   code: 'CF60',
   severity: 'error',
-  summary: 'rewrite of a type, whose answers have records that nobody asked for',
+  summary: 'rewrite of a type, whose answers have records that the client did not query',
   find(block, tell) {
     for (const directive of block.directives('rewrite')) {
       const [field, from, to] = wordsOf(directive).words;

@@ -89,7 +89,7 @@ const suppressedFamily: LintRule = blockRule({
         if (soa === true) continue;
         tell({
           at: code?.name ?? directive,
-          text: `NOERROR without records and without SOA: nobody can remember that there is no ${types}`,
+          text: `NOERROR without records and without SOA: no cache can store that there is no ${types}`,
           severity: 'warning',
           hint: 'Without an SOA the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308): every lookup asks again.',
           remedy: `Add: ${soaLine}`,

@@ -1,7 +1,7 @@
 /**
- * How long it takes until every replica knows a new object. A replica whose watch of the API server
- * is behind or dead keeps giving outdated answers without any sign of it. The check creates a
- * service with endpoints, queries it, and deletes it.
+ * Measures how long every replica takes to serve a new object. A replica with a slow or dead watch
+ * of the API server serves stale answers silently. The check creates a service with endpoints,
+ * queries it, and deletes it.
  */
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';

@@ -1,6 +1,6 @@
 /**
- * A and AAAA from one socket at the same moment, as glibc and musl send them: one of them is lost
- * if two processors create the same connection tracking entry at once.
+ * Sends A and AAAA from one socket at once, as glibc and musl do. One of them is lost if two CPUs
+ * create the same conntrack entry at the same time.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../probe-queries.ts';

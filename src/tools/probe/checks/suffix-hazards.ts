@@ -18,7 +18,7 @@ import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** What a server replies for names below a suffix that do not exist. */
+/** Replies for nonexistent names below a suffix. */
 export interface SuffixReplies {
   /** The random name that was asked for. */
   readonly random: string;
@@ -50,7 +50,7 @@ export async function askBelow(
   };
 }
 
-/** What the resolvers of clients make of it. */
+/** The effect on the resolvers of clients. */
 function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl ends its walk here, others wait';
   // Musl's socket is not connected, so that it is not told that a port is closed.

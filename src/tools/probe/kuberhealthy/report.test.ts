@@ -19,7 +19,7 @@ test('a mistake in an annotation is reported with its line and what was probably
   }
 });
 
-test('a mistake without a place is reported as it is', () => {
+test('a mistake without a place is reported unchanged', () => {
   const problem = new Problem({ code: 'x', text: 'no service is known' });
   assert.deepEqual(reportOfProblems([problem]).Errors, ['DNS unknown: no service is known']);
 });

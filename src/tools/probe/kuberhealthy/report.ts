@@ -54,10 +54,7 @@ export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
-/**
- * The same for mistakes in the file of checks: what is wrong, in which line, and what was probably
- * meant.
- */
+/** The same for mistakes in the check file: the mistake, its line, and a suggestion. */
 export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
@@ -79,7 +76,7 @@ const REPLY_MS = 5000;
 const REPLY_MAX = 64 * 1024;
 /** The most bytes of a refusal that are reported. */
 const TOLD_MAX = 1000;
-/** How long it keeps trying, as Kuberhealthy's own clients do. */
+/** Retry limit, the same as in Kuberhealthy's own clients. */
 const TRY_MS = 30_000;
 
 /**

@@ -15,7 +15,7 @@ export interface ReportingAddress {
   readonly from: string;
 }
 
-/** Where addresses are looked for. Rejections are network failures. */
+/** Sources of addresses. Rejections are network failures. */
 export interface AddressSources {
   readonly env: Environment;
   /** The system's own lookup. */

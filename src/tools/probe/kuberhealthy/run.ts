@@ -44,7 +44,7 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
   if (url === null || url.protocol !== 'http:')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
-      text: `KH_REPORTING_URL is no URL of Kuberhealthy: "${given}"`,
+      text: `KH_REPORTING_URL is not a URL of Kuberhealthy: "${given}"`,
       remedy: 'Kuberhealthy sets it: http://kuberhealthy.NAMESPACE.svc/check',
     });
   const id = env['KH_RUN_UUID'] ?? '';
@@ -52,8 +52,8 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
   if (id === '' && url.pathname === '/check')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
-      text: 'KH_RUN_UUID is not set, and Kuberhealthy takes no report without it',
-      remedy: 'Kuberhealthy sets it for the pods that it starts.',
+      text: 'KH_RUN_UUID is not set, and Kuberhealthy accepts no report without it',
+      remedy: 'Kuberhealthy sets it in the pods that it starts.',
     });
   return { url, id, deadline: deadlineOf(env, now) };
 }
@@ -80,9 +80,7 @@ export function resolutionCheck(env: Environment, ownName: string): ResolutionCh
   }
   const labels = env['DNS_POD_SELECTOR'] ?? '';
   if (labels === '' && (env['DNS_NODE_SELECTOR'] ?? '') !== '')
-    remarks.push(
-      'DNS_NODE_SELECTOR stands in old examples and was never read: DNS_POD_SELECTOR is the name',
-    );
+    remarks.push('DNS_NODE_SELECTOR is in old examples but was never read; use DNS_POD_SELECTOR');
   return {
     name,
     labels: labels === '' ? null : labels,

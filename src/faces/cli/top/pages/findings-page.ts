@@ -111,15 +111,13 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
   if (rows.length === 0)
     rows.push(
       ...paragraph(
-        view.checkedMs === null
-          ? 'The rules have not run yet.'
-          : 'Nothing is wrong by what was seen.',
+        view.checkedMs === null ? 'The rules have not run yet.' : 'Nothing wrong was seen.',
         fit.width,
         { style: 'good' },
       ).map(asRow),
     );
   rows.push(...notFound('Excluded', view.excluded, fit.width));
-  rows.push(...notFound('Cannot be told from this input', view.unknown, fit.width));
+  rows.push(...notFound('Cannot be checked with this input', view.unknown, fit.width));
   return {
     header: view.rows.length === 0 ? [] : table.header,
     rows,
