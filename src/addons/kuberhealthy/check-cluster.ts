@@ -1,4 +1,7 @@
-/** What is changed in the cluster: states of checks, their pods. Each request is one right that `deploy/check/rbac.yaml` gives. */
+/**
+ * Changes states of checks and their pods in the cluster. Each request needs one right of
+ * `deploy/check/rbac.yaml`.
+ */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import type { ApiClient } from '../../server/kube/api/client.ts';
@@ -15,7 +18,6 @@ import { khStateOf, statusOf } from './check-state.ts';
 import type { CheckerPod } from './check-pod.ts';
 import { resourcePath, type CheckWatch } from './check-watch.ts';
 
-/** What changing takes. */
 export interface CheckClusterParts {
   readonly client: ApiClient;
   readonly watch: CheckWatch;
@@ -23,7 +25,7 @@ export interface CheckClusterParts {
 }
 
 const WAIT_MS = 10_000;
-/** How often a change is retried on the current object after another process has changed it. */
+/** Retries of a change on the current object after another process has changed it. */
 const TRIES_MAX = 10;
 const AGAIN_MS = 100;
 
@@ -74,7 +76,7 @@ export class CheckCluster {
     });
   }
 
-  /** @param write what changes the check as it is; null: there is nothing to change any more */
+  /** @param write returns the changed check; null: no change is needed */
   async #change(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
     signal: AbortSignal,

@@ -85,7 +85,7 @@ describe('events of checks', () => {
     assert.ok(grown < 20e6, `${(grown / 1e6).toFixed(0)} MB`);
   });
 
-  test('an API server that takes no events is told of once, and checks go on', async () => {
+  test('reports once that the API server rejects events, and continues the checks', async () => {
     lead.api.refuses = /events/;
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead.begin();
@@ -97,7 +97,7 @@ describe('events of checks', () => {
     assert.equal(lead.events.dropped, 2);
   });
 
-  test('10 000 who ask for the events of a check are one request, and for those of no check none', async () => {
+  test('10 000 requests for the events of a check cause one API request, and for an unknown check none', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead.begin();
     const { api, clock, watch } = lead;

@@ -24,7 +24,7 @@ export type EventReason =
   | 'CheckFailedPodReaped'
   | 'CheckPodExpired';
 
-/** What happened to a check. */
+/** An event of a check. */
 export interface CheckEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: EventReason;
@@ -34,7 +34,7 @@ export interface CheckEvent {
 /** Gets what happens to checks. */
 export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
 
-/** What a report is as an event. */
+/** The event for a report. */
 export function reported({
   ok,
   errors,
@@ -47,25 +47,24 @@ export function reported({
     : { type: 'Warning', reason: 'CheckReported', message: errors.join('; ') };
 }
 
-/** What writing events takes. */
 export interface CheckEventsParts {
   readonly client: ApiClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** What this replica is called. */
+  /** Name of this replica. */
   readonly host: string;
 }
 
 const WAIT_MS = 10_000;
-/** So many wait to be written; more are dropped: an event is worth no run. */
+/** Limit of queued events; more are dropped, because runs are more important. */
 const QUEUE_MAX = 256;
-/** Of one check: so many at once, and one more in so many milliseconds. */
+/** Events of one check: a burst, then one per interval in milliseconds. */
 const BURST = 25;
 const EACH_MS = 30_000;
 /** The API server's own bound is 1024 characters. */
 const MESSAGE_MAX = 1000;
-/** What has happened before is counted, for so long after it did, milliseconds. */
+/** Repetitions within this time are counted, not written again, milliseconds. */
 const REPEATS_MS = 600_000;
 const REMEMBERED_MAX = 2048;
 
@@ -104,7 +103,7 @@ export class CheckEvents {
     return this.#dropped;
   }
 
-  /** Tells of something that happened to a check; never throws. */
+  /** Records an event of a check; never throws. */
   readonly record: RecordEvent = (check, event) => {
     if (this.#queue.length >= QUEUE_MAX || !this.#isAllowed(check)) {
       this.#dropped++;

@@ -1,7 +1,7 @@
 /**
- * Checks as Kuberhealthy's objects have them: KuberhealthyCheck (`comcast.github.io/v1`,
- * Kuberhealthy 2) with its KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`,
- * Kuberhealthy 3) with its status. What people wrote may be of any shape.
+ * Reads the check objects of Kuberhealthy: KuberhealthyCheck (`comcast.github.io/v1`, Kuberhealthy
+ * 2) with its KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`, Kuberhealthy 3) with
+ * its status. Their content may have any shape.
  */
 import { parseDuration } from '../../server/base/duration.ts';
 import {
@@ -31,7 +31,7 @@ export const KINDS: Readonly<
   healthcheck: { apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck' },
 };
 
-/** What a check is and how it is, whatever version it was written for. */
+/** A check and its state, independent of the version. */
 export interface CheckObject {
   readonly version: KuberhealthyVersion;
   readonly kind: CheckResourceName;
@@ -46,7 +46,7 @@ export interface CheckObject {
   readonly phase: '' | 'Running' | 'Completed';
   /** A job that has no state of its own, and cannot run. */
   readonly isBlocked: boolean;
-  /** When the object was made, milliseconds since 1970. */
+  /** Creation time, milliseconds since 1970. */
   readonly madeAt: number;
   /** Checks of ndots that are run instead of a pod: a file of checks; null: a pod is run. */
   readonly ownChecks: string | null;
@@ -54,10 +54,10 @@ export interface CheckObject {
   readonly podLabels: Readonly<Record<string, string>>;
   readonly podAnnotations: Readonly<Record<string, string>>;
   readonly podSpec: JsonObject;
-  /** Whether it is being deleted, and waits for a finalizer to be removed. */
+  /** True if it is being deleted and waits for a finalizer. */
   readonly isGoing: boolean;
   readonly finalizers: readonly string[];
-  /** What is wrong with it and was passed over. */
+  /** Ignored mistakes in the object. */
   readonly remarks: readonly string[];
   readonly state: CheckCondition;
   /** Of the object that has the state; `''`: there is none yet. */
@@ -66,20 +66,20 @@ export interface CheckObject {
   readonly objectVersion: string;
 }
 
-/** How a check is. Times are milliseconds since 1970. */
+/** The state of a check. Times are milliseconds since 1970. */
 export interface CheckCondition {
   readonly ok: boolean;
   readonly errors: readonly string[];
   /** Of the run that may report; `''`: none may. */
   readonly run: string;
-  /** Whether that run has neither reported nor run out of time. */
+  /** True if the run has neither reported nor timed out. */
   readonly isRunning: boolean;
-  /** When the last run began; null: there was none. */
+  /** Start of the last run; null: none. */
   readonly begunAt: number | null;
-  /** How long the last run took, milliseconds. */
+  /** Duration of the last run, milliseconds. */
   readonly tookMs: number;
   readonly node: string;
-  /** Kuberhealthy 2 says when it was told last, and by whom. */
+  /** Time of the last report, which only Kuberhealthy 2 stores. */
   readonly toldAt: number | null;
   readonly authoritativePod: string;
   /** Counts and times of Kuberhealthy 3; version 2 does not have them. */
@@ -205,7 +205,7 @@ function common(
     const ms = typeof given === 'string' ? parseDuration(given) : null;
     if (ms !== null && ms > 0) return Math.min(MOST_MS, Math.max(LEAST_MS, ms));
     remarks.push(
-      `spec.${key} is ${JSON.stringify(given).slice(0, 60)}, which is no time such as 2m: ${usual / 1000}s is taken`,
+      `spec.${key} is ${JSON.stringify(given).slice(0, 60)}, which is not a time such as 2m: using ${usual / 1000}s`,
     );
     return usual;
   };
@@ -284,7 +284,7 @@ function timeOf(written: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Whether what its state tells is of another job, of the same name, that was there before. */
+/** True if the state belongs to an earlier job of the same name. */
 export function isOfBefore({ kind, phase, state, madeAt }: CheckObject): boolean {
   return kind === 'khjob' && phase === '' && state.begunAt !== null && state.begunAt < madeAt;
 }
@@ -294,7 +294,7 @@ export function fullName({ namespace, name }: Pick<CheckObject, 'namespace' | 'n
   return `${namespace}/${name}`;
 }
 
-/** What a check is found by: no two have the same. */
+/** A unique key of a check. */
 export function keyOf({
   kind,
   namespace,

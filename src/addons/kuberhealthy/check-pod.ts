@@ -3,14 +3,14 @@ import { asObject, child, list, text, type JsonObject } from '../../server/base/
 import { plainAddress } from '../../server/base/ip.ts';
 import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 
-/** What a pod is told of its run. */
+/** Settings of a run, passed to its pod. */
 export interface PodTerms {
   readonly run: string;
   /** A secret of this run's pod, by which its reports are known from any address. */
   readonly token: string;
   /** Without the path. */
   readonly reportingUrl: string;
-  /** When it begins and until when it may report, milliseconds since 1970. */
+  /** Start of the run and deadline of its report, milliseconds since 1970. */
   readonly begunAt: number;
   readonly deadline: number;
   /** Makes its name its own: five characters of a label. */
@@ -25,7 +25,7 @@ const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
 /** The paths that reports are sent to. */
 export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
 
-/** A label holds so many characters; a pod's name, which is its host name, too. */
+/** Limit of labels, and of pod names, which are host names. */
 const LABEL_MAX = 63;
 /** Longest name of an object (RFC 1123). */
 const NAME_MAX = 253;
@@ -53,7 +53,7 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
 function labelsOf({ version, name }: CheckObject, { run }: PodTerms): Record<string, string> {
   return {
     [RUN_LABEL[version]]: run,
-    // A longer name is no value of a label; the annotation has it whole.
+    // Longer names do not fit into a label; the annotation has the full name.
     [CHECK_LABEL[version]]: shortened(name, LABEL_MAX),
     ...(version === 2 && { app: 'kuberhealthy-check' }),
   };
@@ -132,7 +132,7 @@ export interface CheckerPod {
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** Whether it is being deleted, but the kubelet or a finalizer has not let it go yet. */
+  /** True if it is being deleted, but the kubelet or a finalizer still holds it. */
   readonly isGoing: boolean;
   /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;

@@ -61,7 +61,7 @@ describe('the replica that leads', () => {
     assert.equal(podCount(), 2);
   });
 
-  test('a clock that jumps deletes no pod and no job that somebody may want to look at', async () => {
+  test('a clock that jumps deletes no pod or job before its time', async () => {
     const creationTimestamp = (): string => new Date(clock.wall()).toISOString();
     const pod = (name: string, phase: string): void => {
       const labels = { 'kh-run-uuid': name, healthcheck: 'dns' };
@@ -104,7 +104,7 @@ describe('the replica that leads', () => {
     assert.equal((await gone).status, 400);
   });
 
-  test('a run that timed out while nobody led is no failure, and the check runs again at once', async () => {
+  test('a run that timed out without a leader is not a failure, and the check runs again at once', async () => {
     const before = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 3600 };
     check('dns', { runInterval: '1h', timeout: '30s' }, {}, { ...before, ok: true });
     await lead();
@@ -151,7 +151,7 @@ describe('the replica that leads', () => {
       allEnded();
     });
 
-    test('four of them run at a time, though all have to begin anew since their leader died', async () => {
+    test('four of them run at a time, although all restart after the death of their leader', async () => {
       twelve({ currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 });
       await lead({ runOwn: oneSecond });
       await clock.advance(20_000);
@@ -189,7 +189,7 @@ describe('the replica that leads', () => {
     assert.equal(status('dns')['ok'], true);
   });
 
-  test('a report that nobody can write down for a minute is refused so that the checker knows', async () => {
+  test('refuses a report that cannot be stored for a minute, so that the checker retries', async () => {
     check('dns', { runInterval: '1h', timeout: '2m' });
     await lead();
     api.isAway = true;

@@ -1,4 +1,4 @@
-/** What the leading replica does: begins runs when they are due, ends those that do not report, and clears pods away. */
+/** Runs on the leading replica: starts due runs, ends those that time out, and deletes old pods. */
 import { sleep } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText } from '../../server/base/log.ts';
@@ -14,19 +14,18 @@ import { OwnRuns, type OwnRunsParts } from './own-runs.ts';
 import { PodSweeper, type Retention } from './pod-sweeper.ts';
 import { RefusedChecks } from './refused-checks.ts';
 
-/** What running checks takes. */
 export interface CheckRunnerParts extends OwnRunsParts {
   readonly watch: CheckWatch;
   readonly retention: Retention;
   /** Makes the names of runs, and their secrets: random UUIDs. */
   readonly newRun: () => string;
-  /** Where checkers report, without the path. */
+  /** URL for reports, without the path. */
   readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
   /** Why a checker that ran may not have found the way to report; `''`: nothing is known against it. */
   readonly whyUnreported: () => Promise<string>;
 }
 
-/** What the scheduler is doing, for metrics. */
+/** State of the scheduler, for metrics. */
 export interface RunnerNumbers {
   readonly loopSeconds: number;
   readonly due: number;
@@ -67,7 +66,7 @@ export class CheckRunner {
   #leads = false;
   #restUntil = -Infinity;
   #leadsSince = 0;
-  /** When the API server last did what it was asked. */
+  /** Time of the last successful request to the API server. */
   #servedAt = -Infinity;
   #numbers = { loopSeconds: 0, due: 0, begun: 0 };
 
@@ -158,7 +157,7 @@ export class CheckRunner {
     yield* last;
   }
 
-  /** What is to be done about a check now; null: nothing. */
+  /** The next step for a check; null: none. */
   #stepFor(check: CheckObject): CheckStep | null {
     const { watch, clock } = this.#parts;
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
@@ -173,7 +172,7 @@ export class CheckRunner {
       // Checks of ndots run in this process: those that another one began ended with it.
       if (ownChecks !== null && !isMine) return this.#giveUp;
       if (ageMs <= timeoutMs + GRACE_MS) return null;
-      // It timed out while there was no leader, and perhaps nobody to take its report: that says nothing of the check.
+      // It timed out without a leader to take its report, so the check itself may be fine.
       const ranOutAt = clock.now() - ageMs + timeoutMs;
       return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
     }
@@ -205,14 +204,17 @@ export class CheckRunner {
         this.#last.set(key, check);
         const restMs = Math.min(REST_MAX_MS, Math.max(REST_MS, error.retryAfterMs ?? 0));
         this.#restUntil = clock.now() + restMs;
-        this.#failures.failed(error, restMs, 'states stay as they are');
+        this.#failures.failed(error, restMs, 'states stay unchanged');
       } else log.error(`${fullName(check)}: ${bugText(error)}`);
     } finally {
       this.#busy.delete(key);
     }
   }
 
-  /** Whether it is about one check: then the others go on. What serves others at the same time is not in trouble as a whole. */
+  /**
+   * True if the failure concerns one check only, so that others go on. If the API server still
+   * serves other requests, it is not in trouble as a whole.
+   */
   #isOfCheck(failure: ApiFailure): boolean {
     const { clock } = this.#parts;
     return (
@@ -303,7 +305,7 @@ export class CheckRunner {
     await this.#fail(check, run, timedOut(check, why), signal);
   }
 
-  /** What its pod says of itself; of one that ran, what may have kept it from reporting. */
+  /** The pod's own reason, or what may have prevented its report. */
   async #whyUnreported({ version, state }: CheckObject): Promise<string> {
     const { watch, whyUnreported } = this.#parts;
     if (!watch.pods.isListed(version)) return '';
@@ -330,7 +332,10 @@ export class CheckRunner {
   }
 }
 
-/** Whether a job's pod has said how it went. One that could not be run, or said nothing in time, stays as it is, as with Kuberhealthy. */
+/**
+ * True if the pod of a job has reported. As in Kuberhealthy, a job that did not run or report in
+ * time is not repeated.
+ */
 function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
 }

@@ -1,4 +1,4 @@
-/** What happens to a check’s state, and the state as the objects of each version have it. No I/O. */
+/** State transitions of a check, and their form in the objects of each version. No I/O. */
 import { printDuration } from '../../server/base/duration.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { BEGUN, fullName, RUNNING, type CheckObject, type CheckCondition } from './check-object.ts';
@@ -24,7 +24,7 @@ export function ended(
     ...state,
     ok,
     errors: boundedErrors(errors),
-    // Version 2 goes on knowing the run, and takes a second report of it.
+    // Version 2 keeps the run and accepts a second report of it.
     run: version === 2 ? state.run : '',
     isRunning: false,
     tookMs: state.begunAt === null ? 0 : Math.max(0, wall - state.begunAt),
@@ -39,7 +39,7 @@ export function ended(
   };
 }
 
-/** How a run ended. */
+/** The result of a run. */
 export interface RunOutcome {
   readonly ok: boolean;
   readonly errors: readonly string[];
@@ -87,7 +87,7 @@ export function statusOf({ namespace }: CheckObject, state: CheckCondition): Jso
   };
 }
 
-/** What a KuberhealthyState says of a check. */
+/** The KuberhealthyState of a check. */
 export function khStateOf(
   { namespace, kind }: CheckObject,
   state: CheckCondition,

@@ -43,7 +43,6 @@ const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>>
   3: ['healthchecks'],
 };
 
-/** What watching takes. */
 export interface CheckWatchParts {
   readonly client: ApiClient;
   readonly clock: Clock;
@@ -60,7 +59,7 @@ const WAIT_MS = 10_000;
 
 /** Objects take some kilobytes each; the container has 120 MiB, most of them for the program. */
 const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
-/** Objects that there is no room for are told of so often, milliseconds. */
+/** Interval of warnings about objects beyond the limit, milliseconds. */
 const TELL_MS = 60_000;
 const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
@@ -120,7 +119,7 @@ export class CheckWatch {
     await Promise.all([...this.#reflectors, this.pods].map((each) => each.stop()));
   }
 
-  /** Whether all that the cluster has is known here. */
+  /** True if all objects of the cluster are loaded. */
   get isSynced(): boolean {
     return this.#looked && [...this.#followed].every((resource) => this.#listed.has(resource));
   }
@@ -168,9 +167,8 @@ export class CheckWatch {
   }
 
   /**
-   * How long ago the last run began, milliseconds; Infinity: there was none. By this process's own
-   * clock from when it saw the run begin: a clock that is set, or another machine's that goes
-   * differently, ends no run.
+   * Milliseconds since the start of the last run; Infinity: none. It uses the clock of this process
+   * from the moment it saw the run, so that a changed or foreign clock ends no run.
    */
   sinceBegun(check: CheckObject): number {
     const sighting = this.#sightings.get(keyOf(check));
@@ -208,7 +206,7 @@ export class CheckWatch {
       } catch (error) {
         if (signal.aborted) return;
         waitMs = RETRY_MS;
-        if (error instanceof ApiFailure) failures.failed(error, waitMs, 'no check runs meanwhile');
+        if (error instanceof ApiFailure) failures.failed(error, waitMs, 'no check runs until then');
         else log.error(bugText(error));
       }
       if (this.#followed.size === Object.keys(RESOURCES).length) return;
@@ -332,7 +330,7 @@ export class CheckWatch {
   }
 }
 
-/** When a run began: as its object says, and by this process's clock. */
+/** The start of a run, by its object and by the clock of this process. */
 interface RunSighting {
   readonly begunAt: number;
   readonly beganAt: number;

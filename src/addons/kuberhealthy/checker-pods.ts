@@ -8,7 +8,6 @@ import type { ReflectedStore } from '../../server/kube/store/reflected-store.ts'
 import type { KuberhealthyVersion } from './check-object.ts';
 import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
 
-/** What watching pods takes. */
 export interface CheckerPodsParts {
   readonly client: ApiClient;
   readonly clock: Clock;
@@ -18,7 +17,7 @@ export interface CheckerPodsParts {
   readonly namespace: string;
 }
 
-/** How many pods of each version are remembered, because anybody can create pods with these labels. */
+/** Limit of pods per version, because any client can create pods with these labels. */
 const PODS_MAX = 20_000;
 
 /** Follows the pods that have the label of a run. */
@@ -64,7 +63,7 @@ export class CheckerPods {
     await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
   }
 
-  /** Whether those of a version are known. */
+  /** True if the pods of a version are loaded. */
   isListed(version: KuberhealthyVersion): boolean {
     return this.#listed.has(version);
   }
@@ -84,8 +83,9 @@ export class CheckerPods {
   }
 
   /**
-   * How old a pod is, milliseconds. By this process's own clock from when it saw the pod: a clock that is set makes none old.
-   * @returns 0 for one that is not known
+   * Age of a pod, milliseconds. It uses the clock of this process from the moment it saw the pod,
+   * so that a changed clock makes no pod old.
+   * @returns 0 for an unknown pod
    */
   ageOf(pod: CheckerPod): number {
     return this.#stores[pod.version].ageOf(pod);
@@ -96,7 +96,7 @@ export class CheckerPods {
     return this.#stores[2].runAt(address);
   }
 
-  /** How many are remembered, and how many were not for their number. */
+  /** The number of remembered pods, and of those beyond the limit. */
   get numbers(): { readonly pods: number; readonly leftOut: number } {
     const { 2: two, 3: three } = this.#stores;
     return { pods: two.size + three.size, leftOut: two.leftOut + three.leftOut };
@@ -108,7 +108,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
   readonly #pods = new Map<string, CheckerPod>();
   readonly #byRun = new Map<string, Set<CheckerPod>>();
   readonly #byAddress = new Map<string, Set<CheckerPod>>();
-  /** When each was made, by the clock of this process. */
+  /** Creation times, by the clock of this process. */
   readonly #made = new Map<string, number>();
   #unlisted: Set<string> | null = null;
   leftOut = 0;
@@ -138,7 +138,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
       return;
     }
     this.#pods.set(key, pod);
-    // What a list brings was made when it says; what comes later, just now.
+    // A list has creation times; later pods were created just now.
     const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
     this.#made.set(key, made ?? this.#clock.now() - agoMs);
     addTo(this.#byRun, pod.run, pod);

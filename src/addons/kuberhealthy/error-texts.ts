@@ -1,4 +1,7 @@
-/** Errors of checks as they are kept and shown: they are anybody's words, of any number and length. */
+/**
+ * Limits the errors of checks for storage and display: their texts are foreign, of any number and
+ * length.
+ */
 
 /** More and longer errors would only fill memory, pages and the API server’s database. */
 const ERRORS_MAX = 100;

@@ -18,14 +18,13 @@ export interface EventSummary {
   readonly lastTimestamp?: number;
 }
 
-/** What listing events takes. */
 export interface EventListParts {
   readonly client: ApiClient;
   readonly clock: Clock;
   readonly watch: Pick<CheckWatch, 'get'>;
 }
 
-/** What was listed is shown for so long, milliseconds. */
+/** Lifetime of a cached list, milliseconds. */
 const FRESH_MS = 5000;
 const WAIT_MS = 10_000;
 /** Of one check; the API server's first ones. */

@@ -23,7 +23,7 @@ describe('objects of any size', () => {
   const small = { spec: { runInterval: '1h', timeout: '5m' } };
   const names = (): string[] => [...lead.watch.checks()].map(({ name }) => name);
 
-  test('a check of more than a megabyte is left out and told of; the others run', async () => {
+  test('skips and reports a check of more than a megabyte, and runs the others', async () => {
     put('healthchecks', 'huge', large(1.2 * MIB));
     put('healthchecks', 'dns', small);
     await lead.begin();
@@ -58,7 +58,7 @@ describe('objects of any size', () => {
     assert.equal(lead.api.count(/^DELETE khstates huge/), 1);
   });
 
-  test('errors that somebody wrote into a state are no longer than those that are reported', async () => {
+  test('limits errors found in a state like reported ones', async () => {
     const errors = Array.from({ length: 700 }, (_, index) => `${index} ${'e'.repeat(1900)}`);
     put('healthchecks', 'dns', { ...small, status: { ok: false, errors } });
     await lead.begin();

@@ -1,9 +1,9 @@
-/** Failures that are about one object, and say nothing of the next one. */
+/** Recognizes failures that concern a single object. */
 import type { ApiFailure } from '../../server/kube/api/failure.ts';
 
 /**
- * Whether the API server refused the change for a reason of this object: a quota, a namespace being deleted, a policy,
- * a webhook, a schema. Failures that concern all requests are not among these.
+ * True if the API server refused the change because of this object: a quota, a namespace being
+ * deleted, a policy, a webhook, a schema. Failures that concern all requests are not among these.
  */
 export function isOfObject({ kind, status }: ApiFailure): boolean {
   return kind === 'forbidden' || kind === 'invalid' || kind === 'large' || status === 409;

@@ -13,15 +13,14 @@ import type { RefusedChecks } from './refused-checks.ts';
 
 /** Checks of ndots that run at the same time: they measure times. */
 const OWN_MAX = 4;
-/** A state that the API server did not take is written again so much later. */
+/** Delay before a failed write of a state is retried. */
 const REST_MS = 5000;
 
-/** What running ndots' own checks takes. */
 export interface OwnRunsParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** What this replica is called, in states too. */
+  /** Name of this replica, also in states. */
   readonly authoritativePod: string;
   readonly record: RecordEvent;
   /** Runs checks of ndots, written as a file of checks. Never rejects for what a person or a network may do. */
@@ -49,7 +48,7 @@ export class OwnRuns {
     this.#refused = refused;
   }
 
-  /** Whether one more would disturb the others. */
+  /** True if one more run would disturb the others. */
   get isFull(): boolean {
     return this.#runs.size + this.#beginning >= OWN_MAX;
   }
@@ -119,7 +118,7 @@ export class OwnRuns {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
         // Others wait for their turn: the run is given up later.
         if (isOfObject(error)) return this.#refused.add(check, error);
-        this.#failures.failed(error, REST_MS, 'states stay as they are');
+        this.#failures.failed(error, REST_MS, 'states stay unchanged');
       }
       await sleep(clock, REST_MS, signal);
     }

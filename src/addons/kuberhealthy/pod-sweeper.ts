@@ -10,7 +10,7 @@ import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 
-/** How many pods of each check are kept for inspection. */
+/** Number of pods per check that are kept for inspection. */
 export interface Retention {
   readonly completed: number;
   readonly failed: number;
@@ -24,7 +24,7 @@ export interface Retention {
 export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
 
 const EVERY_MS = 30_000;
-/** A pod that does not end is kept at least this long after its creation, so that a person can find out why. */
+/** A pod that does not end is kept at least this long, so that a person can inspect it. */
 const UNENDED_MS = 5 * 60_000;
 /** More deletions are the next round's: the API server has others to serve. */
 const DELETIONS_MAX = 200;
@@ -34,7 +34,10 @@ export class PodSweeper {
   readonly #parts: SweeperParts;
   readonly #failures: FailureReport;
   readonly #deleted = new Map<SweepReason, number>();
-  /** What could not be deleted in the last round, for a reason of its own: it comes last in the next one. */
+  /**
+   * Pods that could not be deleted in the last round, for their own reason; they come last in the
+   * next one.
+   */
   #refused = new Set<string>();
   #tookSeconds = 0;
 
@@ -49,12 +52,12 @@ export class PodSweeper {
     return this.#deleted;
   }
 
-  /** How long the last round took. */
+  /** Duration of the last round. */
   get tookSeconds(): number {
     return this.#tookSeconds;
   }
 
-  /** Runs until the signal comes; what fails is told and tried again. Never rejects. */
+  /** Runs until the signal aborts; logs and retries failures. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
     while (!signal.aborted) {
@@ -127,7 +130,7 @@ export class PodSweeper {
 }
 
 interface Deletion {
-  /** What goes, for the log. */
+  /** The deleted object, for the log. */
   readonly what: string;
   /** Rejects with an `ApiFailure`, or when aborted. */
   readonly run: () => Promise<void>;

@@ -5,7 +5,7 @@ import type { Log } from '../../server/base/log.ts';
 import type { ApiFailure } from '../../server/kube/api/failure.ts';
 import { fullName, keyOf, type CheckObject } from './check-object.ts';
 
-/** What became of a check that the API server did not let be changed. */
+/** A check that the API server did not let us change. */
 interface RefusedCheck {
   readonly check: CheckObject;
   /** In a row. */
@@ -34,13 +34,13 @@ export class RefusedChecks {
     return this.#refused.size;
   }
 
-  /** Whether nothing is tried with it now. */
+  /** True if the check is skipped now. */
   has(check: CheckObject): boolean {
     const refusal = this.#refused.get(keyOf(check));
     return refusal !== undefined && this.#clock.now() < refusal.until;
   }
 
-  /** It could not be changed, once more. */
+  /** Records another failed change. */
   add(check: CheckObject, failure: ApiFailure): void {
     const key = keyOf(check);
     const times = (this.#refused.get(key)?.times ?? 0) + 1;

@@ -1,12 +1,12 @@
 /**
- * What keeps a flood of reports from the API server: each taken report is a change of an object there, and a run of version 2 may report as
- * often as it likes.
+ * Limits the reports that reach the API server: each one changes an object there, and a run of
+ * version 2 may report any number of times.
  */
 import type { Clock } from '../../server/base/clock.ts';
 
-/** So many reports of one check wait for each other. */
+/** Limit of queued reports of one check. */
 const WAITING_MAX = 4;
-/** So many changes of one check at once, and so many a second from then on. */
+/** Changes of one check: a burst, then a rate per second. */
 const BURST = 10;
 const PER_SECOND = 1;
 /** Checks that are remembered; those that have been quiet are forgotten. */

@@ -21,7 +21,7 @@ export interface ReportRequest {
   readonly contentType: string;
   /** The header `kh-run-uuid`; `''`: there was none. */
   readonly run: string;
-  /** Address of the sender, as the socket has it: what headers say of it can be forged. */
+  /** Address of the sender from the socket; headers can be forged. */
   readonly from: string;
   /** The secret of its URL; `''`: there was none. */
   readonly token: string;
@@ -37,17 +37,16 @@ export interface ReportAnswer {
   readonly check: string;
 }
 
-/** What taking reports takes. */
 export interface ReportIntakeParts {
   readonly watch: CheckWatch;
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly record: RecordEvent;
-  /** What this replica is called, in states too. */
+  /** Name of this replica, also in states. */
   readonly authoritativePod: string;
 }
 
-/** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
+/** A run of another replica may not be known yet: waiting time, and limit of waiting reports. */
 const UNKNOWN_MS = 2000;
 const UNKNOWN_MAX = 64;
 /** The most reports of one sender at a time, so that one that floods does not make others wait. */
@@ -101,7 +100,7 @@ export class ReportIntake {
     return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
   }
 
-  /** Whether it comes from the pod of its run: by the pod's own address, or with the pod's secret. */
+  /** True if the report comes from the pod of its run: from its address, or with its secret. */
   #isOwn({ version, from, token }: ReportRequest, run: string, check: CheckObject): boolean {
     for (const pod of this.#parts.watch.pods.allOfRun(version, run)) {
       if (pod.namespace !== check.namespace || pod.owner !== check.uid) continue;
@@ -123,7 +122,7 @@ export class ReportIntake {
     check: CheckObject,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
-    if (body === null) return refused(413, 'a report this large is taken from nobody');
+    if (body === null) return refused(413, 'the report is too large');
     const report = readReport(body, version);
     if (typeof report === 'string') return refused(400, report);
     if (saysTheSame(check, report)) return TAKEN;
@@ -213,7 +212,7 @@ function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): Re
   return { status, text, check: '' };
 }
 
-/** What a client sent, short enough for a log. */
+/** The text of a client, shortened for the log. */
 function shown(run: string): string {
   return JSON.stringify(run.slice(0, 64));
 }
@@ -223,7 +222,7 @@ function strangerText({ from, token }: ReportRequest): string {
   return `a report is accepted from the address of its run's own pod, or with the token of KH_REPORTING_URL; this one came from ${from} ${what}`;
 }
 
-/** Compares in constant time; an empty secret is no secret. */
+/** Compares in constant time; an empty secret never matches. */
 function isSecret(given: string, wanted: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
   return b.length > 0 && a.length === b.length && timingSafeEqual(a, b);
@@ -234,7 +233,7 @@ interface TakenReport {
   readonly errors: readonly string[];
 }
 
-/** Whether this is what its run has said before: then there is nothing to write down. */
+/** True if the run has reported the same before, so that nothing has to be written. */
 function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
   return (
     !state.isRunning &&
@@ -250,9 +249,9 @@ function readReport(body: string, version: KuberhealthyVersion): TakenReport | s
   try {
     read = JSON.parse(body);
   } catch {
-    return 'the report is no JSON';
+    return 'the report is not JSON';
   }
-  if (!isObject(read)) return 'the report is no JSON object';
+  if (!isObject(read)) return 'the report is not a JSON object';
   // As Go reads it: keys in any case, absent and null for nothing.
   const fields = new Map(Object.entries(read).map(([key, value]) => [key.toLowerCase(), value]));
   const ok = fields.get('ok') ?? false;

@@ -1,6 +1,6 @@
 /**
- * Where checkers are told to report. A name there needs DNS, which may be what the check finds to be down, and is found by some clients and
- * not by others; so they are told an address, where one is known.
+ * Finds the URL that checkers report to. A name needs DNS, which may be the broken part, so
+ * checkers get an address if one is known.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
@@ -12,11 +12,10 @@ import type { Settings } from '../../tools/resolver/client.ts';
 import { isLocalhostName } from '../../tools/resolver/myhostname.ts';
 import { REPORT_PATH } from './check-pod.ts';
 
-/** What finding the URL takes. */
 export interface ReportingUrlParts {
   /** As it was given, without a path. */
   readonly url: URL;
-  /** Whether checkers are told a name as it is, or its address. */
+  /** Give checkers the name unchanged, or its address. */
   readonly by: 'address' | 'name';
   /** The ClusterIP of a service; null: it has none. Rejects with an `ApiFailure`. */
   readonly clusterIp: (
@@ -28,7 +27,7 @@ export interface ReportingUrlParts {
   readonly log: Log;
 }
 
-/** A service that is made anew has another address: it is asked for so often. */
+/** A recreated service has another address, so it is looked up in this interval. */
 const KEEP_MS = 60_000;
 
 const paths: readonly string[] = ['/', ...Object.values(REPORT_PATH)];
@@ -45,7 +44,7 @@ export function readReportingUrl(given: string): URL {
   });
 }
 
-/** Knows what checkers are told, and what is to be said against it. */
+/** The URL for checkers, and warnings about it. */
 export class ReportingUrl {
   readonly #parts: ReportingUrlParts;
   #known = '';
@@ -96,7 +95,7 @@ export class ReportingUrl {
     return url.origin;
   }
 
-  /** What may have kept a checker from reporting, if it was told a name; `''`: it was not. */
+  /** What may have prevented a report, if the checker got a name; `''`: it got none. */
   async whyUnreported(): Promise<string> {
     const { url } = this.#parts;
     if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';

@@ -68,7 +68,7 @@ describe('a flood of reports over HTTP', () => {
   const run = (): string =>
     text(child(lead.api.get('khstates', 'old') as JsonObject, 'spec'), 'uuid');
 
-  test('10 000 reports: the API server is asked once, pages come meanwhile', async () => {
+  test('10 000 reports cause one API request, and pages are served in between', async () => {
     const body = '{"OK": false, "Errors": ["no answer"]}';
     assert.equal(await post(run(), body), 200);
     await lead.clock.advance(100);

@@ -55,7 +55,7 @@ describe('Kuberhealthy’s pages', () => {
     readKhCheck({ metadata: { namespace: 'moving', name: 'dns' }, spec: {} }, khState(false)),
     readHealthCheck({ metadata: { namespace: 'moving', name: 'dns' }, status: { ok: true } }),
     readKhJob({ metadata: { namespace: 'moving', name: 'dns' }, spec: {} }, khState(true)),
-    // What 64 bits hold, and no date does.
+    // Fits into 64 bits, but is not a date.
     readHealthCheck({
       metadata: { namespace: 'far', name: 'far' },
       status: { lastRunUnix: 9e18, lastOKUnix: 9e18, lastFailureUnix: 9e18, runDuration: 9e18 },
@@ -104,7 +104,7 @@ describe('Kuberhealthy’s pages', () => {
   const get = (path: string, accept = 'text/html'): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept } });
 
-  test('what others wrote is no markup on the page, and nothing may run there', async () => {
+  test('foreign text is escaped on the page, and no script may run', async () => {
     const response = await get('/');
     const page = await response.text();
     assert.doesNotMatch(page, /<script|<b>/);
@@ -191,7 +191,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.equal(await rawStatus(port, `/api/run${named}`, elsewhere), 403);
   });
 
-  test('events are JSON, and logs are nobody’s who sees the page', async () => {
+  test('events are JSON, and the page shows no logs', async () => {
     const events = await (await get('/api/events?namespace=a&healthcheck=dns')).json();
     assert.deepEqual(events, [{ message: nasty, reason: 'PodCreated', type: 'Normal' }]);
     assert.equal((await get('/api/events?namespace=a')).status, 400);
@@ -206,7 +206,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.match(await response.text(), /\/check/);
   });
 
-  test('a body that is too large is not kept, and its sender is told', async () => {
+  test('a body that is too large is dropped, and the sender gets an error', async () => {
     const sent = Array.from({ length: 20 }, () =>
       fetch(`http://127.0.0.1:${port}/check`, { method: 'POST', body: 'x'.repeat(400_000) }),
     );
@@ -246,7 +246,7 @@ describe('Kuberhealthy’s pages', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('requests that do not come to their end are ended, and the others are served meanwhile', async () => {
+  test('unfinished requests are closed, and the others are served', async () => {
     const before = seen.length;
     const head = 'POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{';
     const ended = [head, 'GET / HTTP/1.1\r\nX-A: ', ''].flatMap((text) =>

@@ -22,7 +22,6 @@ import {
 } from './status-documents.ts';
 import { PAGE_POLICY, statusPage } from './status-page.ts';
 
-/** What the server is made of. */
 export interface KuberhealthyServerParts {
   readonly intake: Pick<ReportIntake, 'take'>;
   readonly facts: () => StatusFacts;
@@ -38,21 +37,21 @@ export interface KuberhealthyServerParts {
   readonly connectionsMax?: number;
   /** Other series of this process. */
   readonly more: () => readonly MetricSample[];
-  /** How the checks of this process's own file are; null: it has none. */
+  /** Results of the checks in this process's own file; null: no file. */
   readonly own: () => object | null;
 }
 
-/** Where checkers of versions 3 and 2 report. */
+/** Report paths of versions 3 and 2. */
 const REPORT_PATHS: ReadonlySet<string> = new Set(['/check', '/externalCheckStatus']);
 /** Reports are some lines of text. */
 const BODY_MAX = 256 * 1024;
 /** Checkers report at the same time as their intervals meet. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
-/** The same of the same check is told so often, milliseconds; so much is remembered of what was told. */
+/** Interval of equal log lines about one check, milliseconds, and limit of remembered lines. */
 const TELL_MS = 60_000;
 const TOLD_MAX = 1024;
-/** What is under way when the process ends has so long, milliseconds. */
+/** Time for open requests when the process ends, milliseconds. */
 const GRACE_MS = 2000;
 /** Reports that wait for the API server together; and as much of those that have not come whole. */
 const HELD_MAX = 8 * 1024 * 1024;
@@ -66,7 +65,7 @@ export class KuberhealthyServer {
   readonly #admission = new HttpAdmission();
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
-  /** When something of a check was told last. */
+  /** Time of the last log line per check. */
   readonly #told = new Map<string, number>();
   /** Bytes of reports that are being dealt with. */
   #held = 0;
@@ -78,7 +77,7 @@ export class KuberhealthyServer {
       requestTimeout: requestMs,
       headersTimeout: requestMs / 2,
       keepAliveTimeout: requestMs / 2,
-      // How often the limits above are looked at.
+      // Interval in which Node checks the limits above.
       connectionsCheckingInterval: requestMs / 10,
     });
     boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
@@ -138,7 +137,7 @@ export class KuberhealthyServer {
       return answerText(response, 503, 'too many reports at once');
     }
     const come = await this.#bodies.read(request);
-    // The client closed the connection while sending: there is nobody to answer.
+    // The client closed the connection while sending, so no reply is possible.
     if (come === 'gone') return;
     if (come === 'busy') {
       this.#count(version, 503);
@@ -299,7 +298,7 @@ export class KuberhealthyServer {
 
 const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
 
-/** What each request for a run is answered. */
+/** Replies to a request for a run. */
 const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
   begins: [202, 'the run begins'],
   follows: [503, 'another replica runs the checks: ask again'],

@@ -1,4 +1,7 @@
-/** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
+/**
+ * The state of all checks in Kuberhealthy's formats: JSON of versions 2 and 3, and the metrics of
+ * both.
+ */
 import { clipped } from '../../server/base/shortened.ts';
 import { printDuration } from '../../server/base/duration.ts';
 import type { MetricSample } from '../../server/metrics/sample.ts';
@@ -6,7 +9,6 @@ import { fullName, type CheckObject, type KuberhealthyVersion } from './check-ob
 import { khStateOf, statusOf } from './check-state.ts';
 import type { SweepReason } from './pod-sweeper.ts';
 
-/** What the documents tell of. */
 export interface StatusFacts {
   readonly checks: readonly CheckObject[];
   /** The replica that leads; `''`: none is known. */
@@ -29,20 +31,20 @@ export interface StatusFacts {
   readonly wall: number;
 }
 
-/** Whether a check counts against the whole: one that has never ended a run does not. */
+/** True if a check counts as bad; one without a finished run does not. */
 function isBad({ state }: CheckObject): boolean {
   return !state.ok && (state.errors.length > 0 || state.failures > 0);
 }
 
-/** Whether all is well, and what is not. */
+/** The overall result, and the failures. */
 export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: string[] } {
   const bad = checks.filter((check) => isBad(check));
   return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
 }
 
 /**
- * The page of version 2: `/`. Jobs stand apart. Anybody may read it, so it shows the uuid of a run
- * only when the run is over.
+ * The page of version 2: `/`. Jobs are separate. It is public, so it shows the uuid of a run only
+ * after its end.
  */
 export function statusOfVersion2({ checks, leader }: StatusFacts): object {
   const { ok, errors } = overall(checks);
@@ -125,7 +127,7 @@ const labelNames = {
   'kuberhealthy.io/severity': 'severity',
   'kuberhealthy.io/category': 'category',
 } as const;
-/** A label is no place for a page of text. */
+/** Limit of label values. */
 const LABEL_MAX = 256;
 /** Seconds. */
 const buckets = [1, 5, 10, 30, 60, 120, 300] as const;
@@ -176,7 +178,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
   own(
     'objects_bytes',
-    'What checks and their states take here, about.',
+    'Memory of checks and their states, approximate.',
     facts.objects.bytes,
     'gauge',
   );
@@ -263,7 +265,7 @@ function shortened(value: string): string {
   return clipped(line, LABEL_MAX);
 }
 
-/** How long a run took, for people. */
+/** Duration of a run, for people. */
 export function tookText({ state }: CheckObject): string {
   return state.begunAt === null ? '–' : printDuration(state.tookMs);
 }

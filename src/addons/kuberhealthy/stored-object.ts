@@ -1,9 +1,9 @@
-/** Objects of Kuberhealthy without what nothing here asks for. */
+/** Reduces objects of Kuberhealthy to the fields that are used here. */
 import { child, list, type JsonObject } from '../../server/base/json-object.ts';
 import { withoutManagedFields } from '../../server/kube/store/json-store.ts';
 import { boundedErrors } from './error-texts.ts';
 
-/** What kubectl writes for itself: the whole object once more. */
+/** kubectl's own copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An object as it is stored: errors written by other programs are shortened like our own. */

@@ -28,7 +28,7 @@ interface Answer {
   readonly patch?: string;
 }
 
-/** The pod after the patch; what RFC 6902 says of `add`, as far as it is used. */
+/** The pod after the patch: `add` of RFC 6902, as far as it is used. */
 function admitted(
   object: JsonObject,
   sources: Partial<AdviceSources> = {},
@@ -180,7 +180,7 @@ test('whatever a pod looks like, it is let in; a second review changes nothing m
   assert.equal(admitted(once as unknown as JsonObject).response.patch, undefined);
 });
 
-test('what is no review is refused', () => {
+test('anything other than a review is refused', () => {
   for (const text of [
     '',
     '{',

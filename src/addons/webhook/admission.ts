@@ -20,7 +20,7 @@ interface PatchStep {
   readonly value: unknown;
 }
 
-/** What is asked about a pod, as far as it matters here. */
+/** A pod under review. */
 export interface ReviewedPod {
   readonly uid: string;
   readonly namespace: string;
@@ -33,7 +33,7 @@ export function readReview(body: string): ReviewedPod {
   try {
     review = JSON.parse(body);
   } catch (error) {
-    throw new BadReview(`the review is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new BadReview(`the review is not JSON: ${(error as Error).message}`, { cause: error });
   }
   if (!isObject(review) || text(review, 'kind') !== 'AdmissionReview')
     throw new BadReview('an AdmissionReview was expected');
@@ -47,7 +47,7 @@ export function readReview(body: string): ReviewedPod {
   return { uid, namespace: text(request, 'namespace'), pod: child(request, 'object') };
 }
 
-/** What the webhook does with what it finds. */
+/** `advise` writes an annotation; `enforce` changes the dnsConfig. */
 export type Mode = 'advise' | 'enforce';
 
 /** The answer to a review, which always lets the pod in, and what it came from. */
@@ -80,7 +80,7 @@ export function reviewPod(
 
 const none: DnsAdvice = { options: [], because: '', mistakes: [] };
 
-/** In mode `advise` only the annotation is written. What is there already is never overwritten. */
+/** In mode `advise`, writes only the annotation. Existing values are never overwritten. */
 function patchOf(pod: JsonObject, advice: DnsAdvice, mode: Mode): readonly PatchStep[] {
   if (advice.options.length === 0) return [];
   const steps: PatchStep[] = [];

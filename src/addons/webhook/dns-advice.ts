@@ -1,4 +1,7 @@
-/** What is to be changed of a pod's DNS configuration: asked for by annotations, by its namespace's, or advised by what was measured. */
+/**
+ * Determines changes of a pod's DNS configuration: from its annotations, those of its namespace, or
+ * measured advice.
+ */
 import {
   asObject,
   child,
@@ -28,25 +31,24 @@ export interface DnsOption {
 }
 
 /**
- * The DNS configuration of a pod, and the reason; `mistakes` are reported to the creator of the pod, which is admitted
- * all the same.
+ * A DNS configuration and its reason. `mistakes` are reported to the creator of the pod, which is
+ * admitted anyway.
  */
 export interface DnsAdvice {
   readonly options: readonly DnsOption[];
   /**
-   * What demanded it: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty if there is nothing to
-   * do.
+   * The source: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty: no change.
    */
   readonly because: string;
   readonly mistakes: readonly string[];
 }
 
-/** What may demand a configuration, besides the pod itself. */
+/** Sources of a configuration other than the pod. */
 export interface AdviceSources {
   /** Annotations of the pod's namespace. */
   readonly namespace: Readonly<Record<string, string>>;
   readonly namespaceName: string;
-  /** `namespace/workload` → ndots, from what was measured. */
+  /** Measured advice: `namespace/workload` → ndots. */
   readonly measured: ReadonlyMap<string, number>;
   /** The configuration of all other pods; null: none. */
   readonly ndots: number | null;
@@ -54,14 +56,17 @@ export interface AdviceSources {
 
 /** The kernel of libc's limits: glibc takes at most 15 dots. */
 const NDOTS_MAX = 15;
-/** Names of options are words, values numbers or words; kubelet writes them into a line of resolv.conf as they are. */
+/**
+ * Option names are words, values are numbers or words; kubelet writes them into resolv.conf
+ * unchanged.
+ */
 const optionPattern = /^([a-z][a-z0-9-]{0,31})(?::([A-Za-z0-9_.-]{1,63}))?$/;
 const OPTIONS_MAX = 32;
 
 /**
- * What this pod is to get. Options that its own `dnsConfig` names are never touched, and neither are pods whose names are not looked
- * up by the cluster's DNS.
- * @param pod a Pod as the API spells it
+ * The changes for a pod. Options in its own `dnsConfig` are never changed, nor are pods that do not
+ * use cluster DNS.
+ * @param pod a Pod of the API
  */
 export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
   const nothing: DnsAdvice = { options: [], because: '', mistakes: [] };
@@ -114,7 +119,9 @@ function optionsOf(
     if (word === '') continue;
     const [, name, value] = optionPattern.exec(word) ?? [];
     if (name === undefined || options.size >= OPTIONS_MAX)
-      mistakes.push(`${annotations.options}: "${word.slice(0, 64)}" is no option of resolv.conf`);
+      mistakes.push(
+        `${annotations.options}: "${word.slice(0, 64)}" is not an option of resolv.conf`,
+      );
     else options.set(name, value === undefined ? { name } : { name, value });
   }
   const ndots = said[annotations.ndots];
@@ -122,7 +129,7 @@ function optionsOf(
     const read = readNdots(ndots);
     if (read === null)
       mistakes.push(
-        `${annotations.ndots}: "${ndots.slice(0, 64)}" is no number from 0 to ${NDOTS_MAX}`,
+        `${annotations.ndots}: "${ndots.slice(0, 64)}" is not a number from 0 to ${NDOTS_MAX}`,
       );
     else options.set('ndots', ndotsOption(read));
   }

@@ -67,7 +67,7 @@ export class NamespaceAnnotations {
     return annotations;
   }
 
-  /** @throws what is none of the API server's failures */
+  /** @throws errors other than failures of the API server */
   #tell(error: unknown): void {
     const kept = 'pods get what they ask for themselves';
     if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);

@@ -1,7 +1,6 @@
 /** The same as a policy of the API server itself (MutatingAdmissionPolicy, stable since Kubernetes 1.36): no server, no certificate. */
 import { annotations } from './dns-advice.ts';
 
-/** What the policy asks for. */
 export interface PolicyParts {
   readonly name: string;
   /** For pods that neither they nor their namespace ask for; null: those are left alone. */
@@ -52,7 +51,7 @@ export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): re
           {
             patchType: 'JSONPatch',
             jsonPatch: {
-              // What is no number from 0 to 15 changes nothing.
+              // Values other than numbers from 0 to 15 change nothing.
               expression:
                 "!variables.ndots.matches('^([0-9]|1[0-5])$') ? [] : " +
                 `!has(object.spec.dnsConfig) ? [JSONPatch{op: 'add', path: '/spec/dnsConfig', value: Object.spec.dnsConfig{options: [${option}]}}] : ` +

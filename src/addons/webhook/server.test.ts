@@ -79,7 +79,7 @@ describe('the webhook', () => {
       /uid/,
     ],
   ] as const)
-    test(`${what} is answered with 400, and what was wrong with it`, async () => {
+    test(`${what} is answered with 400 and the mistake`, async () => {
       const { status, text } = await post(body);
       assert.equal(status, 400, text);
       assert.match(text, wanted);
@@ -98,7 +98,7 @@ describe('the webhook', () => {
       { ...pod, metadata: { annotations: { 'ndots.dev/dns-options': 'a\nb:1' } } },
     ],
   ] as const)
-    test(`${what} is let in all the same`, async () => {
+    test(`${what} is admitted anyway`, async () => {
       const { status, text } = await post(reviewOf(wrong as object));
       assert.equal(status, 200, text);
       assert.match(text, /"uid":"u","allowed":true/);
@@ -172,7 +172,7 @@ describe('the webhook', () => {
     });
     await new Promise((done) => setTimeout(done, 300));
     await works();
-    // Those that were left over end by themselves.
+    // The remaining ones end separately.
     await Promise.race([
       Promise.all(silent.slice(0, 30)),
       new Promise((_, reject) => {
@@ -181,7 +181,7 @@ describe('the webhook', () => {
     ]);
   });
 
-  test('what is neither posted nor a review is told so', async () => {
+  test('requests other than a posted review get an error', async () => {
     const get = await fetchStatus('/mutate');
     assert.equal(get, 405);
     assert.equal(await fetchStatus('/other'), 404);

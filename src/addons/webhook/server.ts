@@ -12,12 +12,11 @@ import { IncomingBodies } from '../../server/base/incoming-bodies.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
 
-/** What the server is made of. */
 export interface WebhookServerParts {
   readonly host: string;
   readonly port: number;
   readonly mode: Mode;
-  /** What may ask for changes of this pod. Never rejects for what may happen. */
+  /** The sources for this pod. Never rejects on expected failures. */
   readonly sources: (pod: ReviewedPod) => Promise<AdviceSources>;
   readonly metrics: WebhookMetrics;
   /** Prometheus text. */
@@ -26,7 +25,6 @@ export interface WebhookServerParts {
   readonly connectionsMax?: number;
 }
 
-/** What is counted. */
 export interface WebhookMetrics {
   /** `because`: annotation, namespace, advice, default, or none. */
   reviewed(because: string, seconds: number): void;
@@ -43,7 +41,7 @@ const VALUES_MAX = 200_000;
 const CONNECTIONS_MAX = 512;
 /** The API server waits two seconds, so a slower sender is not the API server. */
 const SLOW_MS = 5000;
-/** What is under way when the process ends has so long, milliseconds. */
+/** Time for open requests when the process ends, milliseconds. */
 const GRACE_MS = 2000;
 
 /** Serves from the first certificate on; `use` takes the next one for new connections. */
@@ -118,7 +116,7 @@ export class WebhookServer {
     const begun = performance.now();
     try {
       const come = await this.#bodies.read(request);
-      // The API server closed the connection while it sent: there is nobody to answer.
+      // The API server closed the connection while sending, so no reply is possible.
       if (come === 'gone') return metrics.refused('not-json');
       if (come === 'too-large') {
         metrics.refused(come);
@@ -150,7 +148,7 @@ export class WebhookServer {
   }
 }
 
-/** What is left of the request is not read. */
+/** The rest of the request is not read. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.setHeader('connection', 'close');
   answerText(response, status, text);

@@ -53,7 +53,7 @@ interface World {
   readonly clock: VirtualClock;
   readonly objects: Objects;
   readonly lines: string[];
-  /** What is served with, the newest last. */
+  /** Certificates in use, newest last. */
   readonly identities: PemIdentity[];
 }
 
@@ -103,7 +103,7 @@ const bundle = (objects: Objects): string =>
   ).toString();
 
 describe('the certificate of the webhook', () => {
-  test('is made for 90 days by an authority that the API server is told, and somebody else’s webhook is left alone', async (t) => {
+  test('is created for 90 days by a CA that the API server receives, and other webhooks stay unchanged', async (t) => {
     const { clock, objects, identities } = replica(t);
     await clock.advance(100);
     const certificate = new X509Certificate(identities.at(-1)!.cert);
@@ -116,12 +116,12 @@ describe('the certificate of the webhook', () => {
     );
   });
 
-  test('is kept without a configuration that calls the webhook, and the log says once that there is none', async (t) => {
+  test('is stored without a configuration that calls the webhook, and the log reports that once', async (t) => {
     const { clock, objects, lines, identities } = replica(t);
     objects.of.delete(configurationPath);
     await clock.advance(2 * DAY);
     assert.equal(identities.length, 1);
-    assert.equal(lines.filter((line) => line.includes('nobody calls this webhook yet')).length, 1);
+    assert.equal(lines.filter((line) => line.includes('the API server does not call this webhook yet')).length, 1);
   });
 
   test('is owned by the configuration, so that it is deleted with it; a Secret of others is not', async (t) => {
@@ -140,7 +140,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(ownersOf(given), undefined);
   });
 
-  test('is renewed when 30 days are left, by the same authority: who trusts it goes on to', async (t) => {
+  test('is renewed when 30 days are left, by the same CA, which stays trusted', async (t) => {
     const begin = Date.UTC(2026, 0, 1);
     const { clock, objects } = replica(t, new VirtualClock(begin));
     await clock.advance(100);
@@ -156,7 +156,7 @@ describe('the certificate of the webhook', () => {
     assert.ok(certificate.validToDate.getTime() > begin + 150 * DAY);
   });
 
-  test('of two replicas that find none, one is kept and served by both', async (t) => {
+  test('two replicas that find none create one, and both serve it', async (t) => {
     const first = replica(t);
     const second = replica(t, first.clock, first.objects);
     await first.clock.advance(120_000);
@@ -180,7 +180,7 @@ describe('the certificate of the webhook', () => {
     ['without a key', { 'tls.key': '' }],
     ['whose authority is gone', { 'ca.crt': '' }],
   ] as const)
-    test(`${what} is made anew within a minute`, async (t) => {
+    test(`${what} is recreated within a minute`, async (t) => {
       const { clock, objects, identities } = replica(t);
       await clock.advance(100);
       Object.assign(objects.of.get(secretPath)!.data!, broken);
@@ -190,7 +190,7 @@ describe('the certificate of the webhook', () => {
       assert.ok(certificate.verify(new X509Certificate(bundle(objects)).publicKey));
     });
 
-  test('that ended while nobody looked is made anew, its authority with it', async (t) => {
+  test('that expired while no replica ran is recreated, with its CA', async (t) => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1));
     const { objects } = replica(t, clock);
     const old = Authority.make('old', 10 * DAY, clock.wall() - 20 * DAY);
@@ -210,7 +210,7 @@ describe('the certificate of the webhook', () => {
     assert.ok(certificate.validToDate.getTime() > clock.wall() + 80 * DAY);
   });
 
-  test('an authority that somebody takes out of the configuration is written into it again', async (t) => {
+  test('a CA that is removed from the configuration is written into it again', async (t) => {
     const { clock, objects } = replica(t);
     await clock.advance(100);
     const authority = bundle(objects);
@@ -219,7 +219,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(bundle(objects), authority);
   });
 
-  test('that may not be kept is told once a minute, and asked for again every five seconds', async (t) => {
+  test('that cannot be stored is reported once a minute, and retried every five seconds', async (t) => {
     const objects = new Objects();
     const { clock, lines, identities } = replica(
       t,
@@ -228,7 +228,7 @@ describe('the certificate of the webhook', () => {
     );
     objects.refuse.set('/api/v1/namespaces/kube-system/secrets', 403);
     await clock.advance(100);
-    assert.match(lines.join('\n'), /must allow create of secrets.*nobody is served meanwhile/);
+    assert.match(lines.join('\n'), /must allow create of secrets.*the webhook does not serve until then/);
     await clock.advance(5000);
     assert.equal(identities.length, 1);
     assert.match(lines.join('\n'), /works again/);

@@ -19,7 +19,6 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { createObject, findObject, replaceObject } from '../../server/kube/api/one-object.ts';
 
-/** What a serving certificate is made and renewed with. */
 export interface ServingCertificateParts {
   readonly client: ApiClient;
   readonly namespace: string;
@@ -37,9 +36,9 @@ export interface ServingCertificateParts {
 const DAY_MS = 24 * 3600_000;
 const AUTHORITY_MS = 3650 * DAY_MS;
 const CERTIFICATE_MS = 90 * DAY_MS;
-/** With so much of its time left a certificate is made anew. */
+/** A certificate is renewed when less than this remains. */
 const RENEW_MS = 30 * DAY_MS;
-/** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
+/** Another replica may have renewed it, or the CA may have been removed from the configuration. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 /** Another replica was faster: its certificate is in use once it has been read. */
@@ -58,7 +57,7 @@ export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
   #used = '';
-  /** Whether the log says that there is no configuration; once is enough. */
+  /** The log reports a missing configuration once. */
   #toldMissing = false;
 
   constructor(parts: ServingCertificateParts) {
@@ -71,7 +70,7 @@ export class ServingCertificate {
     });
   }
 
-  /** Runs until the signal comes; what fails is told and tried again. */
+  /** Runs until the signal aborts; logs and retries failures. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let waitMs = LOOK_EVERY_MS;
@@ -82,7 +81,9 @@ export class ServingCertificate {
         if (signal.aborted) return;
         waitMs = RETRY_MS;
         const meanwhile =
-          this.#used === '' ? 'nobody is served meanwhile' : 'the present one is used on';
+          this.#used === ''
+            ? 'the webhook does not serve until then'
+            : 'the present one stays in use';
         if (error instanceof ApiFailure) this.#failures.failed(error, waitMs, meanwhile);
         else this.#parts.log.error(bugText(error));
       }
@@ -142,7 +143,10 @@ export class ServingCertificate {
     return findObject(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal });
   }
 
-  /** Makes what is missing or expires soon. @returns null: another replica did at the same time */
+  /**
+   * Creates what is missing or expires soon.
+   * @returns null: another replica did so at the same time
+   */
   async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
     const { client, namespace, secret: name, clock, log } = this.#parts;
     const now = clock.wall();
@@ -198,11 +202,11 @@ export class ServingCertificate {
     const asked = { path, waitMs: WAIT_MS, signal };
     const task = `get mutatingwebhookconfigurations ${name}`;
     const found = await findObject(client, { ...asked, task });
-    // It is made when everything else runs; until then nobody calls.
+    // It is created when everything else runs; until then the API server does not call.
     if (found === null) {
       if (!this.#toldMissing)
         log.info(
-          `nobody calls this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
+          `the API server does not call this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
         );
       this.#toldMissing = true;
       return null;
@@ -242,7 +246,7 @@ function pemOf(secret: JsonObject, key: string): string {
   return Buffer.from(textMap(secret, 'data')[key] ?? '', 'base64').toString('latin1');
 }
 
-/** The authority that is kept; null: there is none, or it ends before a certificate of its would. */
+/** The stored CA; null: none, or it expires before a new certificate would. */
 function authorityOf(secret: JsonObject, now: number): Authority | null {
   try {
     const authority = Authority.of({ cert: pemOf(secret, 'ca.crt'), key: pemOf(secret, 'ca.key') });
@@ -253,7 +257,7 @@ function authorityOf(secret: JsonObject, now: number): Authority | null {
   }
 }
 
-/** What the Secret holds; null: not what is needed, or not for much longer. */
+/** The certificate in the Secret; null: unusable, or expires soon. */
 function pairOf(secret: JsonObject, now: number, host: string): Pair | null {
   try {
     const server = { cert: pemOf(secret, 'tls.crt'), key: pemOf(secret, 'tls.key') };

@@ -75,7 +75,7 @@ export class Side implements ServedConfiguration {
         throw error;
       },
     );
-    // Objects are read in real time, while the virtual clock stands still.
+    // Objects are read in real time, while the virtual clock is stopped.
     await within(systemClock, READING_MS, started);
     return this.#clock.run(started);
   }

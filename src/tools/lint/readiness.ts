@@ -1,8 +1,8 @@
 /**
- * How fast a DNS pod stops being `serving`. kube-proxy removes the tracked connections to a
- * terminating pod only then (Kubernetes 1.36, pkg/proxy/conntrack), so clients that use a port
- * again reach the old pod until its readiness probe has failed. If that is later than `lameduck`,
- * their queries are lost.
+ * Computes when a DNS pod stops being `serving`. kube-proxy removes the conntrack entries of a
+ * terminating pod only then (Kubernetes 1.36, pkg/proxy/conntrack), so clients that reuse a port
+ * reach the old pod until its readiness probe has failed. If that is later than `lameduck`, their
+ * queries are lost.
  */
 import type { JsonObject } from '../../server/base/json-object.ts';
 

@@ -1,4 +1,4 @@
-/** What the rules examine: parsed Corefiles, Kubernetes objects, and the target. */
+/** The input of the rules: parsed Corefiles, Kubernetes objects, and the target. */
 import type { DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import type { Place, Problem } from '../../server/base/problem.ts';

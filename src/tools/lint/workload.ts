@@ -86,8 +86,8 @@ export function dnsServerIn(object: LintObject): {
 }
 
 /**
- * The verb that a container of the ndots image runs, which may be no server: `size --follow`,
- * `webhook serve`. Null if none is named.
+ * The verb of a container with the ndots image, which may not be a server: `size --follow`,
+ * `webhook serve`. Null: none.
  */
 function verbOf({ value }: Container): string | null {
   const [program = '', ...behind] = [...texts(value, 'command'), ...texts(value, 'args')];

@@ -749,10 +749,7 @@ describe('ndots capture', () => {
       [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join does not take --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a prefix/],
       [['a.pcap', '--pod', 'shop/cart'], /--pod needs --cluster or --manifests/],
-      [
-        ['-i', 'lo', '--not', 'service=kube-dns'],
-        /--not service= needs --cluster or --manifests/,
-      ],
+      [['-i', 'lo', '--not', 'service=kube-dns'], /--not service= needs --cluster or --manifests/],
     ] as const) {
       const { code, err } = await run(...words);
       assert.equal(code, 3, words.join(' '));

@@ -222,12 +222,12 @@ describe('a file of checks', () => {
     );
     assert.equal(code, 2);
     for (const line of [
-      /the file has no key "vips"\n.*check\.yaml:1:\d+\n.*Did you mean vip\?/,
+      /the file has no key "vips" \[bad-check-file\]\n.*check\.yaml:1:\d+\n.*Did you mean vip\?/,
       /"timeout" takes a time such as 250ms/,
-      /no check "replica-answer"\n.*:4:\d+\n.*Did you mean replica-answers\?/,
-      /a check has no key "nmae"\n.*:5:\d+\n.*Did you mean name\?/,
+      /no check "replica-answer" \[bad-check-file\]\n.*:4:\d+\n.*Did you mean replica-answers\?/,
+      /a check has no key "nmae" \[bad-check-file\]\n.*:5:\d+\n.*Did you mean name\?/,
       /"addresses" takes an IP address, not "1\.2\.3"/,
-      /a check needs "name"\n.*:7:\d+/,
+      /a check needs "name" \[bad-check-file\]\n.*:7:\d+/,
     ])
       assert.match(err, line);
   });

@@ -83,7 +83,7 @@ interface NoCluster {
   readonly why: string;
 }
 
-/** @param besides true if there is something else to report */
+/** @param besides true if the report has more content */
 async function clusterFacts(
   options: DoctorOptions,
   besides: boolean,

@@ -9,7 +9,7 @@ import { beside, wrap } from '../page.ts';
 interface Listed {
   readonly name: string;
   readonly title: string;
-  /** How `lab run` plays the story: in a lab, as a model in virtual time, or not at all. */
+  /** Plays the story in a lab, as a model in virtual time, or not at all. */
   readonly here: 'played' | 'model' | 'no';
   /** Duration of playing, seconds. */
   readonly seconds: number;

@@ -57,8 +57,8 @@ function firstServer(file: string): string {
 
 /**
  * The names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is
- * only tried as written, whereas glibc goes on with the search path. Other names are tried as
- * written last.
+ * only tried as written, whereas glibc also tries the search path. Other names are tried as written
+ * last.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;

@@ -99,7 +99,7 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the clock of the lookup stands still. After one timeout,
+    // Objects are read in real time, while the clock of the lookup is stopped. After one timeout,
     // nothing waits again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);

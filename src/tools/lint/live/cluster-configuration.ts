@@ -11,7 +11,7 @@ export interface UpstreamGroup {
   /** Absolute. */
   readonly zone: string;
   readonly servers: readonly ProbeServer[];
-  /** Where the address is named: `coredns Corefile:12`. */
+  /** Place of the address: `coredns Corefile:12`. */
   readonly place: string;
 }
 

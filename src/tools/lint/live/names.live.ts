@@ -89,7 +89,7 @@ const hosts: LiveRule = liveRule({
     const all = blocks.flatMap((block) => hostsIn(block, isFile));
     await Promise.all(
       all.slice(0, 64).map(async ({ at, host }) => {
-        // What cannot be determined is not reported as a mistake.
+        // Undetermined names are not reported.
         const found = await resolve(host).catch(() => null);
         if (found === null || found.length > 0) return;
         tell({
