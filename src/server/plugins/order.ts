@@ -4,7 +4,6 @@ import type { Plugin } from '../engine/contract/plugin.ts';
 /** A plugin that is loaded when a Corefile names it: most use a dozen of them. */
 export interface PluginEntry {
   readonly name: string;
-  /** Older names of the directive. */
   readonly formerly: readonly string[];
   load(): Promise<Plugin>;
 }
@@ -99,7 +98,6 @@ const unserved: readonly PluginEntry[] = [
   entry('nomad', async () => (await import('./unserved/clouds.ts')).nomad),
 ];
 
-/** All names that a directive may have. */
 export const directiveNames: readonly string[] = [...order, ...unserved].flatMap(
   ({ name, formerly }) => [name, ...formerly],
 );

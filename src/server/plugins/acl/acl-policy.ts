@@ -4,9 +4,7 @@ import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 import { typeNumber } from '../../wire/iana.ts';
 
-/** What may become of a query, as it is written. */
 export const actions = ['allow', 'block', 'filter', 'drop'] as const;
-/** What becomes of a query. */
 export type AclAction = (typeof actions)[number];
 
 /** One line of an `acl`. */

@@ -49,7 +49,6 @@ const syntax = directive({
     isProven(tokenFile, tls) || isLoopback(where.host) ? [] : [open(address.print(where), at)],
 });
 
-/** Whether clients authenticate, in one way or another. */
 function isProven(
   tokenFile: string | null,
   tls: { readonly authority: string | null } | null,

@@ -12,7 +12,6 @@ const syntax = directive({
 
 const TTL_SECONDS = 8482;
 
-/** CPU and OS of the HINFO record, as character strings. */
 const data = Uint8Array.from(
   ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
 );

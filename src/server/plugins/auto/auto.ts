@@ -56,7 +56,6 @@ function keyOf({ pattern, template }: ZoneNaming, path: string): string {
   return `auto/${JSON.stringify([path, pattern.source, template])}`;
 }
 
-/** Answers from a folder of zone files. */
 export const auto: Plugin = definePlugin({
   syntax,
   async control({ naming, reloadMs }, context) {

@@ -13,10 +13,9 @@ const DEPTH_MAX = 16;
 /** Files in total. */
 const FILES_MAX = 100_000;
 
-/** What a look at a folder has found. */
 export interface FoundFiles {
   readonly sources: readonly ZoneSource[];
-  /** Whether a file may still be there: it, or a folder that it lies in, could not be read. */
+  /** True if a file may still be there: it, or a folder that it lies in, could not be read. */
   readonly isHidden: (file: string) => boolean;
 }
 

@@ -4,7 +4,6 @@ import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
 
-/** Which files of a folder are zones, and of what name. */
 export interface ZoneNaming {
   readonly directory: string;
   readonly pattern: Pattern;

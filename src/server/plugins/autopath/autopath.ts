@@ -89,7 +89,6 @@ function pathOf(options: AutopathOptions, context: WorkerContext): SearchPath {
   return offeredPath(() => offered, by, moreDomains(options));
 }
 
-/** The search list that a plugin of the block has for everybody. */
 function listedPath(context: WorkerContext): SearchPath {
   let path = fixedPath([]);
   context.onStart(() => {

@@ -10,7 +10,6 @@ import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';
 import type { SearchPath, NameSuffix } from './search-path.ts';
 
-/** How completion looks names up, and where it reports results. */
 export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
@@ -21,17 +20,14 @@ export interface CompletionParts {
    */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
-  /** Told of every query that a candidate answered. */
   readonly succeeded: (query: Query) => void;
 }
 
-/** One query on its way along the search path. */
 interface AutopathWalk {
   query: Query;
   readonly begin: number;
   /** The reply to the name itself: NXDOMAIN, or the refusal of a name that is not served. */
   readonly first: Reply;
-  /** The candidate to be asked next. */
   index: number;
   /** A candidate that could not be decided: nothing after it may be called missing. */
   failed: Reply | null;
@@ -168,7 +164,7 @@ export class Completion {
 }
 
 /**
- * Whether a plugin denied the name without passing it on, as `hosts` and `template` do without
+ * True if a plugin denied the name without passing it on, as `hosts` and `template` do without
  * `fallthrough`. No error is behind it (in CoreDNS: a returned result code without message and
  * error).
  */
@@ -182,7 +178,7 @@ function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
   return errors === null || errors.every(({ code }) => code === EDE.NOT_AUTHORITATIVE);
 }
 
-/** Whether no plugin of the block answers the name, so that another block might. */
+/** True if no plugin of the block answers the name, so that another block might. */
 function isNobodys({ bare, rcode, cause }: Reply): boolean {
   return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
 }

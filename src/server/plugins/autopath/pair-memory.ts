@@ -39,14 +39,12 @@ export class PairMemory {
   readonly #times = new Float64Array(SLOTS).fill(-PAIR_MS - 1);
   /** Outcome of the pair: MISSING or a candidate's number. */
   readonly #outcomes = new Int8Array(SLOTS);
-  /** Types that have been answered in this pair. */
   readonly #types = new Uint8Array(SLOTS);
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** How the other query of this pair ended. */
   outcome(query: Query): number {
     const type = typeBit(query.type);
     if (type === 0) return UNKNOWN;
@@ -58,7 +56,6 @@ export class PairMemory {
     return (this.#types[slot]! & type) === 0 ? this.#outcomes[slot]! : UNKNOWN;
   }
 
-  /** Notes how this query ended. */
   note(query: Query, outcome: number): void {
     const type = typeBit(query.type);
     if (type === 0) return;

@@ -1,7 +1,6 @@
 /** Search domains: those of a file like resolv.conf, and those of the Corefile. */
 import { parseName, type WireName } from '../../wire/name.ts';
 
-/** The resolver configuration of the machine or pod that this server runs in. */
 export const ownResolvConf = '/etc/resolv.conf';
 
 /**

@@ -3,7 +3,6 @@ import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import type { ClientSearchPaths } from '../../engine/contract/ports.ts';
 
-/** Where the labels of a search domain stand. */
 export interface NameSuffix {
   from: Uint8Array;
   at: number;
@@ -18,7 +17,6 @@ export interface NameSuffix {
 export interface SearchPath {
   /** Where the first domain begins in the name, or -1: this query is not to be completed. */
   begin(query: Query): number;
-  /** Candidates in all, the name itself included. */
   readonly length: number;
   /** Writes where the labels of candidate `index` stand into `into`. */
   suffix(query: Query, begin: number, index: number, into: NameSuffix): void;

@@ -32,7 +32,7 @@ const syntax = directive({
   },
 });
 
-/** Whether a word that is no address can be no interface either: `10.0.0.300`. */
+/** True if a word that is no address can be no interface either: `10.0.0.300`. */
 function isMeantAsAddress(text: string): boolean {
   return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
 }

@@ -1,4 +1,4 @@
-/** Whether a reply is stored, for how long, and as what. */
+/** True if a reply is stored, for how long, and as what. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -22,18 +22,15 @@ const PLAIN_SECONDS = 5;
  */
 const HOLD_MS = 5000;
 
-/** What deciding about a reply takes. */
 export interface FillingParts {
   readonly options: CacheOptions;
   readonly store: Store;
   readonly clock: Clock;
-  /** Zones for which nothing of a half is stored. */
   readonly exempt: readonly [ZoneMatch, ZoneMatch];
   /** null: denials hold as long as their TTL. */
   readonly changes: ZoneChanges | null;
 }
 
-/** What became of a reply on its way through. */
 export interface Filled {
   readonly reply: Reply;
   /** The slot it was stored under; -1: it was not. */
@@ -101,7 +98,7 @@ export class Filling {
   }
 
   /**
-   * Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767
+   * True if a reply is good enough to take the place of an entry that is past its time (RFC 8767
    * section 4).
    */
   refreshes(query: Query, reply: Reply): boolean {
@@ -109,12 +106,10 @@ export class Filling {
     return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
   }
 
-  /** Whether a reply has the asked data, whole and with signatures that hold. */
   answers(query: Query, reply: Reply): boolean {
     return classify(reply, query.type) === 'answer' && !this.#isExpired(query, reply);
   }
 
-  /** Whether a client that looks at signatures would find one that has run out. */
   #isExpired(query: Query, reply: Reply): boolean {
     if (!query.dnssecOk) return false;
     return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
@@ -181,7 +176,6 @@ export class Filling {
   }
 }
 
-/** The reply with one TTL for all records, as hits will have it. */
 function levelled(reply: Reply, { ttlAt, rcode, seconds: ttl }: StoredAs): Reply {
   if (rcode === reply.rcode) return reply.with({ ttlAt, ttl });
   const bytes = reply.bytes.slice(reply.start, reply.end);

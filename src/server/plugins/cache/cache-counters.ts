@@ -5,11 +5,9 @@ import type { Half } from './entries.ts';
 import type { Store } from './store.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 
-/** The counters of one listen address. */
 export interface CacheCounters {
   readonly requests: Counter;
   readonly misses: Counter;
-  /** Success, denial. */
   readonly hits: readonly [Counter, Counter];
   readonly prefetches: Counter;
   /** Refreshes that were put off because too many were under way. */
@@ -106,7 +104,6 @@ export class CacheMetrics {
     });
   }
 
-  /** The counters of the listen address that a query came to. */
   readonly of: (route: Route) => CacheCounters = perRoute(({ server }) => {
     let counters = this.#byServer.get(server);
     if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));

@@ -12,16 +12,13 @@ export interface InspectionOrder {
   readonly id: number;
   /** Wire form, lower case. */
   readonly name: Uint8Array;
-  /** Whether names below it match as well. */
   readonly below: boolean;
   /** The most entries to list. */
   readonly limit: number;
 }
 
-/** And back. */
 export type CacheMessage = Packed | Inspected;
 
-/** All entries of a worker, packed. */
 export interface Packed {
   readonly kind: 'packed';
   readonly id: number;
@@ -40,7 +37,6 @@ export interface Inspected {
   readonly size: number;
 }
 
-/** One entry, for a person. */
 export interface EntryReport {
   readonly name: string;
   /** `ANY`: the name does not exist, whatever the type. */
@@ -56,7 +52,6 @@ export interface EntryReport {
   readonly ttl: number;
   /** Seconds that it was stored with. */
   readonly storedTtl: number;
-  /** How often it was answered from. */
   readonly hits: number;
   /**
    * The source of the reply: a plugin, and the upstream's address if there was one; empty: unknown,

@@ -89,7 +89,6 @@ const servfail = worded(
   },
 );
 
-/** How entries past their time are used. */
 export interface StaleOptions {
   readonly forMs: number;
   readonly mode: 'immediate' | 'verify';
@@ -328,7 +327,6 @@ export interface HalfOptions {
   readonly minSeconds: number;
 }
 
-/** What the directive says, with every default filled in. */
 export interface CacheOptions {
   readonly zones: readonly string[];
   readonly success: HalfOptions;

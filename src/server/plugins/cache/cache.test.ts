@@ -174,7 +174,7 @@ describe('TTLs', () => {
 });
 
 describe('what is stored', () => {
-  /** Whether the reply is asked for again: `kept`, `passed`. */
+  /** True if the reply is asked for again: `kept`, `passed`. */
   const fate = async (answer: Answer | null, lines = 'cache', options = {}): Promise<string> => {
     const world = await cacheWorld(lines, () => answer);
     await world.ask('www.example.org. A', options);

@@ -184,13 +184,13 @@ class Cache {
     return pending === null ? this.#lead(query, counters) : this.#join(pending, query, counters);
   }
 
-  /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
+  /** True if the query looks for its own way round: waiting for itself, it would never find out. */
   #mustPass(query: Query): boolean {
     const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
     return seekers.some((seeks) => seeks(query));
   }
 
-  /** Whether the answer may be for this client alone: nothing is stored, and nothing shared. */
+  /** True if the answer may be for this client alone: nothing is stored, and nothing shared. */
   #isPersonal(query: Query): boolean {
     const personal = (this.#personal ??= this.#context.find(personalAnswers));
     if (query.isSigned) return true;
@@ -368,7 +368,7 @@ class Cache {
   }
 
   /**
-   * Whether a refresh before its time changes the name's existence. That waits until the entry's
+   * True if a refresh before its time changes the name's existence. That waits until the entry's
    * time is over: it would come between the two queries of the pair that caused the refresh.
    */
   #flips(slot: number, before: Reply, found: Reply): boolean {

@@ -10,7 +10,6 @@ import { copyBytes } from '../../base/copy-bytes.ts';
 export interface ReplyChunk {
   readonly id: number;
   readonly bytes: Uint8Array;
-  /** Whether it takes more than one message. */
   readonly shared: boolean;
   used: number;
   /** Bytes that still belong to entries. */
@@ -115,7 +114,6 @@ export class ChunkLog {
     return last;
   }
 
-  /** Makes a chunk the newest. */
   renew(chunk: ReplyChunk): void {
     this.#chunks.delete(chunk.id);
     this.#chunks.set(chunk.id, chunk);

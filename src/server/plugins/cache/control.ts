@@ -20,9 +20,7 @@ interface RunningOrder {
   over(): void;
 }
 
-/** What one cache says to a command. */
 export interface CacheReport {
-  /** The addresses of the server block. */
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
@@ -31,7 +29,6 @@ export interface CacheReport {
   readonly told: readonly (Omit<Inspected, 'kind' | 'id'> & { readonly worker: number })[];
 }
 
-/** The control part of a cache. */
 export function controlCache(_options: unknown, context: ControlContext): void {
   const packed = shareCache(context);
   const waiting = new Map<number, RunningOrder>();

@@ -10,7 +10,6 @@ import { HitCounts, larger } from './hits.ts';
 export const SUCCESS = 0;
 /** The half of denials: NXDOMAIN, no data, failures. */
 export const DENIAL = 1;
-/** One of the two halves. */
 export type Half = typeof SUCCESS | typeof DENIAL;
 
 /** Type 0 stands for all types: the entry says that the name does not exist. */
@@ -18,9 +17,7 @@ export const EVERY_TYPE = 0;
 /** Queries of classes up to this number have entries: class, type and variant share 32 bits. */
 export const CLASS_MAX = 0x1fff;
 
-/** The fields of one entry as the arrays hold them. */
 export interface StoredEntry {
-  /** The message, in the chunk that holds it. */
   readonly message: Uint8Array;
   readonly type: number;
   readonly class: number;
@@ -30,7 +27,6 @@ export interface StoredEntry {
   readonly whole: boolean;
 }
 
-/** Bounds of a store, and what it works with. */
 export interface CacheStoreParts {
   /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
   readonly capacities: readonly [number, number];
@@ -38,7 +34,7 @@ export interface CacheStoreParts {
   /** Seconds that an entry may be used after its time; 0: not at all. */
   readonly staleSeconds: number;
   readonly preferPositive: boolean;
-  /** Whether hits are counted per entry, for prefetch. */
+  /** True if hits are counted per entry, for prefetch. */
   readonly counting: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,7 +56,6 @@ export abstract class Entries {
   protected rcodes: Uint16Array = new Uint16Array(0);
   protected readonly ttlPlaces: (Uint16Array | null)[] = [];
   protected readonly extendedErrors: (readonly ExtendedError[] | null)[] = [];
-  /** As it was handed out last. */
   protected readonly replies: (Reply | null)[] = [];
   /**
    * Slots that have ever been used, and the first of those that are free again; the others follow
@@ -69,7 +64,6 @@ export abstract class Entries {
   protected used = 0;
   protected free = -1;
   protected hashes: Int32Array = new Int32Array(0);
-  /** Variant, class and type in one number. */
   protected kinds: Int32Array = new Int32Array(0);
   /** The next slot of the same chain; -1: the last. */
   protected nexts: Int32Array = new Int32Array(0);
@@ -89,7 +83,7 @@ export abstract class Entries {
     this.hits = new HitCounts(parts.counting);
   }
 
-  /** Whether the entry may be answered from: fresh, or stale within the limit. */
+  /** True if the entry may be answered from: fresh, or stale within the limit. */
   usable(slot: number, query: Query): boolean {
     const left = this.remaining(slot, query);
     if (left > 0) return true;
@@ -109,7 +103,6 @@ export abstract class Entries {
     return age > 0 ? this.ttls[slot]! - ((age / 1000) | 0) : this.ttls[slot]!;
   }
 
-  /** The entry as a reply, with the TTL that it was handed out with last. */
   reply(slot: number): Reply {
     return this.replies[slot] ?? this.hit(slot, this.ttls[slot]!);
   }
@@ -137,7 +130,7 @@ export abstract class Entries {
   }
 
   /**
-   * Whether the slot still holds this reply: entries are removed and slots reused while a query
+   * True if the slot still holds this reply: entries are removed and slots reused while a query
    * waits.
    */
   holds(slot: number, reply: Reply): boolean {
@@ -188,17 +181,14 @@ export abstract class Entries {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
 
-  /** The chunk that contains the slot's message. */
   bytesAt(slot: number): Uint8Array {
     return this.messages[slot]!;
   }
 
-  /** Counts an answer from the entry. */
   use(slot: number): void {
     this.counted[slot]!++;
   }
 
-  /** Answers from the entry so far. */
   uses(slot: number): number {
     return this.counted[slot]!;
   }
@@ -208,7 +198,6 @@ export abstract class Entries {
     return this.sources[slot]!;
   }
 
-  /** Notes the source of the entry. */
   from(slot: number, source: number): void {
     this.sources[slot] = source;
   }

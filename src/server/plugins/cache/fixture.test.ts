@@ -17,7 +17,6 @@ import { cache } from './cache.ts';
  */
 export type Behind = (query: Query) => Answer | null;
 
-/** A world whose cache has a function behind it. */
 export interface CacheWorld extends World {
   /** The questions that got through the cache: `NAME TYPE`. */
   readonly asked: Query[];

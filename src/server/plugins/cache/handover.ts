@@ -7,7 +7,6 @@ import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 /** One cache: a server block's. */
 interface Shared {
   readonly key: string;
-  /** The entries of all workers, except those that are too busy to answer. */
   pack(): Promise<readonly Uint8Array[]>;
 }
 
@@ -15,7 +14,6 @@ interface Shared {
 const WAIT_MS = 500;
 
 const caches = new Set<Shared>();
-/** What another process had, by the place of the cache in its Corefile. */
 let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 
 /** Shares one cache. @returns the handler of the workers' messages */

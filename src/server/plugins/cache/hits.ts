@@ -38,7 +38,6 @@ export class HitCounts {
     return this.#counting ? this.#hits[slot]! : 0;
   }
 
-  /** The hits of the entry that was refreshed go on under its successor. */
   inherit(slot: number, hits: number, now: number): void {
     if (!this.#counting) return;
     this.#hits[slot] = hits;

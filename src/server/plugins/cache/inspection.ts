@@ -40,7 +40,7 @@ export class Inspection {
   }
 
   /**
-   * Whether the slot holds an entry of the name, or with `below` of one that ends in it. Names are
+   * True if the slot holds an entry of the name, or with `below` of one that ends in it. Names are
    * stored in lower case.
    */
   #fits(slot: number, name: Uint8Array, below: boolean): boolean {

@@ -31,7 +31,6 @@ export class Sources {
     },
   };
 
-  /** The number of the source of this reply to this query. */
   of(query: Query, { plugin }: Reply): number {
     const asked = this.#query === query;
     const host = asked ? this.#host : '';

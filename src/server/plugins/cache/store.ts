@@ -29,15 +29,12 @@ const CHAIN_MAX = 48;
 /** Entries that are looked at for one that nobody has asked for lately. */
 const TRIES = 16;
 
-/** What an entry is stored with, besides its message. */
 export interface StoredAs {
-  /** Where the TTLs of the message stand. */
   readonly ttlAt: Uint16Array;
   /** The result code to store: NXDOMAIN may have become NOERROR. */
   readonly rcode: number;
   /** For the whole name rather than the query's type. */
   readonly everyType: boolean;
-  /** How long it is fresh. */
   readonly seconds: number;
   /** When its time began, clock's ms. */
   readonly born: number;
@@ -90,7 +87,6 @@ export class Store extends Entries {
     droppedShared(this.log.allocated);
   }
 
-  /** Whether a query can have an entry at all. */
   static keeps(query: Query): boolean {
     return query.type !== EVERY_TYPE && query.class <= CLASS_MAX && query.nameLength > 0;
   }
@@ -186,7 +182,6 @@ export class Store extends Entries {
     });
   }
 
-  /** Whether the entry is data that is served, perhaps stale, in preference to denials. */
   shielded(slot: number, query: Query): boolean {
     return this.parts.preferPositive && this.halves[slot] === SUCCESS && this.usable(slot, query);
   }
@@ -288,7 +283,7 @@ export class Store extends Entries {
   }
 
   /**
-   * Whether an entry has been asked for since it came, or since this was last true, and is still
+   * True if an entry has been asked for since it came, or since this was last true, and is still
    * valid.
    */
   #isSpared(slot: number): boolean {
@@ -297,7 +292,6 @@ export class Store extends Entries {
     return this.end(slot) + this.parts.staleSeconds * 1000 > this.parts.clock.now();
   }
 
-  /** Moves what is left of a chunk to the end. */
   #move(from: ReplyChunk): void {
     const { log } = this;
     for (const slot of from.slots) {

@@ -1,5 +1,5 @@
 /**
- * Whether what a zone denied still holds: it does until the zone changes, which the serial of its
+ * True if what a zone denied still holds: it does until the zone changes, which the serial of its
  * SOA record tells.
  */
 import type { Clock } from '../../base/clock.ts';
@@ -28,7 +28,6 @@ interface WatchedZone {
   serial: number | null;
   /** Denials that were stored before this do not hold. */
   since: number;
-  /** When a serial came last, or was asked for. */
   heard: number;
 }
 
@@ -90,13 +89,12 @@ export class ZoneChanges {
     if (zone !== null) zone.since = this.#clock.now();
   }
 
-  /** Whether a denial of the query that was stored at this time still holds. */
   holds(query: Query, born: number): boolean {
     const zone = this.#zoneOf(query);
     return zone === null || born > zone.since;
   }
 
-  /** Whether the query's zone should be asked again now; the caller that gets true must do it. */
+  /** True if the query's zone should be asked again now; the caller that gets true must do it. */
   due(query: Query, now: number): boolean {
     const zone = this.#zoneOf(query);
     if (zone === null || now - zone.heard < this.#everyMs) return false;
@@ -111,7 +109,7 @@ export class ZoneChanges {
 }
 
 /**
- * Whether the name at `at`, perhaps compressed, is this one (in lower case). Names of a reply have
+ * True if the name at `at`, perhaps compressed, is this one (in lower case). Names of a reply have
  * been checked.
  */
 function isNamed(bytes: Uint8Array, start: number, at: number, name: WireName): boolean {

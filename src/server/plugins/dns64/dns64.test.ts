@@ -18,7 +18,6 @@ afterEach(async () => {
 const v6: AskOptions = { client: '2001:db8::9' };
 const soa = (ttl: number): string => `@ ${ttl} SOA foo. bar. 1 1 1 1 1`;
 
-/** Answers by type, and what was asked of the upstream. */
 async function upstreams(
   lines: string,
   script: Readonly<Record<string, Answer>>,

@@ -83,7 +83,6 @@ const syntax = directive({
   },
 });
 
-/** Answers for AAAA from A records where there are none of its own. */
 export const dns64: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
@@ -132,7 +131,7 @@ class Dns64 {
     return andThen(reply, judge, { link: this, query: query.keep() });
   }
 
-  /** Whether `reply`, about AAAA, is to be replaced, and by what. */
+  /** True if `reply`, about AAAA, is to be replaced, and by what. */
   judge(reply: Reply, query: Query): Maybe<Reply> {
     // A bare result code is a failure, which a query for A would not change.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
@@ -176,7 +175,6 @@ function underAlias(found: Reply, query: Query): Reply {
   return withQuestion(found, query, 'stay', ALIAS_TTL);
 }
 
-/** A query that waits for a reply. */
 interface Dns64Wait {
   readonly link: Dns64;
   readonly query: Query;

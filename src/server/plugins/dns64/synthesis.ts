@@ -35,7 +35,6 @@ export function countAddresses(reply: Reply, type: number, excluded: readonly Ne
   return found;
 }
 
-/** Whether the present record's address lies in one of the nets. */
 function isExcluded(nets: readonly Net[], size: number): boolean {
   const { bytes, dataAt } = records;
   for (const net of nets) if (netHolds(net, bytes, dataAt, size)) return true;
@@ -93,7 +92,7 @@ export function synthesise(
   });
 }
 
-/** Whether the present record is a signature over records of `type`. */
+/** True if the present record is a signature over records of `type`. */
 function signs(type: number): boolean {
   const { bytes, dataAt, dataLength } = records;
   if (records.type !== TYPE.RRSIG || dataLength < 2) return false;

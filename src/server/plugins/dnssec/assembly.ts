@@ -68,7 +68,6 @@ function copyQuestion(bytes: Uint8Array, start: number): void {
   mover.raw(bytes, start + HEADER.SIZE, at + 5);
 }
 
-/** A record of the set's owner that was in no reply. */
 function writeRecord({ ownerAt, ttl }: FoundSet, type: number, data: Uint8Array): void {
   mover.again(ownerAt);
   mover.u16(type);

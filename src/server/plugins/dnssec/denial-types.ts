@@ -4,7 +4,6 @@
 import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 
-/** The position of a name in the zone. */
 export type NameStanding = 'apex' | 'cut' | 'name';
 
 /**

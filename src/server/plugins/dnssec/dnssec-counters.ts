@@ -3,20 +3,17 @@ import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 import type { Route } from '../../transport/query.ts';
 
-/** The counters of one listen address. */
 export interface DnssecCounters {
   readonly hits: Counter;
   readonly misses: Counter;
   readonly refused: Counter;
   readonly entries: Gauge;
   readonly bytes: Gauge;
-  /** What the gauges show of this worker's stores. */
   readonly shown: [entries: number, bytes: number];
 }
 
 /** The metrics of one directive, a set for each listen address that queries came to. */
 export class DnssecMetrics {
-  /** RRsets that are being signed. */
   readonly signing: Gauge;
   readonly #make: (server: string) => DnssecCounters;
   readonly #byServer = new Map<string, DnssecCounters>();
@@ -62,14 +59,12 @@ export class DnssecMetrics {
     });
   }
 
-  /** The counters of the listen address that a query came to. */
   readonly of: (route: Route) => DnssecCounters = perRoute(({ server }) => {
     let counters = this.#byServer.get(server);
     if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));
     return counters;
   });
 
-  /** Shows how full the stores are. */
   show({ entries, bytes, shown }: DnssecCounters, entriesNow: number, bytesNow: number): void {
     if (this.#closed) return;
     entries.add(entriesNow - shown[0]);
@@ -78,7 +73,6 @@ export class DnssecMetrics {
     shown[1] = bytesNow;
   }
 
-  /** The stores are gone. */
   close(): void {
     for (const counters of this.#byServer.values()) this.show(counters, 0, 0);
     this.#closed = true;

@@ -12,12 +12,9 @@ import type { Section } from '../../wire/writer.ts';
  */
 const ORIGINAL_TTL = 3600;
 
-/** One RRset of a reply. */
 export interface FoundSet extends SignedSet {
   readonly section: Section;
-  /** The offset of its owner name in the reply. */
   readonly ownerAt: number;
-  /** Where the data of its first record stands. */
   readonly dataAt: number;
   /** Seconds. */
   readonly ttl: number;
@@ -63,7 +60,6 @@ export class FoundSets {
     return this.#sets.size === 0 ? null : (this.#sets.get(keyOf(section, owner, type)) ?? null);
   }
 
-  /** The first RRset of a type in a section. */
   first(section: Section, type: number): FoundSet | null {
     for (const set of this.all) if (set.section === section && set.type === type) return set;
     return null;

@@ -14,7 +14,6 @@ import { renewalOf, wanted, type Signatures, type Signed } from './signatures.ts
 import type { SignedReplies } from './signed-replies.ts';
 import type { SignedZones } from './zones.ts';
 
-/** What the link is made of. */
 export interface DnssecLinkParts {
   readonly zones: SignedZones;
   readonly pairs: readonly KeyPair[];
@@ -28,7 +27,6 @@ export interface DnssecLinkParts {
   readonly onRefused: () => void;
 }
 
-/** A reply whose signatures are being put together. */
 interface SigningWork {
   readonly reply: Reply;
   readonly query: Query;
@@ -36,7 +34,7 @@ interface SigningWork {
   /** By the plan's sets; null: not there yet. */
   readonly signed: (Signed | null)[];
   /**
-   * Whether it is to be kept: the same reply will be planned in the same way, and its signatures
+   * True if it is to be kept: the same reply will be planned in the same way, and its signatures
    * were there.
    */
   readonly lasting: boolean;
@@ -138,7 +136,6 @@ export class DnssecLink {
     return made;
   }
 
-  /** Answers for the zone's DNSKEY records, which no zone file has. */
   #keys(query: Query): Reply {
     const { writer, pairs } = this.#parts;
     writer.reply(query, FLAG.AA);
@@ -147,7 +144,6 @@ export class DnssecLink {
   }
 }
 
-/** A reply whose denial of DS records is looked into. */
 interface AskingForCut {
   readonly link: DnssecLink;
   readonly reply: Reply;
@@ -167,7 +163,7 @@ function signLater(
 }
 
 /**
- * Whether a reply says anything that can be signed; it has its question, as all but the strangest
+ * True if a reply says anything that can be signed; it has its question, as all but the strangest
  * have.
  */
 function isSignable({ rcode, bytes, start }: Reply): boolean {

@@ -23,9 +23,7 @@ const LAST = HOUR;
 /** Places for marks; a power of two. */
 const MADE = 16_384;
 
-/** The signatures over one RRset. */
 export interface Signed {
-  /** RRSIG data. */
   readonly records: readonly Uint8Array[];
   /** Seconds since 1970. */
   readonly inception: number;
@@ -37,12 +35,10 @@ export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
 
-/** An RRset and the key that signs it. */
 export interface WantedSignature {
   readonly set: SignedSet;
   readonly records: Uint8Array;
   readonly zone: WireName;
-  /** Identifies everything that the signature depends on. */
   readonly key: string;
 }
 
@@ -55,12 +51,9 @@ interface SignatureEntry {
   used: boolean;
 }
 
-/** What a store of signatures is made of. */
 export interface SignaturesParts {
   readonly signers: readonly Signer[];
-  /** RRsets whose signatures are kept. */
   readonly capacity: number;
-  /** RRsets whose signatures are being made or wait to be. */
   readonly most: number;
   /**
    * How many of them are made at the same time, because threads that sign compete for processors
@@ -72,7 +65,6 @@ export interface SignaturesParts {
   readonly onBusy: (change: number) => void;
 }
 
-/** The RRset as the store knows it. */
 export function wanted(set: SignedSet, zone: WireName): WantedSignature {
   const records = signedRecords(set);
   const key = hash('sha256', Buffer.concat([zone, records]), 'latin1');
@@ -91,7 +83,6 @@ export class Signatures {
   #queue: WantedSignature[] = [];
   #next = 0;
   #running = 0;
-  /** Marks of denials that were signed, by what their keys begin with. */
   readonly #made = new Uint32Array(MADE);
   readonly #ofKeys: readonly Signer[];
   readonly #ofRest: readonly Signer[];
@@ -119,7 +110,7 @@ export class Signatures {
   }
 
   /**
-   * Whether all of these can be made: there is room, or they are being made already. What is alone
+   * True if all of these can be made: there is room, or they are being made already. What is alone
    * always can.
    */
   takes(all: readonly WantedSignature[]): boolean {
@@ -204,7 +195,7 @@ export class Signatures {
   }
 
   /**
-   * Whether this was made before, as far as is remembered. There is no end of names that are not
+   * True if this was made before, as far as is remembered. There is no end of names that are not
    * there, and most are asked for once: what is kept of them would go unused, after it was moved to
    * where the collector looks seldom.
    */

@@ -12,7 +12,6 @@ const OVERHEAD = 400;
 
 export interface SignedReply {
   readonly reply: Reply;
-  /** RRsets in it that were signed. */
   readonly sets: number;
   /** Seconds since 1970 from which on, and up to which, it can be given away. */
   readonly from: number;
@@ -84,12 +83,11 @@ export class SignedReplies {
   }
 }
 
-/** Whether replies like this one come again: not those with TTLs that count down. */
+/** True if replies like this one come again: not those with TTLs that count down. */
 function remembers({ nameLength }: Query, reply: Reply): boolean {
   return nameLength > 0 && (reply.ttl < 0 || reply.ttlAt === null);
 }
 
-/** A small integer. */
 function hashOf(query: Query, { bytes, start, end }: Reply): number {
   const flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
   const asked = hashPair(query.hash, (query.type << 16) | flags);

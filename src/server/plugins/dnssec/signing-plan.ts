@@ -12,7 +12,6 @@ import type { SignedZones } from './zones.ts';
 
 /** What a signed reply has that the one before has not. */
 export interface Plan {
-  /** What gets signatures, the proof of a denial included. */
   readonly sets: readonly FoundSet[];
   /** The NSEC record that is added, or null. */
   readonly proof: FoundSet | null;
@@ -25,7 +24,6 @@ export interface Plan {
 /** A denial that needs a proof: of which name. */
 export interface Denied {
   readonly name: WireName;
-  /** Its offset in the reply. */
   readonly nameAt: number;
   /** Seconds. */
   readonly ttl: number;
@@ -45,7 +43,6 @@ export class Judgement {
   readonly #reply: Reply;
   readonly #query: Query;
   readonly #zones: SignedZones;
-  /** Whether the reply refers to the name servers of a child zone. */
   readonly #isReferral: boolean;
 
   constructor(reply: Reply, query: Query, zones: SignedZones) {
@@ -60,7 +57,7 @@ export class Judgement {
   }
 
   /**
-   * Whether it denies DS records of a name that may be a zone of its own: then that has to be
+   * True if it denies DS records of a name that may be a zone of its own: then that has to be
    * known, since the proof differs. Otherwise everything of the reply is known from its bytes.
    */
   get asksForCut(): boolean {
@@ -80,7 +77,6 @@ export class Judgement {
     return { sets, proof, rcode: RCODE.NOERROR, alone };
   }
 
-  /** Follows aliases from the question to the name that has none. */
   #follow(): { readonly name: WireName; readonly nameAt: number; readonly found: boolean } {
     const { sets } = this;
     const { type, folded, nameLength } = this.#query;
@@ -99,7 +95,6 @@ export class Judgement {
     return { name, nameAt, found: true };
   }
 
-  /** The name servers that the reply leads on to for a name of our zones. */
   #cutAbove(name: WireName): FoundSet | null {
     if (this.sets.first(SECTION.authority, TYPE.SOA) !== null) return null;
     const servers = this.sets.first(SECTION.authority, TYPE.NS);
@@ -125,7 +120,6 @@ export class Judgement {
     return { name: owner, nameAt: ownerAt, ttl, standing: 'cut' };
   }
 
-  /** Whether a plugin behind this one has signed zones of its own. */
   get #isProven(): boolean {
     const { sets } = this;
     return (
@@ -161,7 +155,7 @@ export class Judgement {
   }
 }
 
-/** Whether a reply to a question for NS says that `name` (lower case) is a zone of its own. */
+/** True if a reply to a question for NS says that `name` (lower case) is a zone of its own. */
 export function tellsOfCut(reply: Reply, name: WireName): boolean {
   if (reply.bare || reply.rcode !== RCODE.NOERROR) return false;
   const sets = new FoundSets(reply);

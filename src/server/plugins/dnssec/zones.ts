@@ -28,7 +28,7 @@ export class SignedZones {
     return this.find(owner.subarray(owner[0]! + 1)) ?? zone;
   }
 
-  /** Whether the name (lower case) is one of the zones. */
+  /** True if the name (lower case) is one of the zones. */
   isApex(name: WireName): boolean {
     return this.find(name)?.length === name.length;
   }

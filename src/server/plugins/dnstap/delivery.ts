@@ -15,7 +15,7 @@ export abstract class Delivery {
   protected readonly clock: Clock;
   protected readonly log: Log;
   protected state: 'new' | 'running' | 'closed' = 'new';
-  /** Whether the current failure was reported already. */
+  /** True if the current failure was reported already. */
   protected failing = false;
   /** Given to a connection that ended before they had arrived. */
   protected cut = 0;
@@ -32,7 +32,6 @@ export abstract class Delivery {
     return this.frames.lost + this.cut;
   }
 
-  /** Connections over which frames go. */
   abstract get connections(): number;
 
   /** Connects, or opens the address; once. */
@@ -51,8 +50,6 @@ export abstract class Delivery {
   }
 
   protected abstract open(): void;
-  /** Writes what waits, as far as connections take it. */
   protected abstract deliver(): void;
-  /** Ends the streams of the connected collectors. */
   protected abstract end(): Promise<void>;
 }

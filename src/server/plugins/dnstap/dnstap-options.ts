@@ -3,9 +3,7 @@ import { position, type Position } from '../../corefile/positions.ts';
 import { hostPort, integer, Wrong } from '../../corefile/word-values.ts';
 import type { DirectiveLine } from '../../corefile/line.ts';
 
-/** Where messages are sent, or where collectors connect. */
 export interface DnstapEndpoint {
-  /** Whether sinks connect to us. */
   readonly listen: boolean;
   readonly kind: 'unix' | 'tcp' | 'tls';
   /** For unix. */
@@ -13,9 +11,7 @@ export interface DnstapEndpoint {
   /** For the others. */
   readonly host: string;
   readonly port: number;
-  /** As written. */
   readonly text: string;
-  /** Whether messages carry the DNS message itself. */
   readonly full: boolean;
   /** MiB that may wait to be written to a connection. */
   readonly writeBuffer: number;
@@ -23,7 +19,6 @@ export interface DnstapEndpoint {
   readonly queue: number;
 }
 
-/** The words of the line. */
 export const endpoint: Position<DnstapEndpoint> = position(
   '[listen] SOCKET [full] [WRITEBUFFER] [QUEUE]',
   '`SOCKET` is a path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`, to connect to, or with `listen` to accept connections on; `full` adds the DNS messages; `WRITEBUFFER`: MiB that may wait per connection, 1 to 1024; `QUEUE`: messages that may wait per worker, in tens of thousands (2 MiB each), 1 to 4096, but not more than 256 MiB',

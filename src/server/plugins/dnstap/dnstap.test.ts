@@ -414,7 +414,7 @@ describe('dnstap over TLS', () => {
 let asked: Promise<void> | null = null;
 let open = false;
 
-/** Whether somebody listens at the path; asks on the side. */
+/** True if somebody listens at the path; asks on the side. */
 function connectable(path: string): boolean {
   asked ??= new Promise<void>((resolve) => {
     const socket = connect({ path });

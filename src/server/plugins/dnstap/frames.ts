@@ -41,7 +41,6 @@ export class FrameChunk {
   }
 }
 
-/** The frames of all workers, whatever configuration they serve, as the main thread reads them. */
 export class Frames {
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   readonly #clock: Clock;

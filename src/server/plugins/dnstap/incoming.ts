@@ -31,7 +31,6 @@ export class Incoming extends Delivery {
   evicted = 0;
   #tls: IncomingTls | null;
   readonly #skipVerify: boolean;
-  /** The one that came first is the first. */
   readonly #sinks = new Set<FrameStream>();
   #server: Server | null = null;
   #shaking: HandshakeBound | null = null;
@@ -165,7 +164,6 @@ function contextOf({ cert, key, ca }: IncomingTls): SecureContextOptions {
   return { cert, key, ...(ca !== null && { ca }) };
 }
 
-/** Removes the file of a socket on which no process listens. */
 function removeStale(path: string): void {
   const probe = connect({ path });
   probe.once('connect', () => probe.destroy());

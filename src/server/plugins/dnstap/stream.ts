@@ -12,7 +12,6 @@ const GOODBYE_MS = 1000;
 /** The other side only sends control frames. */
 const FRAME_MAX = 4096;
 
-/** What becomes of a stream. */
 export interface FrameStreamHost {
   /** The handshake is done: `write` may be called. */
   ready(): void;
@@ -81,7 +80,6 @@ export class FrameStream {
     return this.#socket.writableLength < this.#most;
   }
 
-  /** Takes leave of the other side, and ends in any case. */
   close(): Promise<void> {
     if (this.#state === 'over') return Promise.resolve();
     return new Promise((resolve) => {

@@ -31,12 +31,10 @@ export class Tap implements ExchangeTap {
     this.#clock = clock;
   }
 
-  /** Where frames go from now on. */
   use(ring: LineRingMemory): void {
     this.#ring = new LineWriter(ring);
   }
 
-  /** CLIENT_QUERY. */
   query(query: Query): void {
     const writer = this.#writer;
     const { arrived, family, proto } = query;
@@ -47,7 +45,6 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  /** CLIENT_RESPONSE, with the reply as the client gets it. */
   reply(query: Query, reply: Reply): void {
     if (reply === silence) return;
     const writer = this.#writer;
@@ -105,7 +102,6 @@ export class Tap implements ExchangeTap {
     return this.#epoch + time;
   }
 
-  /** Puts the message behind its length into the ring. */
   #send(): void {
     const writer = this.#writer;
     writer.end(4);

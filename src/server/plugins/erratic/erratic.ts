@@ -56,7 +56,6 @@ const SEARCH = ['a.example.org.', 'b.example.org.'];
 const READY_FROM = 3;
 const READY_BELOW = 5;
 
-/** Ends the chain. Counts queries, and acts by their number. */
 export const erratic: Plugin = definePlugin({
   syntax,
   control(_options, context) {

@@ -23,9 +23,7 @@ const PLUGIN = 'etcd';
  */
 const TRIES_MAX = 24;
 
-/** Where an answer's records come from, for one query at a time. */
 export interface AnswerSource {
-  /** Records as they are now, or as they come for this one query. */
   open(): RecordsOfQuery;
   /**
    * What answers are made of, if they hold as long as it has the same version; null: each is good
@@ -38,13 +36,11 @@ export interface AnswerSource {
   readonly serial: number;
 }
 
-/** The records that one query needs, as far as they are known. */
 export interface RecordsOfQuery extends RecordSource {
   /** The read from etcd that is still under way; null: none. Rejects if etcd does not answer. */
   wait(): Promise<void> | null;
 }
 
-/** What an answerer is made of. */
 export interface EtcdAnswererParts {
   readonly source: AnswerSource;
   readonly zones: readonly string[];
@@ -53,7 +49,6 @@ export interface EtcdAnswererParts {
   /** Seconds that TTLs by leases are kept within. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Keys that one query may look at. */
   readonly maxSearch: number;
   readonly clock: Clock;
   readonly writer: MessageWriter;
@@ -63,7 +58,6 @@ export interface EtcdAnswererParts {
   readonly refused: Counter;
 }
 
-/** Answers queries with SkyDNS's records. */
 export class EtcdAnswerer {
   readonly #parts: EtcdAnswererParts;
   readonly #here: ZoneMatch;
@@ -169,7 +163,6 @@ export class EtcdAnswerer {
     return offered(writer.finish(RCODE.NOERROR, PLUGIN));
   }
 
-  /** SOA in the authority section. */
   #negative(query: Query, zone: WireName, rcode: number): Reply {
     this.#parts.writer.reply(query, FLAG.AA);
     this.#writeSoa(query, zone, SECTION.authority);

@@ -46,7 +46,6 @@ export function planEtcd(options: EtcdOptions, path: (file: string) => string): 
   };
 }
 
-/** The key of this plan's data set. */
 export function planKey(plan: EtcdPlan): string {
   return `etcd/${JSON.stringify(plan)}`;
 }

@@ -166,7 +166,6 @@ describe('etcd', () => {
     assert.equal((await it.ask('shop.test AXFR', { proto: 'tcp' })).rcode, 5);
   });
 
-  /** Closes the directive and begins another one. */
   const given = '}\n transfer {\n to *\n';
 
   test('a transfer has the records of every name, and of aliases either themselves or what they lead to', async (t) => {

@@ -13,7 +13,6 @@ import type { KeyRoom } from './key-memory.ts';
 import { rangesOf, type EtcdPlan } from './etcd-plan.ts';
 import { EtcdStore } from './store.ts';
 
-/** What a follower is made of. */
 export interface FollowerParts {
   readonly plan: EtcdPlan;
   readonly open: OpenDataSet;
@@ -21,7 +20,6 @@ export interface FollowerParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Registry;
-  /** Memory for the keys. */
   readonly room: KeyRoom;
   /** The client of etcd; tests use their own. */
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
@@ -74,7 +72,6 @@ export class EtcdFollower implements KeptAcrossReloads {
     });
   }
 
-  /** Every worker knows what was listed at first. */
   get synced(): boolean {
     return this.#synced;
   }

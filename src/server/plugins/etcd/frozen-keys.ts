@@ -38,7 +38,6 @@ export class FrozenKeys implements RecordSource {
     return { keys: this.keys, values: this.#values, from, to };
   }
 
-  /** Where the key stands, or would stand. */
   #place(key: string): number {
     let low = 0;
     let high = this.keys.length;

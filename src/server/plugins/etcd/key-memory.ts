@@ -1,19 +1,16 @@
 /** Memory that the keys of all directives have together. */
 import type { ControlContext, KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 
-/** What bounds the keys of one directive. */
 export interface KeyRoom {
   /** Bytes, for people: of this directive's keys, or of all. */
   readonly most: number;
-  /** Whether other directives share it. */
   readonly shared: boolean;
-  /** Whether there is room for `bytes` in all, of this directive. */
+  /** True if there is room for `bytes` in all, of this directive. */
   fits(bytes: number): boolean;
   /** Reports how many bytes are held now. */
   hold(bytes: number): void;
   /** Calls `run` whenever others have released keys for good. */
   whenFreed(run: () => void): void;
-  /** Reports that this user holds nothing any more and needs no more calls. */
   leave(): void;
 }
 
@@ -52,9 +49,7 @@ class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;
   readonly #held = new Map<string, number>();
   readonly #told = new Map<string, () => void>();
-  /** Data sets of the current configuration, or of the one that is about to replace it. */
   #present: ReadonlySet<string> = new Set();
-  /** Data sets of the configuration that is being built. */
   #coming = new Set<string>();
 
   /** @param most bytes */
@@ -62,7 +57,6 @@ class KeyMemory implements KeptAcrossReloads {
     this.#most = most;
   }
 
-  /** A configuration that is being made has this data set. */
   join(key: string): void {
     this.#coming.add(key);
   }
@@ -74,7 +68,6 @@ class KeyMemory implements KeptAcrossReloads {
     this.#coming = new Set();
   }
 
-  /** The room of one data set. */
   room(key: string): KeyRoom {
     return {
       most: this.#most,

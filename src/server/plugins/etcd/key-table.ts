@@ -33,7 +33,6 @@ export class KeyTable {
     this.#chunkMax = chunkMax;
   }
 
-  /** How many keys there are. */
   get size(): number {
     return this.#size;
   }
@@ -145,7 +144,6 @@ export class KeyTable {
     }
   }
 
-  /** Where the first key stands that is greater than this one. */
   #behind(key: string): KeyPlace {
     const { chunk, at } = this.#place(key);
     return { chunk, at: this.#chunks[chunk]?.keys[at] === key ? at + 1 : at };

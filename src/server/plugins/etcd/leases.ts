@@ -6,7 +6,6 @@ import type { EtcdLease } from '../../etcd/messages.ts';
 /** The surroundings of a lease clock. */
 export interface EtcdLeaseParts {
   readonly clock: Clock;
-  /** How long a lease still lasts. */
   ask(id: bigint): Promise<EtcdLease>;
   /** A lease ends at this time, milliseconds since 1970; null: no key has it any more. */
   changed(id: string, until: number | null): void;
@@ -53,7 +52,6 @@ export class LeaseClock {
     return this.#known.size;
   }
 
-  /** One more key has the lease. */
   add(id: string): void {
     if (id === '') return;
     const known = this.#known.get(id);
@@ -65,7 +63,6 @@ export class LeaseClock {
     }
   }
 
-  /** One key less has it. */
   remove(id: string): void {
     const known = id === '' ? undefined : this.#known.get(id);
     if (known === undefined || --known.keys > 0) return;
@@ -74,7 +71,6 @@ export class LeaseClock {
     if (this.#known.size === 0) this.stop();
   }
 
-  /** All that is known, for a worker that joins. */
   *entries(): Generator<readonly [id: string, until: number]> {
     for (const [id, { until }] of this.#known) if (until > 0) yield [id, until];
   }

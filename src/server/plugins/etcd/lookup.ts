@@ -11,31 +11,26 @@ export interface KeyStretch {
   readonly to: number;
 }
 
-/** Where records are looked for. */
 export interface RecordSource {
   /**
    * All keys below a path. null: it is being asked for, and the answer is to be worked out again.
    */
   below(path: string): KeyStretch | null;
-  /** The key itself, as a stretch of one or none. */
   at(path: string): KeyStretch | null;
   /** When a lease ends, milliseconds since 1970; 0: that is not known. */
   leaseEnd(id: string): number;
 }
 
-/** A record with the TTL that it is answered with. */
 export interface FoundService {
   readonly service: SkydnsService;
   /** Seconds. */
   readonly ttl: number;
 }
 
-/** More keys than one query may look at. */
 export class TooMany extends Error {
   override readonly name = 'TooMany';
 }
 
-/** What a lookup is made of. */
 export interface SkydnsLookupParts {
   readonly records: RecordSource;
   /** Milliseconds since 1970. */
@@ -43,7 +38,6 @@ export interface SkydnsLookupParts {
   /** Seconds that TTLs by leases are kept within. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Keys that one query may look at. */
   readonly maxSearch: number;
 }
 
@@ -54,7 +48,6 @@ const DEFAULT_TTL = 300;
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;
-  /** Whether a TTL was found that decreases with time. */
   leased = false;
 
   constructor(parts: SkydnsLookupParts) {
@@ -98,7 +91,7 @@ export class SkydnsLookup {
     return ofGroup(found);
   }
 
-  /** Whether there is such a name, without looking at its records. */
+  /** True if there is such a name, without looking at its records. */
   exists(name: Uint8Array): boolean {
     const { base } = pathOf(name);
     const below = this.#below(base);
@@ -117,7 +110,6 @@ export class SkydnsLookup {
     return stretch ?? pending;
   }
 
-  /** The smaller one of the record's own and its lease's, the latter within bounds. */
   #ttlOf({ ttl, lease }: SkydnsService): number {
     if (lease === '') return ttl === 0 ? DEFAULT_TTL : ttl;
     this.leased = true;

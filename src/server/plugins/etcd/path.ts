@@ -6,7 +6,6 @@ import { NameError, parseName, type WireName } from '../../wire/name.ts';
  * are strings of bytes (latin1) and do not hold what `path` of the directive says.
  */
 export interface NamePath {
-  /** Everything below it, or the key itself, is what the name stands for. */
   readonly path: string;
   /**
    * The part in front of the first wildcard (`*` or `any`); the same as `path` if there is none.
@@ -58,7 +57,7 @@ const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_,
   return '. \'@;()"\\'.includes(char) ? `\\${char}` : undefined;
 });
 
-/** Whether a key fits a name with wildcards: segment by segment, and it may go on below. */
+/** True if a key fits a name with wildcards: segment by segment, and it may go on below. */
 export function matches(key: string, segments: readonly string[]): boolean {
   let at = 0;
   for (let i = 1; i < segments.length; i++) {

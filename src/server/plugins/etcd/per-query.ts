@@ -11,11 +11,8 @@ import type { KeyStretch } from './lookup.ts';
 import type { EtcdPlan } from './etcd-plan.ts';
 import { leaseOf, packService } from './skydns-service.ts';
 
-/** A worker asks for the keys below a path, or for the key itself. */
 interface KeyRequest {
-  /** The number of the read, counted by the worker. */
   readonly id: number;
-  /** Distinguishes workers. */
   readonly from: number;
   readonly path: string;
   readonly below: boolean;
@@ -186,7 +183,6 @@ export class QuerySource implements AnswerSource {
   }
 }
 
-/** The keys that were read for one query. */
 class ReadRecords implements RecordsOfQuery {
   readonly #read: (path: string, below: boolean) => Promise<KeyReply>;
   readonly #known = new Map<string, KeyStretch | null>();

@@ -4,21 +4,18 @@ import { writeData, type DnsRecord } from '../../wire/message.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
-/** One record of an answer that is being put together. */
 export interface AnswerRecord {
   /** null: the question's name, in the client's spelling. */
   readonly owner: WireName | null;
   readonly type: number;
   /** Seconds. */
   readonly ttl: number;
-  /** The target of a CNAME. */
   readonly target: WireName | null;
   /** Bytes that it takes at most, its owner aside. */
   readonly size: number;
   write(writer: MessageWriter): void;
 }
 
-/** A or AAAA, by the length of the address. */
 export function addressRecord(
   owner: WireName | null,
   bytes: Uint8Array,
@@ -28,7 +25,6 @@ export function addressRecord(
   return record(owner, type, ttl, bytes.length, (writer) => writer.bytes(bytes));
 }
 
-/** CNAME, NS or PTR. */
 export function nameRecord(
   owner: WireName | null,
   type: number,
@@ -39,7 +35,6 @@ export function nameRecord(
   return type === TYPE.CNAME ? { ...made, target } : made;
 }
 
-/** An SRV record of the question's name. */
 export function srvRecord(
   parts: { readonly priority: number; readonly weight: number; readonly port: number },
   target: WireName,
@@ -53,7 +48,6 @@ export function srvRecord(
   });
 }
 
-/** An MX record of the question's name. */
 export function mxRecord(preference: number, target: WireName, ttl: number): AnswerRecord {
   return record(null, TYPE.MX, ttl, 2 + target.length, (writer) => {
     writer.u16(preference);

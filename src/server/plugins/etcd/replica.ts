@@ -21,7 +21,6 @@ function empty(): Contents {
 
 /** A worker's copy of what the control thread has mirrored. */
 export class EtcdReplica implements Replica<EtcdChange>, Dependency {
-  /** Rises with every change that an answer may show. */
   version = 0;
   #contents = empty();
   /** Built from a snapshot that is still coming in; null: none is. */

@@ -27,7 +27,6 @@ import { HOST, type SkydnsService } from './skydns-service.ts';
  */
 export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
-/** What the work on one query is made of. */
 export interface WorkParts {
   readonly query: Query;
   /** In wire form, lower case. */
@@ -61,11 +60,9 @@ const nsDns = parseName('ns.dns.');
 export class Work {
   readonly #parts: WorkParts;
   readonly #name: Uint8Array;
-  /** Results from elsewhere that are still missing. */
   readonly pending: Promise<void>[] = [];
   /** Records of replies from elsewhere: many keys may lead to one name. */
   readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
-  /** A reply from elsewhere was cut. */
   truncated = false;
 
   constructor(parts: WorkParts) {
@@ -352,7 +349,6 @@ function isNew(seen: Set<string>, bytes: Buffer): boolean {
   return true;
 }
 
-/** Targets that have been named, with what they were named with. */
 class Targets {
   readonly #seen = new Set<string>();
 
@@ -375,7 +371,6 @@ function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply
 
 const walker = new Records();
 
-/** The answer section of a reply, with the TTLs that it goes out with. */
 function answersOf(reply: Reply): readonly AnswerRecord[] {
   const records: AnswerRecord[] = [];
   let answer: readonly DnsRecord[];

@@ -17,7 +17,6 @@ export interface SkydnsService {
   readonly priority: number;
   readonly weight: number;
   readonly port: number;
-  /** The port is one, so there may be SRV records. */
   readonly hasPort: boolean;
   readonly mail: boolean;
   readonly targetStrip: number;
@@ -30,7 +29,6 @@ export interface SkydnsService {
 
 /** Why a value is passed over: the labels of `ndots_etcd_skipped_keys`. */
 export const skipReasons = ['json', 'host', 'size', 'name'] as const;
-/** One of them. */
 export type SkipReason = (typeof skipReasons)[number];
 
 /** A value that is passed over; `detail` is for the person who wrote it. */

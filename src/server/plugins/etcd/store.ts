@@ -18,17 +18,14 @@ import {
   type SkipReason,
 } from './skydns-service.ts';
 
-/** What a store is made of. */
 export interface EtcdStoreParts {
   /** What all keys begin with: the directive's `path`. */
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  /** Memory for all keys and what they hold. */
   readonly room: KeyRoom;
   readonly open: OpenDataSet;
   askLease(id: bigint): Promise<EtcdLease>;
-  /** Everything has been listed for the first time. */
   onListed(): void;
   readonly clock: Clock;
   readonly log: Log;
@@ -67,9 +64,7 @@ export class EtcdStore implements MirrorTarget {
   #list: string[] | null = null;
   /** Keys that did not fit into `maxKeys` or `room` since everything was listed. */
   #tooMany = 0;
-  /** Some of them for want of memory. */
   #lacksRoom = false;
-  /** Memory that the keys and what they hold take. */
   #bytes = 0;
   /** Named in the log within this minute, and not named any more. */
   #named = 0;
@@ -95,7 +90,7 @@ export class EtcdStore implements MirrorTarget {
     this.#changes.whenApplied(run);
   }
 
-  /** Whether keys were left out for want of memory since everything was listed. */
+  /** True if keys were left out for want of memory since everything was listed. */
   get lacksRoom(): boolean {
     return this.#lacksRoom;
   }
@@ -205,7 +200,6 @@ export class EtcdStore implements MirrorTarget {
     this.#parts.room.hold(this.#bytes);
   }
 
-  /** What a key held counts no more. */
   #forget(packed: string): void {
     this.#leases.remove(leaseIn(packed));
     const reason = reasonIn(packed);
@@ -294,7 +288,6 @@ function shown(key: string): string {
   return key.length <= KEY_SHOWN ? key : `${key.slice(0, KEY_SHOWN)}…`;
 }
 
-/** A key and its value as they are kept. */
 function readEntry(
   key: string,
   value: Buffer | null,

@@ -58,7 +58,6 @@ function scene(): Scene {
   };
 }
 
-/** What is left of a stream, as lines. */
 function linesOf(stream: RecordStream): string[] {
   const lines: string[] = [];
   const writer = new MessageWriter();

@@ -131,11 +131,9 @@ function* everyRecord(names: ZoneNames): Made {
   }
 }
 
-/** Types that the names of a zone have beside aliases, and those of reverse zones. */
 const types = [TYPE.A, TYPE.AAAA, TYPE.TXT, TYPE.MX, TYPE.SRV] as const;
 const reverseTypes = [TYPE.PTR, TYPE.TXT] as const;
 const reverseZones = ['in-addr.arpa.', 'ip6.arpa.'].map((text) => parseName(text));
-/** What aliases lead to elsewhere is no part of the zone. */
 const elsewhere = failure(RCODE.REFUSED, 'etcd');
 
 class ZoneNames {
@@ -214,7 +212,6 @@ class ZoneNames {
       : nameRecord(name, TYPE.CNAME, target, first.ttl);
   }
 
-  /** The records of this type, those that aliases lead to among them, as the name's own. */
   #answer(name: WireName, type: number): readonly AnswerRecord[] {
     const { answer } = new Work({
       query: makeQuery(name, type),

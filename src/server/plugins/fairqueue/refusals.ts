@@ -32,7 +32,6 @@ export class Refusals {
     this.#clock = clock;
   }
 
-  /** Networks that were refused. */
   get networks(): number {
     this.#turn();
     return Math.max(this.#now.counts.size, this.#before.counts.size);
@@ -52,7 +51,6 @@ export class Refusals {
     return this.#now.counts.has(network) || this.#before.counts.has(network);
   }
 
-  /** Whether the network was refused far less often than others. */
   isModest(network: string): boolean {
     const count = countIn(this.#now, network) + countIn(this.#before, network);
     return MODEST * count * this.networks < this.#now.total + this.#before.total;

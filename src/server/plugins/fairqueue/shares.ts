@@ -5,10 +5,9 @@ import { Refusals } from './refusals.ts';
 /** One part in so many of the room is kept for those who have little. */
 const SPARE = 8;
 
-/** Whether one more query may wait; if not, whose bound it has come to. */
+/** True if one more query may wait; if not, whose bound it has come to. */
 export type ShareVerdict = 'admitted' | 'client' | 'network';
 
-/** One client that has queries waiting. */
 export interface Share {
   readonly client: string;
   /** The one network that it is in; empty: nobody can come from there in another's name. */
@@ -46,7 +45,6 @@ export class Shares {
   readonly room: number;
   readonly #most: number;
   readonly #shares = new Map<string, Share>();
-  /** Queries that wait, by network. */
   readonly #networks = new Map<string, number>();
   /** Refusals by network; an address without a network counts as one of its own. */
   readonly #refusals: Refusals;
@@ -63,17 +61,15 @@ export class Shares {
     this.#most = this.room + spare;
   }
 
-  /** Queries that wait. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Clients of which a query waits. */
   get clients(): number {
     return this.#shares.size;
   }
 
-  /** Whether the asking client matters: many queries wait, or a network was refused recently. */
+  /** True if the asking client matters: many queries wait, or a network was refused recently. */
   get matters(): boolean {
     return this.#isFull || this.#refusals.networks > 0;
   }
@@ -88,7 +84,7 @@ export class Shares {
   }
 
   /**
-   * Whether the client may have one more query waiting; if not, whose bound it has come to.
+   * True if the client may have one more query waiting; if not, whose bound it has come to.
    * @param network empty: it needs no bound
    */
   judge(client: string, network: string): ShareVerdict {

@@ -490,7 +490,6 @@ describe('file', () => {
       folder: path,
     });
     t.after(() => world.close());
-    /** The lines that come of another version. */
     const later = async (content: string): Promise<string> => {
       const before = world.log.length;
       writeFileSync(join(path, 'db'), content);

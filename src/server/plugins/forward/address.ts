@@ -96,7 +96,7 @@ export function readTo(text: string): ForwardDestination {
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
-/** Whether a word that is no address can be neither a file nor a host by anybody's mind. */
+/** True if a word that is no address can be neither a file nor a host by anybody's mind. */
 function isMeantAsAddress(word: string): boolean {
   return !word.includes('/') && (!/[a-z_]/i.test(word) || /[:;,]/.test(word));
 }

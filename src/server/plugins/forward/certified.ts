@@ -15,12 +15,10 @@ const certified = new Set(
     .map(plain),
 );
 
-/** Whether the certificate of the resolver at this address names the address. */
 export function isCertified(host: string): boolean {
   return certified.has(plain(host));
 }
 
-/** One spelling of an address. */
 function plain(host: string): string {
   return isIPv6(host) ? new URL(`http://[${host.split('%')[0]!}]`).hostname : host;
 }

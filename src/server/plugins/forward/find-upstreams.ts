@@ -13,12 +13,10 @@ import { upstreamsLimit } from './forward-options.ts';
 export interface PlacesParts {
   /** The text of a file, or null if it does not exist. May throw if it cannot be read. */
   readonly readFile: (path: string) => string | null;
-  /** The addresses of a host name. */
   readonly resolve: (name: string, servers: readonly string[]) => Promise<readonly string[]>;
   readonly path: (file: string) => string;
 }
 
-/** The upstreams of one forward line, and the files that they come from. */
 export interface FoundUpstreams {
   readonly upstreams: readonly ForwardUpstreamSpec[];
   /** File → text as it was read. */
@@ -140,7 +138,6 @@ function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
   });
 }
 
-/** The files and resolvers of the machine. */
 export interface PlacesWorld {
   readonly readFile: PlacesParts['readFile'];
   /**
@@ -154,7 +151,6 @@ export interface PlacesWorld {
   ) => Promise<HostLookup>;
 }
 
-/** The machine's files and resolvers. */
 export const realPlaces: PlacesWorld = {
   readFile: readIfThere,
   async lookUp(name, servers, isOwn) {

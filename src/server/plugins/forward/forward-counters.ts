@@ -11,7 +11,6 @@ export class ForwardMetrics {
   readonly rejects: Counter;
   /** Queries that waited for others with the same question. */
   readonly shared: Counter;
-  /** Queries under way. */
   readonly waiting: Gauge;
   readonly #timeouts: Family<readonly ['to'], Counter>;
   readonly #strays: Family<readonly ['to'], Counter>;

@@ -203,7 +203,6 @@ const properties: {
   protocol,
 };
 
-/** The options of one forward line. */
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
 /** The syntax of a forward line, with CoreDNS's words, limits and defaults. */

@@ -43,7 +43,6 @@ export interface ForwardUpstreamParts {
   readonly source: string;
   readonly dohMethod: 'POST' | 'GET';
   readonly health: HealthOptions;
-  /** Whether probes go over TCP. */
   readonly forceTcp: boolean;
   /** Packets per second; null: no limit. */
   readonly maxPps: number | null;

@@ -41,7 +41,6 @@ interface PublishedUpstreams {
   readonly workers: number;
 }
 
-/** Makes the plugin with other files and resolvers, for tests. */
 export function makeForward(world: PlacesWorld): Plugin {
   return definePlugin({
     syntax,

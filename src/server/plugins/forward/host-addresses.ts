@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 
-/** The result of one lookup. */
 export interface HostLookup {
   readonly addresses: readonly string[];
   /** The least TTL of the records; null: the system's resolver does not report one. */
@@ -12,14 +11,12 @@ export interface HostLookup {
   readonly whole: boolean;
 }
 
-/** How host names of one forward line are looked up. */
 export interface HostAddressesParts {
   readonly lookUp: (name: string, servers: readonly string[]) => Promise<HostLookup>;
   readonly clock: Clock;
   readonly metrics: Registry;
   /** The least time between two lookups of a name; 0: names are looked up once. */
   readonly intervalMs: number;
-  /** The longest time that a TTL delays the next lookup. */
   readonly holdMs: number;
   readonly warn: (text: string) => void;
 }
@@ -44,17 +41,14 @@ export class HostAddresses {
     this.#parts = parts;
   }
 
-  /** The host names so far. */
   get names(): readonly string[] {
     return [...this.#known.keys()];
   }
 
-  /** Whether names are looked up again at all. */
   get refreshes(): boolean {
     return this.#parts.intervalMs > 0 && this.#known.size > 0;
   }
 
-  /** Whether a name is to be looked up again now. */
   get due(): boolean {
     const now = this.#parts.clock.now();
     return this.refreshes && [...this.#known.values()].some(({ dueAt }) => dueAt <= now);

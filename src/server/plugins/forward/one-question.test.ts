@@ -47,7 +47,6 @@ afterEach(async () => {
 interface Here {
   readonly clock: VirtualClock;
   readonly asked: readonly Asked[];
-  /** The messages as the upstream reads them. */
   upstream(): Message[];
   ask(name: string, sent?: Partial<Sent>): Promise<Message>;
   /** Asks without letting time pass. */
@@ -171,7 +170,6 @@ describe('one question, asked many times at once', () => {
       );
     });
 
-  /** Twelve queries that differ in form. */
   const forms: readonly Partial<Sent>[] = [[], null].flatMap((options) =>
     [0, FLAG.RD, FLAG.CD, FLAG.AD, FLAG.RD | FLAG.CD, FLAG.RD | FLAG.AD].map((flags) => ({
       flags,

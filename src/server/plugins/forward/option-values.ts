@@ -69,7 +69,6 @@ export const resolver: Value<string> = value('IP[:PORT]', ({ text }) => {
       );
 });
 
-/** The number of a result code that is given by name. */
 export const rcode: Value<number> = value(
   'RCODE',
   ({ text }) =>

@@ -140,7 +140,6 @@ export class UpstreamQuery extends UpstreamExchange {
     }
   }
 
-  /** Reports a finished exchange to all listeners. */
   #tap(bytes: Uint8Array | null, start: number, end: number): void {
     const { query, proto, startedAt: sentAt } = this;
     const { host, port } = this.#upstream.spec;

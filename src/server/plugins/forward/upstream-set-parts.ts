@@ -35,6 +35,6 @@ export interface UpstreamSetParts {
   readonly taps: readonly ExchangeTap[];
   /** True for loop-detection probes, which must be sent even if the same query is under way. */
   readonly isRoundTrip: (query: Query) => boolean;
-  /** Whether `next` is a forward. */
+  /** True if `next` is a forward. */
   readonly chained: boolean;
 }

@@ -27,7 +27,6 @@ interface NamedPlace {
   readonly names?: Readonly<Record<string, string>>;
 }
 
-/** What an address has in a database of networks. */
 export interface NetworkRecord {
   readonly autonomous_system_number?: number | bigint;
   readonly autonomous_system_organization?: string;
@@ -93,7 +92,6 @@ const ENTRIES_MAX = 4096;
 const MAP = 7;
 const LIST = 11;
 
-/** The part of the library that this plugin has to bound. */
 interface Decoding {
   decodeByType(type: number, offset: number, size: number): unknown;
 }
@@ -135,7 +133,6 @@ function open(bytes: Uint8Array<SharedArrayBuffer>): Reader<never> {
   return reader;
 }
 
-/** Databases by their type, those of MaxMind and those that call themselves compatible. */
 const places =
   /^(?:GeoLite2|GeoIP2)-(?:City|Country|Enterprise)(?:-|$)|^GeoIP2-Precision-City$|^GeoIP-(?:City|Enterprise)-Redacted-US$|^DBIP-(?:City-Lite|Country-Lite|Country|Location)|compat=(?:City|Enterprise)\)$/;
 const networks = /^(?:GeoLite2-ASN|GeoIP2-ISP|GeoIP2-Precision-ISP)$|compat=GeoLite2-ASN\)$/;

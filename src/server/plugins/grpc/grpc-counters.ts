@@ -4,9 +4,7 @@ import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/
 import type { UpstreamCounters } from '../../transport/upstream-address.ts';
 import { rcodeName } from '../../wire/iana.ts';
 
-/** The metrics of all upstreams of a worker. */
 export class GrpcMetrics {
-  /** Queries under way. */
   readonly waiting: Gauge;
   readonly #requests: Family<readonly ['to'], Counter>;
   readonly #responses: Family<readonly ['rcode', 'to'], Counter>;
@@ -58,7 +56,6 @@ export class GrpcMetrics {
       .with();
   }
 
-  /** What the connections to an upstream count. */
   upstream(to: string): UpstreamCounters {
     return {
       timeouts: this.#timeouts.with(to),

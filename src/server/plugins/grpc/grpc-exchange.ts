@@ -23,7 +23,6 @@ const TRY_MS = 2000;
 /** An upstream that was not reached is asked after all others for so long. */
 const SHUNNED_MS = 1000;
 
-/** One upstream and its state. */
 export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;
@@ -31,7 +30,6 @@ export interface GrpcTarget {
   shunnedUntil: number;
 }
 
-/** What all queries of a line have in common. */
 export interface AskingParts {
   readonly clock: Clock;
   readonly metrics: GrpcMetrics;

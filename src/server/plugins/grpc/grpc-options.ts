@@ -96,5 +96,4 @@ export const syntax: Syntax<
       : [],
 });
 
-/** One grpc line. */
 export type GrpcOptions = Options<typeof syntax>;

@@ -76,7 +76,6 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   };
 }
 
-/** What a connection over gRPC has no use for. */
 const unused = {
   expireMs: 0,
   maxAgeMs: 0,

@@ -113,7 +113,6 @@ function lameduck(forMs: number, clock: Clock, log: Log): Promise<void> | void {
   return sleep(clock, forMs);
 }
 
-/** All addresses are asked over one of them. */
 function loopbackOf(host: string): string {
   if (host === '' || host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;

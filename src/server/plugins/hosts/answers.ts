@@ -10,7 +10,6 @@ import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { HostsBuilder } from './builder.ts';
 import { HostsLookup } from './hosts-table.ts';
 
-/** Which names are answered, and what becomes of the others. */
 export interface AnswerParts {
   readonly here: ZoneMatch;
   readonly through: ZoneMatch | null;
@@ -19,10 +18,8 @@ export interface AnswerParts {
   readonly unsupported: boolean;
 }
 
-/** Answers from a table that can be exchanged. */
 export interface HostsAnswerer {
   readonly link: Next;
-  /** Answers from this table from now on. */
   use(table: HostsLookup): void;
 }
 

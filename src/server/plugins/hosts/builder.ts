@@ -35,7 +35,6 @@ export class HostsBuilder {
   /** As CoreDNS counts them: every address of every name, and every name of every address. */
   count = 0;
   readonly #namesMax: number;
-  /** How many names there may be at present. */
   #most: number;
   #full = false;
   /** The names, one after the other, and IPv6 addresses between them. */
@@ -51,7 +50,6 @@ export class HostsBuilder {
   #items: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #itemCount = 0;
   readonly #crowded = new Set<number>();
-  /** As a table has them. */
   #slots = sharedWords(32);
 
   /** @param namesMax names that one text may add */
@@ -60,17 +58,14 @@ export class HostsBuilder {
     this.#most = namesMax;
   }
 
-  /** A text that begins may add as many names as any other. */
   beginText(): void {
     this.#most = this.#nameCount + this.#namesMax;
   }
 
-  /** Whether there were more names than are kept. */
   get full(): boolean {
     return this.#full;
   }
 
-  /** Names that have more addresses than are kept. */
   get crowded(): readonly string[] {
     return Array.from(this.#crowded, (name) => printName(this.#bytes, this.#names[2 * name]!));
   }
@@ -93,7 +88,6 @@ export class HostsBuilder {
     return true;
   }
 
-  /** The table of all that was added. */
   build(): HostsTable {
     const count = this.#nameCount;
     const entries = sharedWords(FIELDS * count);

@@ -3,7 +3,6 @@ import { parseAddress } from '../../base/ip.ts';
 import { foldName, NameError, parseName, type WireName } from '../../wire/name.ts';
 import type { HostsBuilder } from './builder.ts';
 
-/** Which names of hosts lines count, and whether addresses have names. */
 export interface EntryTerms {
   readonly wanted: (name: WireName) => boolean;
   readonly reverse: boolean;
@@ -58,7 +57,7 @@ function* wordsOf(line: string): Generator<string> {
 
 const WORD = /\S+/g;
 
-/** Whether a line says anything: an address, then names. */
+/** True if a line says anything: an address, then names. */
 export function isEntry(line: string): boolean {
   const [first, name] = line.split(/\s+/);
   return name !== undefined && addressOf(first!) !== null;

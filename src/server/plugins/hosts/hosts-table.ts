@@ -32,7 +32,7 @@ export class HostsLookup {
   readonly #slots: Uint32Array;
   /** Number of the entry, or -1. */
   entry = -1;
-  /** Whether it was found by its `*`. */
+  /** True if it was found by its `*`. */
   wild = false;
   v4At = 0;
   v4Count = 0;

@@ -26,15 +26,13 @@ import {
 /** The plugin's name, as replies carry it. */
 export const PLUGIN = 'k8s_external';
 
-/** What answers are made of. */
 export interface ExternalParts {
   /** Longest names first. */
   readonly zones: readonly ExternalZone[];
-  /** What PTR records point into. */
   readonly primary: ExternalZone;
   readonly headless: boolean;
   readonly services: OutsideServices;
-  /** Whether a query for a name that does not exist is passed to the next plugin. */
+  /** True if a query for a name that does not exist is passed to the next plugin. */
   readonly passes: (query: Query) => boolean;
   readonly writer: MessageWriter;
   readonly ask: Next;
@@ -230,7 +228,6 @@ export class ExternalAnswerer {
   }
 }
 
-/** Whether an answer of this type can be made of the entries. */
 function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
   if (type === TYPE.SRV) return entries.some(({ port }) => port >= 0);
   const length = sizeOf(type);

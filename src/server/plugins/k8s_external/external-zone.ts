@@ -12,7 +12,6 @@ import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts'
  * form.
  */
 export interface ExternalZone {
-  /** As text, absolute. */
   readonly text: string;
   readonly name: WireName;
   /** `dns.ZONE`, which holds nothing but has the name server below it. */
@@ -37,10 +36,9 @@ export function externalZone(text: string, apex: string, ttl: number): ExternalZ
   };
 }
 
-/** Where a name stands in the part of the zone that is its own. */
 export type OwnName = 'apex' | 'empty' | 'server' | 'nothing' | 'elsewhere';
 
-/** Whether the name `folded[0, length)` of the zone is one of its own. */
+/** True if the name `folded[0, length)` of the zone is one of its own. */
 export function ownName(zone: ExternalZone, folded: Uint8Array, length: number): OwnName {
   if (length === zone.name.length) return 'apex';
   if (suffixAt(folded, zone.apex, length) < 0) return 'elsewhere';
@@ -50,7 +48,6 @@ export function ownName(zone: ExternalZone, folded: Uint8Array, length: number):
     : 'nothing';
 }
 
-/** Writes the SOA record. */
 export function writeSoa(
   to: MessageWriter,
   section: Section,
@@ -81,7 +78,6 @@ export function writeNamed(
   to.close();
 }
 
-/** Writes an A or AAAA record. */
 export function writeAddress(
   to: MessageWriter,
   section: Section,
@@ -156,7 +152,6 @@ export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): G
   }
 }
 
-/** A name or an address as a text that no other one has. */
 export function keyOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

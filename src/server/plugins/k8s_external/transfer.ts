@@ -109,7 +109,6 @@ function* recordsOf(
   }
 }
 
-/** The entries of a name, part by part. */
 function* gathered({ entries }: OutsideName): Generator<null, readonly OutsideEntry[]> {
   const all: OutsideEntry[] = [];
   let turn = 0;

@@ -26,7 +26,6 @@ class CountingWriter extends MessageWriter {
   }
 }
 
-/** A headless service with so many endpoints, ten a slice. */
 function clusterOf(endpoints: number): ReturnType<typeof replicatedCluster> {
   const slices = Array.from({ length: endpoints / 10 }, (_, i) => ({
     ...slice(

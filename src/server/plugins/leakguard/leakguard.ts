@@ -61,10 +61,6 @@ const syntax = directive({
   },
 });
 
-/**
- * Types that validating resolvers, and resolvers that look for name servers, ask of top-level
- * domains.
- */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
@@ -202,7 +198,6 @@ class LeakGuard {
       : this.#answer(query, zone, top).with({ errors: this.#errors[reason] });
   }
 
-  /** At the top of a zone there are SOA and NS, and below it nothing. */
   #answer(query: Query, zone: WireName, top: boolean): Reply {
     const { writer } = this.#context;
     writer.reply(query, FLAG.AA);
@@ -239,7 +234,7 @@ function because(text: string): readonly ExtendedError[] {
 }
 
 /**
- * Whether the last label is one that a top-level domain can have: letters first, then digits and
+ * True if the last label is one that a top-level domain can have: letters first, then digits and
  * hyphens (RFC 3696 section 2).
  */
 function isPossible(name: Uint8Array, length: number): boolean {

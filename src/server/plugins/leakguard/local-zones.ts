@@ -2,7 +2,6 @@
 import { foldName, NAME_MAX, parseName } from '../../wire/name.ts';
 import type { OfZone } from '../../zone/zone-directory.ts';
 
-/** Why a name stays here, as the metrics name it. */
 export type Reason =
   | 'cluster'
   | 'single_label'
@@ -10,7 +9,6 @@ export type Reason =
   | 'special_name'
   | 'impossible_name';
 
-/** A zone whose names stay here. */
 export interface LocalZone extends OfZone {
   readonly reason: Reason;
   /**
@@ -137,11 +135,9 @@ export function localZones(
   ];
 }
 
-/** A name of the cluster that may exist. */
 export interface InsideName {
   /** Wire form, lower case, without the root. */
   readonly bytes: Uint8Array;
-  /** Where the cluster's zone begins in it. */
   readonly zoneAt: number;
 }
 

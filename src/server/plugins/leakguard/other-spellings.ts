@@ -33,7 +33,6 @@ const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text)
   parseName(text).subarray(0, -1),
 );
 
-/** A reverse name that stands at the beginning of another name, or is all of it. */
 export interface EmbeddedReverseName {
   /** Without what stands behind it, and as it is written usually. */
   readonly name: WireName;

@@ -19,7 +19,6 @@ export interface Release {
 
 /** What one block says to `lkg/list`. */
 export interface HeldReport {
-  /** The addresses of the server block. */
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
@@ -29,7 +28,6 @@ export interface HeldReport {
     /** When the upstream denied it first, and when it is let go (ISO 8601). */
     readonly since: string;
     readonly until: string;
-    /** What the upstream says. */
     readonly rcode: string;
   }[];
 }

@@ -28,13 +28,10 @@ export interface GoodAnswer {
   since: number;
 }
 
-/** What bounds the answers that are kept. */
 export interface KnownGoodParts {
-  /** Names at a time. */
   readonly names: number;
   /** Bytes of all answers. */
   readonly bytes: number;
-  /** How often a name has to have been answered to count as popular. */
   readonly asked: number;
 }
 
@@ -45,7 +42,6 @@ export interface KnownGoodParts {
 export class KnownGood {
   /** Bytes of all answers. */
   bytes = 0;
-  /** Answers whose time of being kept against the upstream's word has begun. */
   held = 0;
   readonly #parts: KnownGoodParts;
   readonly #names: SpaceSaving;
@@ -57,7 +53,6 @@ export class KnownGood {
    */
   readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
-  /** The name that was looked at last for room. */
   #hand = 0;
 
   constructor(parts: KnownGoodParts) {
@@ -65,12 +60,10 @@ export class KnownGood {
     this.#names = new SpaceSaving(parts.names, NAME_MAX);
   }
 
-  /** Names that are counted. */
   get size(): number {
     return this.#names.size;
   }
 
-  /** Takes note of a good answer. */
   took(query: Query, reply: Reply): void {
     const names = this.#names;
     const isNew = names.find(query.folded, 0, query.nameLength) < 0;
@@ -98,7 +91,6 @@ export class KnownGood {
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
   }
 
-  /** All good answers of the query's name, of whatever type. */
   answers(query: Query): readonly GoodAnswer[] {
     const slot = this.#names.find(query.folded, 0, query.nameLength);
     if (slot >= 0) return this.#of(slot);
@@ -125,12 +117,10 @@ export class KnownGood {
     return of(like) ?? of(like ^ SIGNED) ?? null;
   }
 
-  /** Whether it was given to somebody who wants signatures. */
   static isSigned({ variant }: GoodAnswer): boolean {
     return (variant & SIGNED) !== 0;
   }
 
-  /** The answer is kept against the upstream's word from now on. */
   hold(answer: GoodAnswer, now: number): void {
     answer.since = now;
     this.held++;
@@ -229,7 +219,6 @@ export class KnownGood {
 
 const none: readonly GoodAnswer[] = [];
 
-/** The name of a query as text. */
 function nameKey({ folded, nameLength }: Query): string {
   return textOf(folded.subarray(0, nameLength));
 }

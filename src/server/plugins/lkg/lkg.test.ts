@@ -15,9 +15,7 @@ const nodata: Answer = { authority: [soa] };
 interface Scene {
   readonly world: World;
   readonly clock: VirtualClock;
-  /** What the upstream says from now on. */
   says(script: (asked: Asked) => Answer): void;
-  /** Asks so often that the name is popular. */
   popular(question: string): Promise<void>;
   /** `ADDRESS` or the result code, and the extended error. */
   told(question: string): Promise<string>;
@@ -60,10 +58,8 @@ async function scene(lines = '', cache = '', before = ''): Promise<Scene> {
   };
 }
 
-/** The block's address for commands. */
 const admin = 'admin 127.0.0.1:0';
 
-/** Sends a command as an operator does. */
 async function command(
   world: World,
   what: string,

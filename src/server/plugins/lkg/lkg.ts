@@ -229,7 +229,7 @@ class Guard {
   }
 
   /**
-   * Whether the answer is still kept; the first time it begins, and when its time is over it goes.
+   * True if the answer is still kept; the first time it begins, and when its time is over it goes.
    */
   #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
     const good = this.#good;

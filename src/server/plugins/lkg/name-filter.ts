@@ -17,7 +17,6 @@ const NAMES_MAX = 16_384;
 export class NameFilter {
   #newer = new Uint32Array(2 ** (BITS_LOG - 5));
   #older = new Uint32Array(2 ** (BITS_LOG - 5));
-  /** Names in the newer set. */
   #count = 0;
 
   /** Takes note of a name (lower case). @returns whether it came before */

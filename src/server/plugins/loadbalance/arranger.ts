@@ -214,7 +214,6 @@ export class Arranger {
     }
   }
 
-  /** Lets the address that the weights draw trade places with the first one. */
   #raise(weights: Weights, reply: Reply, from: number, to: number): void {
     const order = this.#order;
     while (from < to && this.#group[order[from]!] !== ADDRESS) from++;
@@ -251,7 +250,7 @@ export class Arranger {
   }
 
   /**
-   * Whether all records that move have the same size and the same owner, a pointer: then they can
+   * True if all records that move have the same size and the same owner, a pointer: then they can
    * trade places, since no name lies within them, and whatever points at one of their owners finds
    * the same name there afterwards.
    */
@@ -324,7 +323,6 @@ export class Arranger {
     return (this.#scratchReplies[size] = reply.with({ bytes: this.#scratch, start: 0, end: size }));
   }
 
-  /** Writes the message again, record by record, as far as it is sent. */
   #rebuild(reply: Reply, limit: number = MESSAGE_MAX): Reply {
     const { bytes, start } = reply;
     const question = start + HEADER.SIZE;
@@ -355,7 +353,6 @@ export class Arranger {
     return reply.with({ bytes: replySlab.bytes, start: begin, end, ttlAt: null, ttl: -1 });
   }
 
-  /** Sets TC, and the counts to the records that are left. */
   #setCounts(): void {
     for (const section of [SECTION.answer, SECTION.authority, SECTION.additional]) {
       let count = 0;
@@ -365,7 +362,6 @@ export class Arranger {
   }
 }
 
-/** Sets TC, and the number of records that a section has. */
 function setCut(bytes: Uint8Array, start: number, section: Section, count: number): void {
   bytes[start + 2] = bytes[start + 2]! | (FLAG.TC >> 8);
   bytes[start + section] = count >> 8;

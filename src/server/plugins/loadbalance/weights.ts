@@ -61,7 +61,6 @@ export function readWeights(text: string, file: string): readonly NameWeights[] 
   return found;
 }
 
-/** The place of an address in a message. */
 export interface AddressPlace {
   readonly at: number;
   readonly length: number;

@@ -8,13 +8,11 @@ const GIVE_UP_MS = 30_000;
 /** How long after an answered probe copies of it may still come round. */
 const LINGER_MS = 2000;
 
-/** One query for the name, as a worker saw it. */
 export interface LoopSighting {
   readonly from: string;
   readonly to: string;
 }
 
-/** The surroundings of the detection of loops. */
 export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */

@@ -29,7 +29,6 @@ const syntax = directive({
   repeat: 'once',
 });
 
-/** Makes the plugin with another way to send the probe, for tests. */
 export function makeLoop(probe: LoopProbe): Plugin {
   return definePlugin({
     syntax,

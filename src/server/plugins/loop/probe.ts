@@ -21,7 +21,6 @@ export type LoopProbe = (
   clock: Clock,
 ) => Promise<boolean>;
 
-/** Sends the probe from a socket of its own. */
 export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';

@@ -8,7 +8,6 @@ import { plugins } from '../../../../test/kit/plugins.ts';
 
 let asked = 0;
 
-/** Notes the question's type. */
 const noting = definePlugin({
   syntax: directive({ name: 'noting', summary: 'notes the type', repeat: 'last' }),
   setup(_options, context, next) {

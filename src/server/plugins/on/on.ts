@@ -24,7 +24,6 @@ const PATIENCE_MS = 10_000;
 interface CommandLine {
   readonly program: string;
   readonly words: readonly string[];
-  /** Whether the command runs in the background. */
   readonly background: boolean;
 }
 

@@ -108,7 +108,6 @@ function commandLine(): string {
   return words.filter((word) => word !== '').join('\0');
 }
 
-/** Takes profiles, one at a time. */
 class Profiles {
   readonly #context: ControlContext;
   readonly #workers = new Set<number>();
@@ -162,7 +161,6 @@ class Profiles {
     }
   }
 
-  /** Profiles of all threads, by their names. */
   async #take(kind: ProfileKind, ms: number): Promise<ReadonlyMap<string, ThreadProfile>> {
     const { clock } = this.#context;
     this.#brought = new Map();

@@ -39,7 +39,6 @@ types.forEach((type, slot) => {
 
 const protoLabels = ['udp', 'tcp'] as const;
 
-/** The families of one thread. Those with labels are exposed from their first label set on. */
 export class Meters {
   readonly requests: Family<
     readonly ['server', 'zone', 'view', 'proto', 'family', 'type'],

@@ -18,11 +18,9 @@ interface Secured {
   readonly lines: string[];
   readonly metrics: () => string;
   readonly close: () => Promise<void>;
-  /** Writes a file of the certificate. */
   put(file: 'cert.pem' | 'key.pem', text: string): void;
 }
 
-/** An HTTPS address with room for so many connections. */
 async function open(t: TestContext, connections = 8): Promise<Secured> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-https-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -110,7 +110,6 @@ export const prometheus: Plugin = definePlugin({
 /** The most objects of counted queries that are kept to be used again. */
 const SPARE_MAX = 1024;
 
-/** The values of a query that are counted together with its reply. */
 class CountedQuery {
   counts!: RouteMeters;
   slot = 0;

@@ -25,14 +25,12 @@ export class HeldRequests {
     this.#log = log;
   }
 
-  /** The number of held requests is bounded by that of the connections. */
   add(response: ServerResponse, forMs: number): void {
     this.#held.set(response, this.#clock.now() + forMs);
     response.once('close', () => this.#held.delete(response));
     this.#looks ??= every(this.#clock, LOOK_MS, () => this.#look());
   }
 
-  /** The next configuration answers from now on. */
   stop(): void {
     this.#look(Infinity);
   }

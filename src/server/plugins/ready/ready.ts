@@ -36,7 +36,7 @@ const syntax = directive({
   },
 });
 
-/** Whether the server has been ready once, over all its configurations. */
+/** True if the server has been ready once, over all its configurations. */
 class Start {
   over = false;
   close(): void {}

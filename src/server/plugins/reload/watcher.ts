@@ -25,7 +25,6 @@ export class Watcher implements KeptAcrossReloads {
   #timer: Timer | null = null;
   /** The content that was loaded last, or that could not be loaded. */
   #seen = '';
-  /** The running configuration, as the log has it. */
   #told = '';
   #complaint = '';
   #busy = false;

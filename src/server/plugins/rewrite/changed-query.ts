@@ -11,7 +11,6 @@ const UDP_SIZE = 4096;
 /** The flag in the upper byte of an OPT record's flags. */
 const DO = 0x80;
 
-/** A query that rules have been carried out on. */
 export class ChangedQuery implements RewriteTurn {
   /** What becomes of its reply, in the order of the rules. */
   readonly replyRules: ReplyRule[] = [];
@@ -38,7 +37,7 @@ export class ChangedQuery implements RewriteTurn {
     return (this.#options ??= optionsOf(this.#query));
   }
 
-  /** Whether options are not those of the query as it came. */
+  /** True if options are not those of the query as it came. */
   get optionsChanged(): boolean {
     return this.#optionsChanged;
   }
@@ -73,7 +72,6 @@ export class ChangedQuery implements RewriteTurn {
     this.replyRules.push(...rules);
   }
 
-  /** The query as the next plugin is to see it. */
   finished(): Query {
     if (!this.#optionsChanged) return this.#query;
     const options = this.#options ?? [];

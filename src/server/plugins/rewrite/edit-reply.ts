@@ -12,11 +12,9 @@ import { MessageFull, SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { hasValue, looseRecords, writeLoose, type LooseRecord } from './loose-records.ts';
 import type { ReplyRule } from './rule.ts';
 
-/** What editing needs from outside. */
 export interface EditParts {
   /** The query as the client sent it: the reply is to have its question. */
   readonly query: Query;
-  /** The query that the reply answers. */
   readonly asked: Query;
   readonly writer: MessageWriter;
   /** Looks another name up; null: silence. */

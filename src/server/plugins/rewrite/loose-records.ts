@@ -48,7 +48,7 @@ const valued: ReadonlySet<number> = new Set([
   TYPE.PTR,
 ]);
 
-/** Whether rules for `answer value` are about this record. */
+/** True if rules for `answer value` are about this record. */
 export function hasValue({ type, names }: LooseRecord): boolean {
   return names.length > 0 && valued.has(type);
 }

@@ -10,7 +10,6 @@ import { makeQuery, type Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
 
-/** How a rule compares names. */
 export type MatchKind = 'exact' | 'prefix' | 'suffix' | 'substring' | 'regex';
 const kinds: readonly string[] = [
   'exact',
@@ -20,13 +19,12 @@ const kinds: readonly string[] = [
   'regex',
 ] satisfies MatchKind[];
 
-/** Whether a word names a way of comparing. */
 export function isMatchKind(word: string): word is MatchKind {
   return kinds.includes(word);
 }
 
 /**
- * Whether a rule is about a query. Called for every query: allocates nothing (but for `regex`,
+ * True if a rule is about a query. Called for every query: allocates nothing (but for `regex`,
  * which needs the text).
  */
 export type NameMatch = (query: Query, text: NameText) => boolean;
@@ -154,7 +152,6 @@ export function absoluteText(text: string): string {
   return backslashes !== undefined && backslashes.length % 2 === 0 ? lower : `${lower}.`;
 }
 
-/** Whether a text is a domain name. */
 export function isName(text: string): boolean {
   try {
     parseName(text);

@@ -15,7 +15,6 @@ import { optionsOf } from './changed-query.ts';
  */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 
-/** The end of a chain, and what it saw. */
 export interface Stub {
   readonly plugin: Plugin;
   /**

@@ -5,10 +5,10 @@ import type { NameText } from './name-text.ts';
 
 /** One line of `rewrite`, understood. */
 export interface RewriteRule {
-  /** Whether the rules below it are looked at after this one has been carried out. */
+  /** True if the rules below it are looked at after this one has been carried out. */
   readonly continues: boolean;
   /**
-   * Whether the rule is about this query. Asked for every query, so it must cost next to nothing.
+   * True if the rule is about this query. Asked for every query, so it must cost next to nothing.
    */
   fits(query: Query, text: NameText): boolean;
   /**
@@ -17,7 +17,7 @@ export interface RewriteRule {
   apply(turn: RewriteTurn): boolean;
   /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
-  /** Whether what it sends upstream differs between clients that ask the same. */
+  /** True if what it sends upstream differs between clients that ask the same. */
   readonly personal?: boolean;
 }
 
@@ -36,18 +36,14 @@ export type ReplyRule =
   /** Takes back what was done to an option; null: it was not there. */
   | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
 
-/** One query on its way through the rules. */
 export interface RewriteTurn {
   /** As it stands now, without the changes to its options. */
   readonly query: Query;
-  /** EDNS options as they stand now. */
   readonly options: readonly EdnsOption[];
   /** Gives the query another name; an invalid one ends the rewriting with SERVFAIL. */
   rename(name: string): void;
-  /** Gives the query another type or class. */
   retype(type: number, qclass: number): void;
   setOptions(options: readonly EdnsOption[]): void;
-  /** The option with this code is a rule's, and is sent upstream. */
   sendOption(code: number): void;
   addReplyRules(rules: readonly ReplyRule[]): void;
 }

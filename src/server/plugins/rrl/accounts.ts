@@ -25,7 +25,6 @@ export class Accounts {
   /** The account that `spend` used last. */
   #slot = 0;
 
-  /** Accounts that had to make room for others while they still counted. */
   evictions = 0;
 
   constructor(size: number, windowSeconds: number) {
@@ -67,7 +66,7 @@ export class Accounts {
   }
 
   /**
-   * Whether the account that was overdrawn last has come to its `ratio`th limited reply; 0: never.
+   * True if the account that was overdrawn last has come to its `ratio`th limited reply; 0: never.
    */
   slips(ratio: number): boolean {
     if (ratio === 0) return false;

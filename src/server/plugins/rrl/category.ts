@@ -8,9 +8,7 @@ import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-/** Kinds of replies with allowances of their own. */
 export const categories = ['response', 'nodata', 'nxdomain', 'referral', 'error'] as const;
-/** One of them. */
 export type Category = (typeof categories)[number];
 
 /** The category of a reply that is going out. @param kind as `classify` has it */
@@ -35,7 +33,6 @@ const STAR = 0x2a;
 export class AccountKey {
   high = 0;
   low = 0;
-  /** Category, name, type. */
   readonly #bytes = new Uint8Array(512);
   #length = 0;
   #client = 0;
@@ -73,7 +70,6 @@ export class AccountKey {
     this.#end();
   }
 
-  /** An account of the client alone. */
   readAll(client: number, category: number): void {
     this.#begin(client, category);
     this.#end();
@@ -132,7 +128,7 @@ function zoneOf(reply: Reply, type: number): number {
 }
 
 /**
- * Whether an NSEC record denies what is asked for its owner alone, since the next name is the first
+ * True if an NSEC record denies what is asked for its owner alone, since the next name is the first
  * one below it: it was made for this question (`dnssec`, and others that sign while they answer),
  * and there is one for any name.
  */

@@ -319,7 +319,6 @@ describe('rrl', () => {
   });
 
   describe('names that exist whatever they are', () => {
-    /** What becomes of queries for six names. */
     const sent = async (lines: string, name: (i: number) => string): Promise<string> => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
       const clock = new VirtualClock();

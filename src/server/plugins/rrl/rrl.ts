@@ -215,7 +215,6 @@ class Rrl {
 type Action = 'dropped' | 'slipped';
 type Count = Readonly<Record<Action, (category: string) => void>>;
 
-/** Counts what was dropped and what was sent cut, by category. */
 function counters({ metrics }: WorkerContext): (route: Route) => Count {
   const labels = ['server', 'view', 'category'] as const;
   const families = {

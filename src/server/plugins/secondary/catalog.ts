@@ -13,7 +13,6 @@ import type { PackedZone } from '../../zone/packed-zone.ts';
 import { RecordCursor } from '../../zone/record-cursor.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 
-/** A zone that a catalog names. */
 export interface CatalogMember {
   /** Absolute, lower case. */
   readonly zone: string;

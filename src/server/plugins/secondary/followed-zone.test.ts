@@ -23,7 +23,6 @@ function pack(serial: number, times: Times, hasNs: boolean): PackedZone {
   return builder.pack();
 }
 
-/** Names are the root. */
 function soaData(serial: number, [refresh, retry, expire]: Times): Uint8Array {
   const out = Buffer.alloc(22);
   out.writeUInt32BE(serial, 2);
@@ -44,7 +43,6 @@ interface Followed {
   readonly log: string[];
   /** What the primaries have; null: they are not there. */
   primary: number | null;
-  /** Differences are of no use. */
   brokenIxfr: boolean;
   /**
    * The serial of what it transfers, where that is another one than it says; null: it is the same.
@@ -54,7 +52,7 @@ interface Followed {
   first: number | null;
   /** Of the SOA record, seconds. */
   times: Times;
-  /** Whether the zone has an NS record, as a whole, and after differences. */
+  /** True if the zone has an NS record, as a whole, and after differences. */
   hasNs: { axfr: boolean; ixfr: boolean };
   /** How long a transfer takes; a record comes each second. */
   takesSeconds: number;

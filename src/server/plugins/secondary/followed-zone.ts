@@ -50,7 +50,6 @@ export interface FollowedMetrics extends ZoneMetrics {
   readonly fallbacks: { with(zone: string): Counter };
 }
 
-/** What a followed zone is made of. */
 export interface FollowedZoneParts {
   /** Absolute, lower case. */
   readonly zone: string;
@@ -59,7 +58,6 @@ export interface FollowedZoneParts {
   readonly key: TsigSigningKey | null;
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
-  /** The memory that it shares with others. */
   readonly memory: ZoneMemory;
   /** Says when a primary may be asked. */
   readonly turns: PrimaryTurns;
@@ -91,15 +89,12 @@ export class FollowedZone {
   readonly #abort = new AbortController();
   #timer: Timer | null = null;
   #expiry: Timer | null = null;
-  /** The waits between tries while there is no zone to serve. */
   readonly #backoff: Backoff;
   #startedAt = -Infinity;
   #busy = false;
-  /** A primary said that something has changed while the zone was being fetched. */
   #again = false;
   /** A primary has a newer version, which could not be had. */
   #isBehind = false;
-  /** Memory of the version that is served. */
   #held = 0;
   /** By primary: its older serial that was reported last. */
   readonly #olderTold = new Map<string, number>();
@@ -137,14 +132,12 @@ export class FollowedZone {
     this.#hold(null);
   }
 
-  /** This is the version that takes memory from now on. */
   #hold(packed: PackedZone | null): void {
     const bytes = bytesOf(packed);
     this.#parts.memory.serve(bytes - this.#held);
     this.#held = bytes;
   }
 
-  /** So early a primary may be one that is started together with this server. */
   get #isStarting(): boolean {
     return this.#parts.clock.now() - this.#startedAt < STARTING_MS;
   }
@@ -386,7 +379,6 @@ export class FollowedZone {
   }
 }
 
-/** Whether the zone says which servers it has. */
 function hasNs(packed: PackedZone): boolean {
   return new ZoneData(packed).find(0, TYPE.NS);
 }

@@ -10,7 +10,6 @@ import { isWithin } from '../../wire/within-zone.ts';
 /** Between the starts of two zones, milliseconds: a primary is not asked for thousands at once. */
 const START_EVERY_MS = 5;
 
-/** What member zones are made of. */
 export interface MemberZonesParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
@@ -19,7 +18,6 @@ export interface MemberZonesParts {
   readonly fixed: ReadonlySet<string>;
   /** By catalog: the zones that it may name, and those below them; empty: any. */
   readonly allowed: ReadonlyMap<string, readonly string[]>;
-  /** How many zones one catalog may name. */
   readonly most: number;
   /** Follows a zone as the catalog itself is followed, not started. */
   readonly follow: (zone: string, catalog: string) => FollowedZone;
@@ -36,7 +34,6 @@ export class MemberZones {
   readonly #parts: MemberZonesParts;
   readonly #members = new Map<string, Member>();
   readonly #catalogs = new Map<string, readonly CatalogMember[]>();
-  /** When the next zone may be started. */
   #startAt = 0;
   #stopped = false;
 
@@ -52,7 +49,6 @@ export class MemberZones {
     return this.#parts.allowed.has(zone) ? readCatalog(packed, this.#parts.most) : null;
   }
 
-  /** A catalog has come, or has changed. */
   apply(catalog: string, members: readonly CatalogMember[]): void {
     const { log, fixed } = this.#parts;
     this.#catalogs.set(catalog, members);

@@ -17,10 +17,8 @@ const LOOK_MS = 5;
 const DROPPED_LINES = 10;
 const MINUTE_MS = 60_000;
 
-/** What a gate is made of. */
 export interface NotifyGateParts {
   readonly clock: Clock;
-  /** The zone may have changed. */
   readonly pass: (zone: string, from: string) => void;
   readonly log: (line: string) => void;
 }
@@ -31,7 +29,6 @@ interface Zone {
   waitMs: number;
   /** The primary that has sent NOTIFY since the zone was last checked; null: none. */
   again: string | null;
-  /** Lines of this minute, and dropped notifications that have none. */
   lines: number;
   unlogged: number;
 }
@@ -46,14 +43,12 @@ export class NotifyGate {
   readonly #parts: NotifyGateParts;
   readonly #zones = new Map<string, Zone>();
   readonly #timers = new Set<Timer>();
-  /** When all that have been let through, or have their turn, will have taken their time. */
   #takenUntil = -Infinity;
 
   constructor(parts: NotifyGateParts) {
     this.#parts = parts;
   }
 
-  /** A primary says that the zone has changed. */
   notified(zone: string, from: string): void {
     const one = this.#of(zone);
     if (one.timer !== null) {

@@ -6,7 +6,6 @@ import { PrimaryTurns } from './primary-turns.ts';
 const one = { host: '192.0.2.1', port: 53 };
 const other = { host: '192.0.2.2', port: 53 };
 
-/** Turns for two at a time, and how many wait. */
 function makeTurns(): {
   readonly clock: VirtualClock;
   readonly turns: PrimaryTurns;

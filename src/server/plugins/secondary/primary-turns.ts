@@ -17,7 +17,6 @@ interface Primary {
   running: number;
   readonly waiting: (() => void)[];
   aloneUntil: number;
-  /** Why. */
   failure: string;
 }
 

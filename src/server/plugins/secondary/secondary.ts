@@ -84,7 +84,6 @@ const syntax = directive({
       ),
 });
 
-/** Answers from zones that are fetched from other servers. */
 export const secondary: Plugin = definePlugin({
   syntax,
   async control(all, context) {
@@ -267,7 +266,6 @@ function readMemberZones(words: readonly Token[], refuse: Refuse): MemberNames {
   });
 }
 
-/** Several lines are one list. */
 function addingUp(
   property: PropertySchema<MemberNames | null>,
 ): PropertySchema<MemberNames | null> {
@@ -279,7 +277,6 @@ function addingUp(
   };
 }
 
-/** A file with a key, or a key. */
 type KeyOption = { readonly file: string } | TsigSigningKey;
 
 function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
@@ -313,13 +310,11 @@ function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey
   return { ...key, algorithm };
 }
 
-/** On which terms a zone is taken. */
 interface Terms {
   readonly key: TsigSigningKey | null;
   readonly maxBytes: number;
 }
 
-/** A zone and where it comes from. */
 interface SecondaryZone {
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];

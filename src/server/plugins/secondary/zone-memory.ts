@@ -40,7 +40,6 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.#gauge.set(this.#used);
   }
 
-  /** A zone begins to come in. */
   arrive(): ArrivingZone {
     const arrival = new ArrivingZone((bytes) => this.#claim(arrival, bytes));
     this.#arrivals.add(arrival);
@@ -86,11 +85,8 @@ export class ZoneMemory implements KeptAcrossReloads {
   }
 }
 
-/** A zone that is coming in. */
 export class ArrivingZone {
-  /** Memory that it has been given. */
   claimed = 0;
-  /** What has come of it so far. */
   records = 0;
   bytes = 0;
   readonly #claim: (bytes: number) => void;
@@ -126,7 +122,6 @@ export class ArrivingZone {
     this.check();
   }
 
-  /** Nothing of it is there any more. */
   forget(): void {
     this.claimed = 0;
     this.records = 0;

@@ -1,14 +1,12 @@
 /** Metrics of the signing of zone files. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 
-/** Each by the name of its zone. */
 export interface SignMetrics {
   readonly signed: { with(zone: string): Counter };
   readonly failures: { with(zone: string): Counter };
   readonly expiration: { with(zone: string): Gauge };
 }
 
-/** Registers them. */
 export function signMetrics(metrics: Registry): SignMetrics {
   return {
     signed: metrics.counter('ndots_sign_zones_total', 'Counter of signings of a zone.', ['zone']),

@@ -140,7 +140,6 @@ function readKeys(
   });
 }
 
-/** The key signing keys of a zone in a directory. */
 function readFolder(folder: string, zone: string, place: Place): readonly KeyPair[] {
   let files: readonly string[];
   try {

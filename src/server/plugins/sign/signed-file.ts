@@ -21,7 +21,6 @@ import type { SignedRrset } from './signed-records.ts';
 const HEAD_BYTES = 65_536;
 const HEAD_RECORDS = 100;
 
-/** What the beginning of a signed zone file says. */
 export interface SignedHead {
   /** null: there is no SOA record. */
   readonly serial: number | null;
@@ -47,7 +46,6 @@ export function readSignedHead(path: string, origin: string): SignedHead {
   return { serial, signatures, writtenAt: mtimeMs };
 }
 
-/** The first lines of a file. */
 function readHead(path: string): string {
   const handle = openSync(path, 'r');
   try {

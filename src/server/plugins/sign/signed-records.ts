@@ -20,11 +20,9 @@ export interface SignedRrset {
   readonly signatures: readonly Uint8Array[];
 }
 
-/** How a zone is signed. */
 export interface Signing {
   readonly signers: readonly Signer[];
   readonly validity: Validity;
-  /** The serial of the SOA record, instead of that in the file. */
   readonly serial: number;
 }
 
@@ -127,7 +125,6 @@ class NameReader {
     return (this.#zone.flags(node) & NODE.CUT) !== 0;
   }
 
-  /** Whether the zone answers for the name, and has anything there. */
   isInChain(node: number): boolean {
     return (this.#zone.flags(node) & NODE.GLUE) === 0 && this.sets(node).length > 0;
   }
@@ -152,7 +149,6 @@ class NameReader {
     return node === 0 ? [...sets, ...this.#keys] : sets;
   }
 
-  /** The name's NSEC record. */
   denial(follower: number, sets: readonly Rrset[], isCut: boolean): Rrset {
     const types = sets.map(({ type }) => type);
     const own = isCut ? types.filter((type) => type === TYPE.NS || type === TYPE.DS) : types;

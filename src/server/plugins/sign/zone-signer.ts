@@ -30,11 +30,9 @@ const RETRY = 5 * HOUR;
 /** The same where it is not the zone's fault: a disk may have room again, a folder may come. */
 const RETRY_SYSTEM = 60;
 
-/** What a signer is made of. */
 export interface ZoneSignerParts {
   /** Absolute, lower case. */
   readonly zone: string;
-  /** The zone's file, and that of its signed form. */
   readonly source: string;
   readonly target: string;
   readonly pairs: readonly KeyPair[];
@@ -65,7 +63,6 @@ export class ZoneSigner {
     this.#jitter = { before: random.integer(BEFORE_JITTER), after: random.integer(AFTER_JITTER) };
   }
 
-  /** Whether there is a signed form that can be served while another one is made. */
   get isUsable(): boolean {
     const head = this.#head();
     const now = this.#now();
@@ -84,7 +81,6 @@ export class ZoneSigner {
     return this.#busy;
   }
 
-  /** Says that nothing is due, or why it is. */
   tell(): void {
     const { zone, target, log } = this.#parts;
     if (this.due() === null)

@@ -62,7 +62,6 @@ export class SlowRecorder implements LinkRecorder {
     this.#other = other;
   }
 
-  /** The reply is one to come. */
   wait(): void {
     this.#waiting = true;
   }

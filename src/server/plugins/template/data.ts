@@ -16,7 +16,6 @@ export interface Matched {
   readonly match: PatternMatch;
 }
 
-/** The fields of the first dot, for the check of templates at load. */
 export const dataFields: readonly string[] = [
   'Zone',
   'Name',

@@ -12,7 +12,6 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** A function that templates may call. */
 export interface TemplateFunction {
   /** Least and most arguments. */
   readonly least: number;
@@ -138,7 +137,6 @@ function printed(values: readonly GoValue[]): string {
   return text;
 }
 
-/** A missing value is nil to a function. */
 function printed1(value: GoValue): string {
   return printValue(value ?? null);
 }

@@ -16,7 +16,6 @@ export type GoValue =
 
 export type GoMap = ReadonlyMap<string, GoValue>;
 
-/** Something with fields and methods by name. */
 export class Struct {
   /** Go's name of its type, for messages. */
   readonly type: string;
@@ -42,13 +41,11 @@ export class Struct {
   }
 }
 
-/** A method that templates may call. */
 export interface Method {
   readonly arguments: number;
   run(values: readonly GoValue[]): GoValue;
 }
 
-/** A value that cannot be worked with as the template says. */
 export class TemplateValueError extends Error {
   override readonly name = 'TemplateValueError';
 }
@@ -97,7 +94,6 @@ export function isMap(value: GoValue): value is GoMap {
   return value instanceof Map;
 }
 
-/** Whether the value is a slice. */
 export function isList(value: GoValue): value is readonly GoValue[] {
   return Array.isArray(value);
 }

@@ -9,9 +9,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** What a piece of a template is. */
 export type LexemeKind =
-  /** The text between actions. */
   | 'text'
   /** `{{` and `}}`. */
   | 'open'
@@ -24,19 +22,17 @@ export type LexemeKind =
   | 'variable'
   | 'dot'
   | 'number'
-  /** Texts and characters as they stand, quotes included. */
   | 'string'
   | 'char'
   /** `|`, `(`, `)`, `:=`, `=`, `,`. */
   | 'sign'
   | 'end';
 
-/** One piece of a template. */
 export interface Lexeme {
   readonly kind: LexemeKind;
   readonly text: string;
   readonly at: number;
-  /** Whether white space stands before it: `.a.b` is one operand, `.a .b` are two. */
+  /** True if white space stands before it: `.a.b` is one operand, `.a .b` are two. */
   readonly spaced: boolean;
 }
 

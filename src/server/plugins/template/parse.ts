@@ -23,7 +23,6 @@ class TemplateParser {
   #at = 0;
   #depth = 0;
   #ranges = 0;
-  /** Variables that exist here. */
   #variables: string[] = ['$'];
 
   constructor(lexemes: readonly Lexeme[]) {

@@ -11,7 +11,6 @@ import { parseTemplate } from './parse.ts';
 import { printNodes, type TemplateNode, type Operand, type Pipe } from './template-tree.ts';
 import type { Struct } from './go-values.ts';
 
-/** The section of a record, as the Corefile names it. */
 export type SectionName = 'answer' | 'additional' | 'authority';
 
 export interface RecordTemplate {
@@ -53,7 +52,6 @@ export function readTemplate(
   }
 }
 
-/** The place in the file of a character of a token. */
 function placeIn({ text, place, quoted }: Token, at: number): Place {
   const before = text.slice(0, at);
   const line = lineOf(text, at) - 1;

@@ -7,7 +7,6 @@ import type { GoValue } from './go-values.ts';
  */
 export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
 
-/** Text that is copied as it stands. */
 export interface TextNode {
   readonly kind: 'text';
   readonly text: string;
@@ -43,13 +42,11 @@ export interface Pipe {
   readonly commands: readonly CommandNode[];
 }
 
-/** A first operand, which may be a function, and its arguments. */
 export interface CommandNode {
   readonly at: number;
   readonly operands: readonly Operand[];
 }
 
-/** One operand of a command. */
 export type Operand =
   | { readonly kind: 'dot'; readonly at: number }
   | { readonly kind: 'nil'; readonly at: number }

@@ -354,7 +354,6 @@ describe('what goes wrong in a template', () => {
     assert.match(metrics, /matches_total\{.*type="Reserved".*\} 1\n/);
   });
 
-  /** Body, and place and text of the problem. */
   const cases: readonly (readonly [string, string])[] = [
     [
       'template',

@@ -10,14 +10,12 @@ import { endOf, outOfTime } from '../../engine/contract/server-certificate.ts';
 /** How often it is looked whether one has ended. */
 const LOOK_MS = 3600_000;
 
-/** What a watch uses of the world. */
 interface CertificateWatchParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Registry;
 }
 
-/** One certificate file, for as long as a configuration serves it. */
 export class CertificateWatch implements KeptAcrossReloads {
   readonly #path: string;
   readonly #parts: CertificateWatchParts;

@@ -22,7 +22,6 @@ after(() => rmSync(folder, { recursive: true }));
 const worldWith = (line: string): Promise<World> =>
   makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
 
-/** What the server says instead of starting. */
 const refusal = (line: string): Promise<string> =>
   worldWith(line).then(
     () => 'it started',

@@ -16,7 +16,6 @@ const ANSWER_MAX = 4096;
 /** The least time between two reports about failures, in milliseconds. */
 const TELL_MS = 10_000;
 
-/** What an exporter is made of. */
 export interface ExporterParts {
   readonly url: URL;
   readonly contentType: string;
@@ -41,7 +40,6 @@ export class Exporter {
   #timer: Timer | null = null;
   #underWay: Promise<void> | null = null;
   #toldAt = -Infinity;
-  /** The request under way, or the last one. */
   #asked: ClientRequest | null = null;
   #closes = false;
 

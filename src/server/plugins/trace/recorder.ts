@@ -21,7 +21,6 @@ interface OpenSpan {
 /** The trace of one query, while it is answered. Times are the clock's until it is over. */
 export class TraceRecorder implements LinkRecorder {
   readonly trace: string;
-  /** Spans that found no room. */
   dropped = 0;
   readonly #clock: Clock;
   readonly #random: Random;

@@ -20,9 +20,7 @@ export interface Span {
   readonly error: string | null;
 }
 
-/** Spans of a worker on their way to the control plane. */
 export interface SpanBatch {
-  /** Which worker sends it. */
   readonly from: string;
   readonly spans: readonly Span[];
   /** Spans that found no room since the last batch. */

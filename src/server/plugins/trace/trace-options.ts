@@ -6,10 +6,8 @@ import { custom, fields, setting, type PropertySchema } from '../../corefile/pro
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, duration, integer, word } from '../../corefile/word-values.ts';
 
-/** The form in which a collector takes spans. */
 export type CollectorKind = 'zipkin' | 'otlp';
 
-/** Where spans go. */
 export interface SpanCollector {
   readonly kind: CollectorKind;
   readonly url: string;
@@ -145,5 +143,4 @@ export const syntax: Syntax<
         ],
 });
 
-/** One trace line. */
 export type TraceOptions = Options<typeof syntax>;

@@ -33,7 +33,6 @@ const chain = `
     rcode NXDOMAIN
   }`;
 
-/** Checks that the spans of a trace are one tree whose children lie within their parents. */
 function checkTree(spans: readonly CollectedSpan[]): readonly string[] {
   const [root, ...more] = spans.filter(({ parent }) => parent === null);
   assert.ok(root !== undefined && more.length === 0);

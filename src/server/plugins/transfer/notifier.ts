@@ -19,7 +19,6 @@ const TIMEOUT_MS = 2000;
 /** Sends a message and gives its reply: UDP, or a test's. */
 export type Ask = typeof askDatagram;
 
-/** What a notifier is made of. */
 export interface NotifierParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -28,7 +27,6 @@ export interface NotifierParts {
   readonly ask?: Ask;
 }
 
-/** The servers to notify of changes of a zone, and the source address. */
 export interface Listeners {
   readonly to: readonly RemoteServer[];
   readonly source: string;
@@ -37,7 +35,6 @@ export interface Listeners {
 /** Tells other servers that a zone has changed (RFC 1996). */
 export class Notifier {
   readonly #parts: NotifierParts;
-  /** The last serial that was announced, by zone. */
   readonly #told = new Map<string, number>();
   #waiting = new Map<string, Listeners>();
   #stopped = false;

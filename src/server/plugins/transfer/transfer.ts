@@ -64,7 +64,6 @@ interface ZoneSeen {
 const notAllowed = failure(RCODE.REFUSED, 'transfer');
 const malformed = failure(RCODE.FORMERR, 'transfer');
 
-/** Transfers zones to other servers, and notifies them of changes. */
 export const transfer: Plugin = definePlugin({
   syntax,
   async control(options, context) {
@@ -192,7 +191,6 @@ function askedSerial(query: Query): number | null {
 const records = new Records();
 const SERIAL_BEFORE_END = 20;
 
-/** Gives the options whose zone is the longest one that holds a name. */
 function chooser(options: TransferOptions): (zone: string) => TransferOptions[number] | null {
   return (zone) => {
     let found: TransferOptions[number] | null = null;

@@ -82,7 +82,6 @@ const syntax = directive({
 
 type TsigOptions = Options<typeof syntax>;
 
-/** Proves that queries are signed with one of its keys, and signs their replies. */
 export const tsig: Plugin = definePlugin({
   syntax,
   control(options, context) {
@@ -216,7 +215,6 @@ const unsigned = failure(RCODE.REFUSED, 'tsig', null, [
   { code: EDE.PROHIBITED, text: 'this query must be signed (TSIG)' },
 ]);
 
-/** What the messages of one reply are signed with. */
 interface Sealing {
   readonly signature: QuerySignature;
   readonly seal: ReplySeal;

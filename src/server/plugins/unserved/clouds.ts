@@ -57,7 +57,6 @@ export const route53: Plugin = refusing({
     'Write `forward ZONE 169.254.169.253`: the resolver of the VPC answers for private hosted zones as well as public ones.',
 });
 
-/** Zones of Azure DNS. */
 export const azure: Plugin = refusing({
   shape: {
     name: 'azure',
@@ -84,7 +83,6 @@ export const azure: Plugin = refusing({
     'Write `forward ZONE 168.63.129.16`: the resolver of the virtual network answers for the private zones that are linked to it, and for public ones.',
 });
 
-/** Zones of Google Cloud DNS. */
 export const clouddns: Plugin = refusing({
   shape: {
     name: 'clouddns',
@@ -101,7 +99,6 @@ export const clouddns: Plugin = refusing({
     'Write `forward ZONE 169.254.169.254`: the resolver of the VPC network answers for its private zones as well as public ones.',
 });
 
-/** Services of HashiCorp Nomad. */
 export const nomad: Plugin = refusing({
   shape: {
     name: 'nomad',

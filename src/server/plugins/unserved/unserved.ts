@@ -10,7 +10,6 @@ export interface Unserved {
   readonly shape: Pick<Syntax, 'name' | 'summary' | 'args' | 'properties'>;
   /** One sentence that says why it is not served here; `{name}` at its start is the directive. */
   readonly why: string;
-  /** What to write instead. */
   readonly instead: string;
 }
 

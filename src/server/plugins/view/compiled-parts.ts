@@ -20,7 +20,6 @@ export function literal(value: ExpressionValue, at: number): CompiledPart {
   return { type: typeOf(value), at, constant: value, run: () => value };
 }
 
-/** The opposite of a condition. */
 export function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart {
   return { type: 'bool', at, run: (query, item) => !asBool(run(query, item)) };
 }

@@ -1,7 +1,6 @@
 /** The values of expressions, and their types. */
 import type { Query } from '../../transport/query.ts';
 
-/** What an expression works with. */
 export type ExpressionValue =
   | string
   | number
@@ -124,7 +123,7 @@ export function checkLength(characters: number): void {
 }
 
 /**
- * Whether two values are equal; arrays and maps are by their items.
+ * True if two values are equal; arrays and maps are by their items.
  * @throws ExpressionValueError after too many steps
  */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {

@@ -62,7 +62,6 @@ class ExpressionParser {
   #depth = 0;
   /** The operators and the like so far, of at most `CHAINED_MAX`. */
   #chained = 0;
-  /** The number of predicates around the current place. */
   #predicates = 0;
   /** The constants (`let`) that are visible at the current place. */
   #names: ReadonlyMap<string, CompiledPart> = new Map();
@@ -285,7 +284,6 @@ class ExpressionParser {
     return this.#call(text, at, [first]);
   }
 
-  /** Parses the remaining arguments and the closing parenthesis. */
   #call(name: string, at: number, given: readonly CompiledPart[]): CompiledPart {
     const items = known(overItems, name);
     if (items !== undefined) return this.#predicate(items, at, given);

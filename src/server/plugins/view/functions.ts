@@ -41,7 +41,6 @@ export const ofQuery: Readonly<
   type: { type: 'string', read: (query) => typeName(query.type) },
 };
 
-/** A function that expressions may call. */
 export interface Builtin {
   readonly type: Type;
   /** Least and most arguments. */
@@ -189,7 +188,6 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   bitushr: bits((a, b) => BigInt.asUintN(64, a) >> shift(b)),
 };
 
-/** What expr-lang has besides, and what to write in its place. */
 export const notThere: Readonly<Record<string, string>> = {
   if: 'write CONDITION ? A : B',
   reduce: 'write sum(), count() or any()',
@@ -250,7 +248,7 @@ export const overItems: Readonly<
 };
 
 /**
- * Whether the value is among the items of an array, or a key of a map.
+ * True if the value is among the items of an array, or a key of a map.
  * @throws ExpressionValueError if these are neither
  */
 export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
@@ -319,7 +317,6 @@ function toNumber(value: ExpressionValue): number {
   return number;
 }
 
-/** The numbers among the values and in the arrays among them. */
 function numbersOf(values: readonly ExpressionValue[]): readonly number[] {
   return values.flatMap((value) =>
     Array.isArray(value) ? asArray(value).map(asNumber) : asNumber(value),

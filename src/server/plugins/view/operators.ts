@@ -18,7 +18,6 @@ import {
 } from './expression-values.ts';
 import { ExpressionError } from './expression-words.ts';
 
-/** An operator between two operands. */
 export interface Operator {
   /** The higher, the closer it holds its operands (expr-lang's numbers). */
   readonly rank: number;
@@ -175,7 +174,6 @@ const power: Operator = {
   rightFirst: true,
 };
 
-/** The operators by how they are written. */
 export const operators: Readonly<Record<string, Operator>> = {
   or,
   '||': or,

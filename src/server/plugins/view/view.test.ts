@@ -22,7 +22,6 @@ async function takes(
   return rcode === RCODE.NOERROR;
 }
 
-/** A value, in ten places of another one, and so on. */
 const tenfold = (letter: string, times: number): string =>
   [
     `let ${letter}0 = [name()];`,

@@ -12,7 +12,6 @@ const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64);
 /** Says of the namespace `bytes[at, at + length)` whether it may be seen. */
 export type Sees = (bytes: Uint8Array, at: number, length: number) => boolean;
 
-/** Finds the namespaces in names and replies. Looking allocates nothing. */
 export class NamespaceNames {
   readonly #zones: readonly WireName[];
   readonly #records = new Records();
@@ -26,7 +25,7 @@ export class NamespaceNames {
   }
 
   /**
-   * Whether a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a
+   * True if a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a
    * name itself, and may not be seen.
    */
   hides(name: Uint8Array, length: number, sees: Sees): boolean {
@@ -37,13 +36,12 @@ export class NamespaceNames {
     return false;
   }
 
-  /** Whether a name is one of the zones, or in one. */
   covers(name: Uint8Array, length: number): boolean {
     return this.#zones.some((zone) => suffixAt(name, zone, length) >= 0);
   }
 
   /**
-   * Whether any name in the reply may not be seen, be it the owner of a record or in its data; that
+   * True if any name in the reply may not be seen, be it the owner of a record or in its data; that
    * of the question aside.
    */
   hidesAny(reply: Reply, sees: Sees): boolean {

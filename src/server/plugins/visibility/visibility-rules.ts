@@ -11,7 +11,6 @@ export const UNKNOWN = '@unknown';
 interface NamespacePattern {
   readonly bytes: Uint8Array;
   readonly open: boolean;
-  /** Only clients that are no pod's. */
   readonly unknown: boolean;
 }
 
@@ -54,7 +53,6 @@ function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): N
 }
 
 export class ClientRules {
-  /** It sees everything. */
   readonly all: boolean;
   readonly #own: Uint8Array;
   readonly #rules: readonly VisibilityRule[];
@@ -78,7 +76,7 @@ export class ClientRules {
   }
 
   /**
-   * Whether it sees the namespace `bytes[at, at + length)`: always its own, and what no line
+   * True if it sees the namespace `bytes[at, at + length)`: always its own, and what no line
    * denies.
    */
   sees(bytes: Uint8Array, at: number, length: number): boolean {

@@ -176,7 +176,7 @@ class Visibility {
   }
 
   /**
-   * Whether it is an internal lookup for the reply of another server block, which may cache it for
+   * True if it is an internal lookup for the reply of another server block, which may cache it for
    * all clients: the result must then not depend on the client. Links of this block after a cache
    * are also after this link, so names are not checked a second time, unless they were rewritten
    * since.

@@ -14,17 +14,14 @@ export type ClusterFact =
   | SerialsFact
   | ListedFact;
 
-/** A namespace came or went. */
 export interface NamespaceFact {
   readonly about: 'namespace';
   readonly name: string;
   readonly there: boolean;
 }
 
-/** How a service is answered. */
 export type ServiceForm = 'cluster' | 'headless' | 'external';
 
-/** A service as it is now. */
 export interface ServiceFact {
   readonly about: 'service';
   readonly namespace: string;
@@ -34,7 +31,6 @@ export interface ServiceFact {
   /** Encoded addresses (`encodeAddresses`). */
   readonly addresses: string;
   readonly ports: string;
-  /** Target of an ExternalName, as the API has it. */
   readonly external: string;
   /**
    * Addresses and host names by which it is reachable from outside, separated by spaces; only if a
@@ -43,7 +39,6 @@ export interface ServiceFact {
   readonly outside?: string;
 }
 
-/** An endpoint slice as it is now. */
 export interface SliceFact {
   readonly about: 'slice';
   readonly namespace: string;
@@ -61,7 +56,6 @@ export interface SliceFact {
   readonly triggeredAt: number;
 }
 
-/** A service of the cluster set. */
 export interface ImportFact {
   readonly about: 'import';
   readonly namespace: string;
@@ -83,7 +77,7 @@ export interface AddressFact {
   /** The namespace of the pod that sends from this address; empty if it is ambiguous. */
   readonly client: string;
   /**
-   * Whether it is the address of a node, from which pods on the host network and the node's own
+   * True if it is the address of a node, from which pods on the host network and the node's own
    * programs send.
    */
   readonly host?: true;
@@ -108,7 +102,6 @@ export interface SerialsFact {
   readonly imported: number;
 }
 
-/** The first listing is complete. */
 export interface ListedFact {
   readonly about: 'listed';
 }

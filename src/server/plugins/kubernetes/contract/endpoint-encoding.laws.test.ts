@@ -20,7 +20,6 @@ const address = fc.oneof(
     .map((text) => printAddress(parseAddress(text)!))
     .filter((text) => !text.includes('.')),
 );
-/** A domain name, with a label that stands for it. */
 const domain = fc.constantFrom('db.example.org', 'a-b.c', 'x.example.com.');
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?$/);
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({

@@ -121,11 +121,9 @@ export class EndpointReader {
   #encoded = '';
   /** Where the present endpoint begins, for `seek`. */
   place = 0;
-  /** Holds address, host and zone of the present endpoint. */
   get bytes(): Uint8Array {
     return this.#bytes;
   }
-  /** The address is a domain name in wire form. */
   named = false;
   addressAt = 0;
   /** 4 or 16; of a domain name up to 255. */
@@ -145,7 +143,6 @@ export class EndpointReader {
     return this;
   }
 
-  /** Reads the endpoint that begins at this place of the encoded ones, and no other. */
   seek(encoded: string, place: number): void {
     if (this.#encoded !== encoded) this.over(encoded);
     this.#at = place;
@@ -212,14 +209,12 @@ export function labelledAddress(label: string): Uint8Array | null {
   return address !== null && addressLabel(printAddress(address)) === label ? address : null;
 }
 
-/** Ports as one short text, of which thousands of services share a few. */
 export function printPorts(ports: readonly ServicePort[]): string {
   return ports
     .map(({ name, protocol, port }) => `${name}/${protocol}/${port}`.toLowerCase())
     .join(',');
 }
 
-/** One port of a service or slice. */
 export interface EndpointPort {
   /** Lower case; empty if it has none. */
   readonly name: string;
@@ -228,7 +223,6 @@ export interface EndpointPort {
   readonly port: number;
 }
 
-/** The ports of a service or slice that declares none. */
 const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
 /** Texts remembered; services that differ in their ports only by chance are few. */
 const KNOWN_MAX = 4096;

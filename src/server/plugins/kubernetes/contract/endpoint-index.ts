@@ -20,7 +20,6 @@ export function endpointHash(bytes: Uint8Array, at: number, length: number): num
   return hashMapped(bytes, at, length, LOWER, folded);
 }
 
-/** Takes a label while it is hashed. */
 const folded = new Uint8Array(256);
 
 /**

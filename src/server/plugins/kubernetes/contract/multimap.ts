@@ -69,7 +69,6 @@ export class Multimap {
     return this.#values[slot]! - 1;
   }
 
-  /** Replaces the value in a slot. */
   set(slot: number, value: number): void {
     this.#values[slot] = value + 1;
   }
@@ -103,7 +102,6 @@ export class Multimap {
     return hash & this.#mask;
   }
 
-  /** Frees a slot and moves back what was pushed past it. */
   #vacate(slot: number): void {
     const { width } = this;
     const keys = this.#keys;

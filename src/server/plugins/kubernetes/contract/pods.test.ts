@@ -19,7 +19,6 @@ const pod = (place: string, ip: string | string[], more: Partial<Pod> = {}): Pod
   };
 };
 
-/** The main thread's table and what a worker makes of it. */
 class Watcher {
   readonly pods: PodTable;
   readonly #numbers = new Map<string, number>();

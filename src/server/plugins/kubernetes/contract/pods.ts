@@ -59,7 +59,6 @@ export class PodTable {
     this.#named = named;
   }
 
-  /** Namespaces that have entries. */
   get namespaces(): number {
     return this.#namespaceIds.size;
   }
@@ -92,7 +91,6 @@ export class PodTable {
     return [...this.#take(namespace, name).values()].map((address) => this.#fact(address));
   }
 
-  /** The facts about all addresses. */
   *facts(): Generator<AddressFact> {
     for (let entry = 0; entry < this.#used; entry++) {
       if (this.#namespaces[entry]! < 0) continue;
@@ -185,7 +183,6 @@ export class PodTable {
     return addressKey(address, 0, address.length, this.#key);
   }
 
-  /** The number of the namespace, which has one entry more. */
   #join(name: string): number {
     let id = this.#namespaceIds.get(name);
     if (id === undefined) {

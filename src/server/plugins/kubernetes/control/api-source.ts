@@ -19,7 +19,6 @@ import { defaultBuckets } from '../../../metrics/buckets.ts';
 import type { Registry } from '../../../metrics/registry.ts';
 import type { SourcePlan } from './source-plan.ts';
 
-/** What opening a source takes. */
 export interface SourceParts {
   readonly clock: Clock;
   readonly random: Random;

@@ -16,7 +16,6 @@ import type { ClusterFact, ServiceForm, TriggerTimes } from '../contract/cluster
 import { encodeAddresses, encodeEndpoints, printPorts } from '../contract/endpoint-encoding.ts';
 import { PodTable } from '../contract/pods.ts';
 
-/** The source of the objects, and what is sent to the workers. */
 export interface PublisherParts {
   readonly source: Source;
   readonly open: OpenDataSet;
@@ -24,9 +23,9 @@ export interface PublisherParts {
   readonly metrics: Registry;
   /** Endpoints without a host name go by the name of their pod. */
   readonly podNames: boolean;
-  /** Whether the workers get names and labels of client pods (for `metadata`). */
+  /** True if the workers get names and labels of client pods (for `metadata`). */
   readonly clientNames: boolean;
-  /** Whether the workers get the external addresses of services (for `k8s_external`). */
+  /** True if the workers get the external addresses of services (for `k8s_external`). */
   readonly outside: boolean;
 }
 
@@ -70,7 +69,6 @@ export class ClusterPublisher implements KeptAcrossReloads {
     });
   }
 
-  /** Whether the first listing was sent to all current workers. */
   get synced(): boolean {
     return this.#synced;
   }

@@ -2,7 +2,6 @@
 import type { WantedObjects } from '../../../kube/store/source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 
-/** What a context of either plane says that matters to the source. */
 export interface Surroundings {
   path(file: string): string;
   has(plugin: string): boolean;
@@ -31,11 +30,10 @@ export interface SourcePlan {
     readonly inFlight: number;
   };
   readonly wanted: WantedObjects;
-  /** Endpoints go by the names of their pods. */
   readonly podNames: boolean;
-  /** Whether names and labels of client pods are needed (by `metadata` and `top`). */
+  /** True if names and labels of client pods are needed (by `metadata` and `top`). */
   readonly clientNames: boolean;
-  /** Whether external addresses of services are needed (by `k8s_external`). */
+  /** True if external addresses of services are needed (by `k8s_external`). */
   readonly outside: boolean;
 }
 
@@ -78,7 +76,6 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
   };
 }
 
-/** The key of this plan's data set. */
 export function sourceKey(plan: SourcePlan): string {
   return `kubernetes/${JSON.stringify(plan)}`;
 }

@@ -7,7 +7,6 @@ export class AddressTable {
   readonly #v4 = new Multimap(1);
   readonly #v6 = new Multimap(4);
   readonly #key = new Int32Array(4);
-  /** The last pair that was found. */
   #found: Multimap = this.#v4;
   #slot = -1;
 

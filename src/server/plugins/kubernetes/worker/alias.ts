@@ -132,7 +132,6 @@ function askElsewhere(query: Query, chain: readonly WireName[], parts: AliasPart
 
 const records = new Records();
 
-/** The CNAMEs, then the answer section of the target's reply. */
 function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Reply): Reply {
   const from = reply.bare ? noMessage : reply;
   mover.begin(from.bytes, from.start);

@@ -32,7 +32,6 @@ import {
 export interface KubernetesAnswererParts extends ClusterLookupParts {
   /** Longest first. */
   readonly zones: readonly ClusterZone[];
-  /** Where PTR answers point into. */
   readonly primary: WireName;
   readonly ttl: number;
   /** Names below these are handed on when they are not found; null: none. */

@@ -84,7 +84,6 @@ export class ClientTable {
     return host ? 0 : client;
   }
 
-  /** How many live pods in this namespace have this as their first address. */
   pods(address: Uint8Array, at: number, length: number, namespace: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
@@ -112,7 +111,6 @@ export class ClientTable {
     return slot < 0 ? -1 : table.value(slot);
   }
 
-  /** The value of an address that takes an object. */
   #special(
     { namespaces, client, host, pod, labels }: AddressFact,
     numbers: NamespaceNumbers,

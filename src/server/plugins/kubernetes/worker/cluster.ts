@@ -31,14 +31,12 @@ export interface SliceRecord extends IndexedSlice {
   readonly endpoints: string;
 }
 
-/** A service or an imported one, with the slices that belong to it. */
 export interface ServiceRecord extends Named, Dependency {
   readonly id: number;
   readonly namespace: NamespaceRecord;
   version: number;
   /** null: there are slices but no service. */
   form: ServiceForm | null;
-  /** Encoded cluster addresses. */
   addresses: string;
   ports: readonly EndpointPort[];
   external: string;
@@ -58,7 +56,6 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
  * addresses lead back to services.
  */
 export class Cluster implements Dependency {
-  /** Rises with every change that shows in DNS. */
   version = 0;
   /**
    * Rises when answers of any kind may be other ones: a namespace came or went, the first listing
@@ -69,10 +66,8 @@ export class Cluster implements Dependency {
   serial = 0;
   /** The same for multicluster zones. */
   importedSerial = 0;
-  /** Everything listed at first is known. */
   synced = false;
 
-  /** When the facts that are applied now were made, Unix time. */
   #at = 0;
   #clients = new ClientTable();
   #outside = new OutsideTable<ServiceRecord>();
@@ -89,7 +84,6 @@ export class Cluster implements Dependency {
   readonly #reader = new EndpointReader();
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
 
-  /** The numbers of objects, for tests and metrics. */
   get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
     return {
       namespaces: this.#namespaces.size,
@@ -98,7 +92,6 @@ export class Cluster implements Dependency {
     };
   }
 
-  /** Maps addresses to the pods at them. */
   get clients(): ClientTable {
     return this.#clients;
   }

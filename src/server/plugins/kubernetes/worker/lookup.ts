@@ -14,7 +14,6 @@ import {
 import { endpointHash, indexOf } from '../contract/endpoint-index.ts';
 import { ReverseReader } from './reverse-name.ts';
 
-/** One zone that the plugin answers for. */
 export interface ClusterZone {
   /** Absolute, lower case. */
   readonly text: string;
@@ -22,7 +21,6 @@ export interface ClusterZone {
   readonly multicluster: boolean;
 }
 
-/** What the decision whether a name exists depends on. */
 export interface ClusterLookupParts {
   readonly cluster: Cluster;
   readonly pods: PodMode;
@@ -37,7 +35,6 @@ export type Meaning =
   | 'nothing'
   /** It exists and holds nothing: a zone, `svc`, a namespace, a zonal name without endpoints. */
   | 'empty'
-  /** A service by its cluster addresses. */
   | 'service'
   /** Endpoints of a service: those that `endpointsOf` gives. */
   | 'endpoints'
@@ -62,7 +59,6 @@ export class ClusterLookup {
   address: Uint8Array = this.reverse.address;
   /** For `pod`: how many have this address, 1 where that is not looked at. */
   pods = 1;
-  /** What the decision, and every positive answer made of it, rests on. */
   dependency: Dependency;
   readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
@@ -70,7 +66,6 @@ export class ClusterLookup {
   /** The host label asked for is an address in dashes; null: it is not. */
   #hostAddress: Uint8Array | null = null;
   #hostHash = 0;
-  /** A zonal name whose zone has no endpoints and which then wants all. */
   #anyZone = false;
   #topology = '';
 
@@ -109,7 +104,7 @@ export class ClusterLookup {
   }
 
   /**
-   * Whether PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts,
+   * True if PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts,
    * not its labels).
    */
   reveals(namespace: NamespaceRecord): boolean {
@@ -133,7 +128,6 @@ export class ClusterLookup {
     );
   }
 
-  /** Whether a port of a service or slice is one that the name asks for. */
   takesPort({ name, protocol }: EndpointPort): boolean {
     return (
       fits(this.#folded, this.name.port, name) && fits(this.#folded, this.name.protocol, protocol)
@@ -188,7 +182,6 @@ export class ClusterLookup {
     return true;
   }
 
-  /** Whether the endpoint the reader is at is one that the name asks for. */
   #takes(reader: EndpointReader): boolean {
     if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(reader, this.#topology)) return false;
     return this.name.endpoint < 0 || this.#isHost(reader);
@@ -311,7 +304,6 @@ export class ClusterLookup {
   }
 }
 
-/** Wants no more endpoints. */
 const none = (): boolean => false;
 
 const always: Dependency = { version: 0 };

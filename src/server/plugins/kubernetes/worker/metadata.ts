@@ -5,7 +5,6 @@ import type { Cluster } from './cluster.ts';
 import type { ClusterZone } from './lookup.ts';
 import { labelText, ParsedName } from './name.ts';
 
-/** What metadata is drawn from. */
 export interface MetadataParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => ClusterZone | null;

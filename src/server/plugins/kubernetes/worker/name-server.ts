@@ -8,7 +8,6 @@ import type { ReplyBuilder } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
 
 interface NameServer {
-  /** Labels below the zone. */
   readonly labels: readonly string[];
   readonly address: Uint8Array;
 }
@@ -70,7 +69,6 @@ function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] 
   });
 }
 
-/** NS records of the apex, with addresses. */
 export function writeNameServers(builder: ReplyBuilder, servers: readonly NameServer[]): void {
   const named = servers.map(({ labels, address }) => ({
     target: builder.nameBelow(labels),

@@ -4,7 +4,6 @@ import { LOWER } from '../../../wire/name.ts';
 
 /** What a table finds by its label, within a parent (0: none). */
 export interface Named {
-  /** A DNS label of ASCII letters, as the API spells it. */
   readonly name: string;
   readonly parent: number;
 }

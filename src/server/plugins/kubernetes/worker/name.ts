@@ -3,7 +3,6 @@ import { printLabel } from '../../../wire/name.ts';
 
 /** What the labels below a zone look like; whether such a thing exists is another question. */
 export type NameShape =
-  /** The zone itself. */
   | 'apex'
   /** `svc` or `pod`. */
   | 'kind'
@@ -18,7 +17,6 @@ export type NameShape =
   | 'dns'
   | 'other';
 
-/** Which of the optional forms of names are there. */
 export interface Grammar {
   readonly multicluster: boolean;
   readonly zonal: boolean;
@@ -43,7 +41,6 @@ export class ParsedName {
   /** The kind label is `pod`. */
   pod = false;
   namespace: number = NONE;
-  /** The service, or the pod's address. */
   object: number = NONE;
   endpoint: number = NONE;
   cluster: number = NONE;
@@ -137,7 +134,7 @@ export function labelBytes(folded: Uint8Array, at: number): string {
   return text;
 }
 
-/** Whether a label (a leading underscore aside) is this lower-case text. -1 fits any. */
+/** True if a label (a leading underscore aside) is this lower-case text. -1 fits any. */
 export function fits(folded: Uint8Array, label: number, text: string): boolean {
   if (label < 0) return true;
   let at = label + 1;

@@ -13,7 +13,6 @@ export interface NamespaceRecord extends Named {
   members: number;
 }
 
-/** The namespaces that are there, and those that something still counts for. */
 export class NamespaceTable {
   readonly #byName = new NameTable<NamespaceRecord>();
   readonly #byId: (NamespaceRecord | null)[] = [];
@@ -23,7 +22,6 @@ export class NamespaceTable {
     return this.#byName.size;
   }
 
-  /** The numbers of namespaces, for what holds them. */
   readonly numbers: NamespaceNumbers = {
     of: (namespace) => this.make(namespace).id,
     hold: (id) => void this.#byId[id]!.members++,

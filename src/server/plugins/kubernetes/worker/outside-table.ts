@@ -3,7 +3,6 @@ import { parseAddress } from '../../../base/ip.ts';
 import { foldName, NameError, parseName } from '../../../wire/name.ts';
 import { encodeAddress } from '../contract/endpoint-encoding.ts';
 
-/** An address outside, or the name of a host there. */
 export interface Outside {
   /** 4 or 16 bytes, or a domain name in wire form. */
   readonly bytes: Uint8Array;
@@ -58,7 +57,6 @@ export class OutsideTable<Service> {
   }
 }
 
-/** Ignores what is neither an address nor a domain name. */
 function parse(text: string): readonly Outside[] {
   const address = parseAddress(text);
   if (address !== null) return [{ bytes: address, named: false }];

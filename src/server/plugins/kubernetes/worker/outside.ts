@@ -19,12 +19,10 @@ import type { Outside } from './outside-table.ts';
 import { nameBelow } from './reply-builder.ts';
 import { ReverseReader } from './reverse-name.ts';
 
-/** What the services are drawn from. */
 export interface OutsideParts {
   readonly cluster: Cluster;
   /** Only these namespaces are there; null: all. */
   readonly namespaces: ReadonlySet<string> | null;
-  /** This server's addresses. */
   readonly own: readonly Uint8Array[];
 }
 

@@ -30,17 +30,14 @@ export class ReplyBuilder {
     this.ttl = ttl;
   }
 
-  /** The zone in the client's spelling. */
   get zone(): WireName {
     return this.#zone;
   }
 
-  /** Records in the answer section so far. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** A record was left out, so TC is set. */
   get full(): boolean {
     return this.#full;
   }
@@ -66,7 +63,6 @@ export class ReplyBuilder {
     return nameBelow(labels, zone);
   }
 
-  /** An A or AAAA record, by the address's length. */
   address(
     section: Section,
     owner: WireName | null,
@@ -86,7 +82,6 @@ export class ReplyBuilder {
     );
   }
 
-  /** An SRV record of the question's name. */
   srv(weight: number, port: number, target: WireName): void {
     if (!this.#room(SECTION.answer)) return;
     const writer = this.#writer;
@@ -115,7 +110,6 @@ export class ReplyBuilder {
     writer.close();
   }
 
-  /** The zone's SOA record. */
   soa(section: Section, serial: number): void {
     this.#room(section);
     writeSoa(this.#writer, section, this.#zone, this.ttl, serial);

@@ -1,7 +1,6 @@
 /** Addresses in names of the reverse trees. */
 import { parseName, suffixAt } from '../../../wire/name.ts';
 
-/** How a name in the reverse trees reads. */
 export type ReverseNameKind =
   /** In neither tree. */
   | 'none'

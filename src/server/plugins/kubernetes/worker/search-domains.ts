@@ -6,11 +6,9 @@ import type { ClusterZone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';
 import { PLUGIN } from './reply-builder.ts';
 
-/** What search domains are read off by. */
 export interface SearchParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => ClusterZone | null;
-  /** Pods are watched. */
   readonly clients: boolean;
 }
 

@@ -13,7 +13,6 @@ import type { ReplyBuilder } from './reply-builder.ts';
 const reader = new EndpointReader();
 const scratch = Buffer.allocUnsafeSlow(4096);
 
-/** The labels of a service's name below its zone. */
 export function serviceLabels(service: ServiceRecord): readonly string[] {
   return [service.name, service.namespace.name, 'svc'];
 }
@@ -71,7 +70,6 @@ export function writeAddresses(
   }
 }
 
-/** Addresses of the reply at hand. */
 const written = new Set<number | string>();
 
 /** An IPv4 address as a small number, an IPv6 one as a string of its bytes. */
@@ -91,7 +89,6 @@ interface TargetAddress {
 /** Takes one way; false: no more of them. */
 type TakeTarget = (target: WireName, port: number, address: Uint8Array | null) => boolean;
 
-/** SRV records and, in the additional section, the addresses of all targets in both families. */
 export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): void {
   const each = isByCluster(lookup) ? eachOfCluster : eachOfEndpoints;
   writeTargets(builder, (take) => each(builder, lookup, take));
@@ -175,7 +172,7 @@ function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
   return new Uint8Array(bytes.subarray(at, at + length));
 }
 
-/** Whether the service is answered by its own addresses, not by its endpoints'. */
+/** True if the service is answered by its own addresses, not by its endpoints'. */
 function isByCluster({ service, name }: ClusterLookup): boolean {
   return service!.form === 'cluster' && name.endpoint < 0;
 }

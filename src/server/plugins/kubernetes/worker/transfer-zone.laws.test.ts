@@ -92,7 +92,6 @@ const object: fc.Arbitrary<KubeObject> = fc.oneof(
     })),
 );
 
-/** Every name that the objects may make, whatever they are. */
 const names = ['', 'dns.', 'ns.dns.', 'dns-version.', 'svc.', 'one.svc.'].concat(
   places.flatMap((at) =>
     [

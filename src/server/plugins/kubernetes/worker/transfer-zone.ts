@@ -22,7 +22,6 @@ export interface ClusterTransferParts {
   /** Only these namespaces are there; null: all. */
   readonly namespaces: ReadonlySet<string> | null;
   readonly ignoreEmpty: boolean;
-  /** This server's addresses. */
   readonly own: readonly Uint8Array[];
 }
 
@@ -166,9 +165,7 @@ function* clusterRecords(
 interface EndpointSeen {
   readonly slice: SliceRecord;
   readonly address: Uint8Array;
-  /** The address is a domain name. */
   readonly named: boolean;
-  /** What SRV records point to. */
   readonly target: WireName | null;
   /** The endpoint's own name; null: it has none. */
   readonly own: WireName | null;
