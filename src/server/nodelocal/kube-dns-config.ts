@@ -47,7 +47,7 @@ function readKey(folder: string, key: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw wrong(folder, key, `it is no JSON: ${(error as Error).message}`);
+    throw wrong(folder, key, `it is not JSON: ${(error as Error).message}`);
   }
 }
 

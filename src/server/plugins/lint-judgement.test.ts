@@ -96,7 +96,7 @@ describe('{{ }} in YAML', () => {
     assert.deepEqual(await found({ files: { 'map.yaml': yaml } }), []);
   });
 
-  test('at the start of a line of a Corefile: a template, and nothing else is said of it', async () => {
+  test('at the start of a line of a Corefile: a template, and no further findings', async () => {
     const text = '.:53 {\n    errors\n{{- if .Values.log }}\n    log\n{{- end }}\n    whoami\n}';
     assert.deepEqual(await found({ files: { 'map.yaml': map('coredns', text) } }), [
       'error CF49 9',
@@ -325,7 +325,7 @@ describe('health and ready', () => {
   });
 });
 
-describe('lines that somebody may need are not removed by --fix', () => {
+describe('lines that another program may need are not removed by --fix', () => {
   for (const line of ['log', 'log . {\n        class all\n    }'])
     test(`${line.slice(0, 5)}: plan and doctor read the queries`, async () => {
       const { findings } = await lintTexts({ files: { Corefile: corefile(line, 'whoami') } });

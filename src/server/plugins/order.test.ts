@@ -4,7 +4,7 @@ import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadPlugins, order } from './order.ts';
 
-/** The plugin folders whose modules are loaded when these directives are. */
+/** The plugin directories whose modules are loaded for these directives. */
 function loadedFor(names: readonly string[]): readonly string[] {
   const script = `
     import { registerHooks } from 'node:module';

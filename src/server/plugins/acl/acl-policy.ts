@@ -1,4 +1,4 @@
-/** How a line of `acl` reads. */
+/** The rules of an `acl` list. */
 import { parseNet, type Net } from '../../base/ip.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
@@ -81,7 +81,7 @@ function readNets(words: readonly Token[], refuse: Refuse): readonly Net[] | nul
     const net = parseNet(text);
     if (net === null) {
       return refuse(`illegal CIDR notation ${JSON.stringify(text)}`, place, {
-        hint: 'Nets are written like 10.0.0.0/8 or 2001:db8::/32.',
+        hint: 'Write networks as 10.0.0.0/8 or 2001:db8::/32.',
       });
     }
     nets.push(net);

@@ -45,7 +45,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test('* stands for all, a bare address for itself, overlapping nets for their union', async () => {
+  test('* matches all, a bare address itself, overlapping networks their union', async () => {
     const world = await worldWith(
       'acl {\n block type * net 10.0.0.7 10.0.0.6/31 10.0.1.0/24 10.0.1.128/25 fe80::/10\n filter net *\n}',
     );
@@ -76,7 +76,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test('clients with EDNS are told why', async () => {
+  test('clients with EDNS get the reason', async () => {
     const world = await worldWith('acl {\n block type A\n filter\n}');
     assert.match(await world.dig('example.org. A', { edns: true }), /EDE: 15/);
     assert.match(await world.dig('example.org. MX', { edns: true }), /EDE: 17/);
@@ -112,7 +112,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['refuse', /unexpected token "refuse"; expect 'allow', 'block', 'filter' or 'drop'/],
       ['block 10.0.0.0/8', /unexpected token "10\.0\.0\.0\/8"; expect 'type \| net'/],

@@ -73,7 +73,7 @@ async function reports(world: World, query: string): Promise<readonly CacheRepor
 }
 
 describe('admin', () => {
-  test('what the cache holds under a name is told: kind of client, time left, hits, who made it', async () => {
+  test('explain lists the entries of a name: kind of client, time left, hits, source', async () => {
     const world = await serve();
     await world.ask('www.example. A');
     await world.clock.advance(10_000);
@@ -121,7 +121,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('what was flushed is asked for anew, and nothing else is', async () => {
+  test('flushed entries are queried again, and no others', async () => {
     const world = await serve();
     for (const name of ['www.example.', 'a.www.example.', 'awww.example.', 'example.'])
       await world.ask(`${name} A`);
@@ -142,7 +142,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('an entry past its time is told as stale by how long', async () => {
+  test('an expired entry is listed as stale, with its age', async () => {
     const world = await serve(`admin ${at}`, 'cache {\n serve_stale\n}');
     await world.ask('www.example. A');
     await world.clock.advance(400_000);
@@ -151,7 +151,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('without a cache, with a name that is none, with a wrong word: the reason is told', async () => {
+  test('without a cache, with an invalid name, or with a wrong word, the reason is returned', async () => {
     const bare = await makeWorld(`.:53 {\n admin ${at}\n whoami\n}`);
     assert.deepEqual(await send(bare, 'command=cache/explain&name=a.'), {
       status: 404,
@@ -173,7 +173,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('a page in a browser gives no commands: the header and the host are looked at', async () => {
+  test('a web page cannot send commands: the header and the host are checked', async () => {
     const world = await serve();
     const query = 'command=cache/flush&name=.&below=true';
     assert.equal((await send(world, query, { headers: {} })).status, 401);
@@ -240,7 +240,7 @@ describe('admin', () => {
       await assert.rejects(serve(admin), problem, admin);
   });
 
-  test('half requests and many connections keep nobody from giving commands', async () => {
+  test('incomplete requests and many connections do not block commands', async () => {
     const world = await serve();
     const port = world.server.httpPort(at)!;
     const halves = Array.from({ length: 400 }, () => {

@@ -23,7 +23,7 @@ const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'admin',
-  summary: 'commands for whoever administers the server, over HTTP',
+  summary: 'administration commands over HTTP',
   repeat: 'once',
   args: {
     address: optional(address, {
@@ -58,10 +58,7 @@ function isProven(
 
 /** The only path; the request's query names the command. */
 const PATH = '/v1/command';
-/**
- * Carries the token. Without a token any value will do: the header shows that the request does not
- * come from a web page in somebody's browser.
- */
+/** Carries the token. Without a token any value will do: a web page cannot send this header across origins. */
 const HEADER = 'ndots-admin';
 /** Shorter secrets can be guessed. */
 const TOKEN_MIN = 16;
@@ -98,7 +95,7 @@ export const admin: Plugin = definePlugin({
   },
 });
 
-/** Runs commands one at a time; further ones are refused meanwhile, which spares the workers. */
+/** Runs commands one at a time and refuses further ones, to spare the workers. */
 class CommandRunner {
   readonly #context: ControlContext;
   readonly #token: string | null;

@@ -67,7 +67,7 @@ describe('auto', () => {
     assert.match(world.log.slice(before).join('\n'), /has changed, and its serial has not \(1\)/);
   });
 
-  test('the files of a folder and those below it are zones by their names', async (t) => {
+  test('the files of a directory and its subdirectories are zones by their names', async (t) => {
     const path = folder(t, {
       'zones/db.example.org': zone(1),
       'zones/deep/db.Example.NET': zone(1, '192.0.2.2'),
@@ -99,7 +99,7 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.net'), 'whoami');
   });
 
-  test('files that come, change and go are followed; a mistake leaves things as they were', async (t) => {
+  test('new, changed and removed files are followed; an error changes nothing', async (t) => {
     const path = folder(t, { 'real/db.example.org': zone(1) });
     symlinkSync(join(path, 'real'), join(path, 'zones'));
     const world = await served(t, path);
@@ -118,7 +118,7 @@ describe('auto', () => {
     assert.ok(world.log.some((line) => /Deleting zone `example\.net\.'/.test(line)));
   });
 
-  test('a folder or file that cannot be read takes no zone away', async (t) => {
+  test('an unreadable directory or file removes no zone', async (t) => {
     const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const [zones, file, aside] = ['zones', 'zones/db.example.org', 'aside'].map((name) =>
       join(path, name),
@@ -136,7 +136,7 @@ describe('auto', () => {
       renameSync(aside, what);
       await later(world);
     }
-    // What cannot be read, as `lost+found`, keeps no zone that was elsewhere.
+    // An unreadable entry such as `lost+found` keeps no zone that was elsewhere.
     symlinkSync(aside, aside);
     renameSync(aside, join(zones, 'db.example.com'));
     unlinkSync(file);
@@ -159,7 +159,7 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.net'), '192.0.2.1');
   });
 
-  test('a folder that is not there is warned about and may come', async (t) => {
+  test('a missing directory causes a warning and may be created later', async (t) => {
     const path = folder(t, {});
     const world = await served(t, path);
     assert.match(world.log[0]!, /Directory does not exist/);

@@ -1,4 +1,4 @@
-/** `auto`: answers from all zone files of a folder. */
+/** `auto`: serves all zone files in a directory. */
 import { statSync } from 'node:fs';
 import { every } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
@@ -21,7 +21,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 
 const syntax = directive({
   name: 'auto',
-  summary: 'answers from all zone files of a folder',
+  summary: 'serves all zone files in a directory',
   repeat: 'merge',
   args: {
     zones: zones({
@@ -87,7 +87,7 @@ export const auto: Plugin = definePlugin({
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };
     await look();
-    // The first file of a folder that is empty now is not to wait for the program that reads it.
+    // Loads the parser now, so that the first file of an empty directory does not wait for it.
     await import('../../zone/zone-file.ts');
     context.onStart(() => {
       if (reloadMs === 0) return;
@@ -119,7 +119,11 @@ export const auto: Plugin = definePlugin({
   },
 });
 
-/** A folder that is not there may come later. @throws Problem for one that cannot be looked at */
+/**
+ * A missing directory may be created later.
+ *
+ * @throws Problem if it cannot be read
+ */
 function checkFolder(path: string, warn: (text: string) => void): void {
   try {
     statSync(path);

@@ -1,4 +1,4 @@
-/** The zone files of a folder, as they come, change and go. */
+/** Watches the zone files of a directory. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isGone } from '../../base/error-code.ts';
@@ -8,21 +8,20 @@ import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneOf, type ZoneNaming } from './naming.ts';
 
-/** Folders within each other: more is most likely a link that leads back. */
+/** Nested directories: more is most likely a link that leads back. */
 const DEPTH_MAX = 16;
 /** Files in total. */
 const FILES_MAX = 100_000;
 
 export interface FoundFiles {
   readonly sources: readonly ZoneSource[];
-  /** True if a file may still be there: it, or a folder that it lies in, could not be read. */
+  /** True if a file may still exist: it, or a directory above it, could not be read. */
   readonly isHidden: (file: string) => boolean;
 }
 
 /**
- * The zone files in a folder and those below it, in the order of their paths. Of two files for one
- * zone the first counts. Links to files are followed, and the folder itself may be one, as mounted
- * ConfigMaps are.
+ * The zone files in a directory and its subdirectories, sorted by path. Of two files for one zone the first
+ * counts. Links to files are followed, and the directory itself may be a link, as in mounted ConfigMaps.
  */
 export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFiles {
   const found = new Map<string, ZoneSource>();
@@ -61,12 +60,12 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
         );
     }
   };
-  // A folder that does not exist yet was reported at the start.
+  // A missing directory was reported at start.
   const real = tried(path, () => realpathSync(path));
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
     log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are left out`);
-  // Files are known by where the folder really is: without that all of them are hidden.
+  // Files are known by the real path of the directory: otherwise all of them would be hidden.
   const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };
 }

@@ -1,4 +1,4 @@
-/** Which file of a folder holds which zone. */
+/** Maps file names of a directory to zones. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';

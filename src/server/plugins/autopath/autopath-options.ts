@@ -48,5 +48,4 @@ export const syntax: Syntax<
   },
 });
 
-/** What an `autopath` directive says. */
 export type AutopathOptions = Options<typeof syntax>;

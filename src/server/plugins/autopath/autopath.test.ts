@@ -168,7 +168,7 @@ for (const [form, corefile] of [
       assert.equal(reply.question[0]?.name, `www.example.org.${suffix}`);
     });
 
-    test('with no candidate that exists leaves the first reply as it was', async () => {
+    test('without an existing candidate, the first reply is unchanged', async () => {
       const world = await serve(corefile);
       const reply = await world.ask(`nothing.example.org.${suffix} A`);
       assert.equal(say(reply), 'NXDOMAIN | SOA');
@@ -241,7 +241,7 @@ for (const [form, corefile] of [
 }
 
 describe('a query of another class or opcode', () => {
-  test('is answered as it stands, without an error and a log line', async () => {
+  test('is answered as written, without an error and a log line', async () => {
     const world = await serve(byName);
     for (const options of [{ qclass: 3 }, { qclass: 255 }, { flags: 0x2100 }]) {
       assert.equal(
@@ -257,7 +257,7 @@ describe('a query of another class or opcode', () => {
     );
   });
 
-  test('is no half of a pair', async () => {
+  test('is not half of a pair', async () => {
     const world = await serve(byName);
     await world.ask(`www.example.org.${suffix} AAAA`, { qclass: 3 });
     assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /^NOERROR.*198\.51\.100\.7$/);
@@ -275,7 +275,7 @@ describe('by name', () => {
     }
   });
 
-  test('a namespace that does not exist is nobody’s search path', async () => {
+  test('a missing namespace is not a search path', async () => {
     const world = await serve(byName);
     assert.equal(
       say(await world.ask('www.example.org.nowhere.svc.cluster.local. A')),
@@ -305,7 +305,7 @@ describe('by name', () => {
 });
 
 describe('by client', () => {
-  test('an unknown client and one of another namespace walk by themselves', async () => {
+  test('an unknown client and one of another namespace continue their own search', async () => {
     const world = await serve(byClient);
     assert.equal(
       say(await world.ask(`www.example.org.${suffix} A`, { client: '192.0.2.200' })),
@@ -326,7 +326,7 @@ describe('by client', () => {
 });
 
 describe('a search path from a file', () => {
-  test('is everybody’s', async () => {
+  test('applies to all clients', async () => {
     const world = await serve('autopath resolv.conf');
     assert.equal(
       say(await world.ask('printer.corp.example. A')),
@@ -338,7 +338,7 @@ describe('a search path from a file', () => {
     );
   });
 
-  test('leads past plugins that know nothing of a name and hand it to nobody', async () => {
+  test('ignores plugins that do not know a name and do not pass it on', async () => {
     const world = await makeWorld(
       '.:53 {\n errors\n autopath resolv.conf\n hosts {\n 192.0.2.9 printer.example.net\n 192.0.2.8 bare\n }\n}',
       { folder },
@@ -405,7 +405,7 @@ describe('another source', () => {
     assert.ok(world.log.some((line) => line.includes('"@etcd" needs the plugin etcd')));
   });
 
-  test('is erratic, which has the same search domains for everybody', async () => {
+  test('works with erratic, which has the same search domains for all clients', async () => {
     writeFileSync(
       join(folder, 'db.root'),
       '@ 60 SOA ns host 1 2 3 4 5\ngoogle.com. 60 A 192.0.2.7\nmail.b.example.org. 60 A 192.0.2.8\n',
@@ -461,7 +461,7 @@ describe('in a server block for the cluster zone alone', () => {
       assert.deepEqual([...new Set(network.asked.map(({ to }) => to))], ['192.0.2.53:53']);
     });
 
-  test('the client goes on by itself if this server does not serve such names', async () => {
+  test('the client continues its own search if this server does not serve such names', async () => {
     const world = await makeWorld(corefile(''), { folder });
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
   });

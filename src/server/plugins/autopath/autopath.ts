@@ -20,9 +20,8 @@ const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 
 /**
- * Completes names along the client's search path on the server's side:
- * `api.example.com.default.svc.cluster.local` is answered with what `api.example.com` has, and the
- * client is spared its further attempts.
+ * Completes names along the client's search path on the server: `api.example.com.default.svc.cluster.local`
+ * is answered with the records of `api.example.com`, and the client needs no further tries.
  */
 export const autopath: Plugin = definePlugin({
   syntax,

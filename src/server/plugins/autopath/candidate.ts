@@ -17,7 +17,7 @@ export class Candidate {
   busy = false;
 
   /**
-   * @param base the query's name up to this offset is kept
+   * @param base keeps the query's name up to this offset
    * @param suffix `from[at, end)`: the labels that follow, up to the root
    * @returns null if the name would be too long
    */

@@ -120,7 +120,11 @@ export class Completion {
     }
   }
 
-  /** What a candidate's reply means for the walk: the reply to the client, or null to go on. */
+  /**
+   * Judges a candidate's reply.
+   *
+   * @returns the reply to the client, or null to try the next candidate
+   */
   #judge(walk: AutopathWalk, reply: Reply): Reply | null {
     if (reply === silence) return reply;
     if (reply.rcode === RCODE.NXDOMAIN) {
@@ -130,11 +134,11 @@ export class Completion {
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
-    // A lookup that failed for lack of an upstream would fail for the next name as well, after the
-    // same wait; and if there was no room for one to wait there is none for the others.
+    // A lookup that failed for lack of an upstream would fail for the next name too, after the same
+    // wait. If there was no room for one to wait, there is none for the others.
     if (reply.bare && !isRefused(reply) && (reply.cause !== null || reply.errors !== null))
       return reply;
-    // This server does not serve such names at all: the client must continue by itself.
+    // This server does not serve such names at all: the client must continue its own search.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
     walk.failed ??= reply;
     return null;
@@ -143,8 +147,8 @@ export class Completion {
   #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
     const { pairs, succeeded } = this.#parts;
     if (pairs.outcome(query) === MISSING) {
-      // The query for the other type got NXDOMAIN, so the client continues its search path by
-      // itself for both types.
+      // The query for the other type got NXDOMAIN, so the client continues its own search for both
+      // types.
       pairs.note(query, MISSING);
       return first;
     }

@@ -34,7 +34,7 @@ describe('a pair of queries', () => {
     assert.equal(pairs.outcome(query(TYPE.AAAA)), UNKNOWN);
   });
 
-  test('ends where the same type is asked again: that begins a new one', () => {
+  test('ends when the same type is queried again, which begins a new pair', () => {
     const pairs = new PairMemory(new VirtualClock());
     pairs.note(query(TYPE.A), 4);
     pairs.note(query(TYPE.AAAA), 4);

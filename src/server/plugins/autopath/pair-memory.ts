@@ -13,23 +13,18 @@ import type { Query } from '../../transport/query.ts';
 const PAIR_MS = 5000;
 const SLOTS = 4096;
 
-/**
- * How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate
- * that answered.
- */
+/** Results of the first query of a pair: unknown, NXDOMAIN, or the number of the candidate that answered. */
 export const UNKNOWN = -2;
 /** The outcome of a query that was answered NXDOMAIN. */
 export const MISSING = -1;
 
 /**
- * Remembers for a few seconds whether the first query of a pair (A and AAAA of one name, from one
- * client) found the name, so that the second one has the same outcome even if something changed in
- * between: a pod became known, one of the two answers left the cache, an upstream fails for one
- * type. A resolver that gets NXDOMAIN for one type and not for the other ends its search without a
- * result.
+ * Remembers for a few seconds whether the first query of a pair (A and AAAA of one name, from one client)
+ * found the name, so that the second one has the same result. A resolver that gets NXDOMAIN for only one type
+ * ends its search without a result.
  *
- * The table has a fixed size of 64 KB. A pair whose slot another one takes is forgotten, which does
- * no harm.
+ * The table has a fixed size of 64 KB. A pair is forgotten when another one takes its slot, which is
+ * harmless.
  */
 export class PairMemory {
   readonly #clock: Clock;
@@ -79,8 +74,8 @@ function typeBit(type: number): number {
 }
 
 /**
- * Client address, name and what is asked of DNSSEC in 30 bits; without the port, since some
- * resolvers use a socket for each type.
+ * Client address, name and DNSSEC flags in 30 bits; without the port, because some resolvers use a socket for
+ * each type.
  */
 function keyOf(query: Query): number {
   const asked = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);

@@ -4,8 +4,8 @@ import { parseName, type WireName } from '../../wire/name.ts';
 export const ownResolvConf = '/etc/resolv.conf';
 
 /**
- * The search domains in a text in the form of resolv.conf: those of the last `search` or `domain`
- * line. What is no domain name is left out.
+ * Returns the search domains of a resolv.conf text: those of the last `search` or `domain` line that are
+ * valid names.
  */
 export function searchListOf(text: string): WireName[] {
   let domains: readonly string[] = [];

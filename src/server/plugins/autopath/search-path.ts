@@ -1,4 +1,4 @@
-/** Where a query's search path comes from: its own name, the pod that asks, or a file. */
+/** Sources of a query's search path: its own name, the querying pod, or a file. */
 import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import type { ClientSearchPaths } from '../../engine/contract/ports.ts';
@@ -15,10 +15,9 @@ export interface NameSuffix {
  * name as the user wrote it.
  */
 export interface SearchPath {
-  /** Where the first domain begins in the name, or -1: this query is not to be completed. */
+  /** Offset of the first search domain in the name, or -1 if this query is not completed. */
   begin(query: Query): number;
   readonly length: number;
-  /** Writes where the labels of candidate `index` stand into `into`. */
   suffix(query: Query, begin: number, index: number, into: NameSuffix): void;
 }
 
@@ -66,7 +65,7 @@ function whole(name: WireName, into: NameSuffix): void {
   into.end = name.length;
 }
 
-/** Where `domain` (lower case) begins in the name, if labels stand before it; otherwise -1. */
+/** Returns the offset of `domain` (lower case) in the name if labels precede it; otherwise -1. */
 function beginOf({ folded, nameLength }: Query, domain: WireName): number {
   const at = suffixAt(folded, domain, nameLength);
   return at > 0 ? at : -1;

@@ -21,7 +21,7 @@ const syntax = directive({
         if (wrong !== undefined)
           line.refuse(`not a valid IP address or interface name: '${wrong.text}'`, wrong.place, {
             code: 'bind-unknown-interface',
-            hint: 'An IPv4 address is four numbers from 0 to 255; a port stands behind the zone: .:1053',
+            hint: 'An IPv4 address is four numbers from 0 to 255; the port follows the zone: .:1053',
           });
         return words.map(({ text }) => text);
       },
@@ -32,7 +32,7 @@ const syntax = directive({
   },
 });
 
-/** True if a word that is no address can be no interface either: `10.0.0.300`. */
+/** True for a word that can be neither an address nor an interface: `10.0.0.300`. */
 function isMeantAsAddress(text: string): boolean {
   return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
 }

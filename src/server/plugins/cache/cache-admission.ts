@@ -17,9 +17,7 @@ import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
  * replies without records.
  */
 const PLAIN_SECONDS = 5;
-/**
- * How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`.
- */
+/** Maximum time that a name without data continues to exist after its first NXDOMAIN: see `#settle`. */
 const HOLD_MS = 5000;
 
 export interface FillingParts {
@@ -115,7 +113,7 @@ export class Filling {
     return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
   }
 
-  /** How long the reply is kept if it is, and the TTL that it goes out with in any case. */
+  /** Returns the storage time, and the TTL that the reply is sent with in any case. */
   #seconds(kind: ReplyKind, reply: Reply, ttlAt: Uint16Array): number {
     const { success, denial, servfailMs } = this.#parts.options;
     if (kind === 'failure') return Math.floor(servfailMs / 1000);
@@ -126,18 +124,16 @@ export class Filling {
   }
 
   /**
-   * A name exists or it does not, for all its types at once. What to do when NXDOMAIN comes while
-   * entries of other types still say that the name exists:
+   * Keeps the existence of a name the same for all types when NXDOMAIN arrives while entries of other types
+   * exist:
    *
-   * - There is data. Servers that answer NXDOMAIN for AAAA although there is an A are common (RFC
-   *   4074 section 4.2); it reads as "no data of this type" for as long as the data is kept.
-   * - There is only "no data" for other types. The name has probably gone: it goes on existing
-   *   without data for a few seconds, in which all of these entries end together, and is asked for
-   *   anew.
-   * - A signed denial cannot be changed: it is believed, and the entries go.
+   * - If there is data, NXDOMAIN is read as "no data of this type" while the data is cached. Servers that
+   *   answer NXDOMAIN for AAAA beside an A record are common (RFC 4074 section 4.2).
+   * - If there are only "no data" entries, the name has probably been removed. It continues to exist without
+   *   data for a few seconds, in which all of these entries end together, and is then queried again.
+   * - A signed denial cannot be changed: it is accepted, and the entries are removed.
    *
-   * @returns until when the name still exists, clock's ms; 0: it does not, and no entry says
-   * otherwise any more
+   * @returns until when the name exists, clock's ms; 0: it does not, and no entry contradicts that
    */
   #settle(query: Query, reply: Reply, kind: ReplyKind, now: number): number {
     const { store } = this.#parts;

@@ -19,10 +19,7 @@ export interface CacheCounters {
   readonly evictions: readonly [Counter, Counter];
   readonly entries: readonly [Gauge, Gauge];
   readonly bytes: Gauge;
-  /**
-   * What the gauges show of this cache: they are shared with the same labels' caches of other
-   * configurations.
-   */
+  /** Values shown by the gauges, which caches of other configurations with the same labels share. */
   readonly shown: [number, number, number];
 }
 

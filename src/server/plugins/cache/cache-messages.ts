@@ -1,4 +1,4 @@
-/** What a cache's control part and its parts in workers tell each other. */
+/** Messages between a cache's control part and its parts in workers. */
 
 /** To every worker. */
 export type CacheOrder =
@@ -25,11 +25,10 @@ export interface Packed {
   readonly entries: Uint8Array;
 }
 
-/** What came of an `InspectionOrder` in one worker. */
 export interface Inspected {
   readonly kind: 'inspected';
   readonly id: number;
-  /** How many entries match; a flush removes them all. */
+  /** Number of matching entries; a flush removes them all. */
   readonly found: number;
   /** The matching entries, at most `limit`; none for a flush. */
   readonly entries: readonly EntryReport[];

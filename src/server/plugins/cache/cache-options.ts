@@ -41,12 +41,9 @@ import { memoryShare, type MemoryTerms } from '../../runtime/memory-share.ts';
  * taking over.
  */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
-/**
- * A quarter of what the container may take above what the server needs for itself, as other large
- * things have.
- */
+/** A quarter of the container's memory above the server's own needs, as for other large parts. */
 const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
-/** Queries that wait for the same question of somebody else: each holds about 1 KB. */
+/** Queries that wait for an identical one: each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
 const CAPACITY_MIN = 1024;
@@ -57,7 +54,7 @@ const FIVE_MINUTES_MS = 300_000;
 
 const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
 
-/** A TTL of at least one second; a word that is no number may be left for the next position. */
+/** A TTL of at least one second; a word that is not a number may be left for the next position. */
 const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
@@ -320,7 +317,6 @@ export const syntax: Syntax<
   },
 });
 
-/** Bounds of one half of the cache: entries, and the seconds that they are kept. */
 export interface HalfOptions {
   readonly capacity: number;
   readonly maxSeconds: number;
@@ -344,7 +340,7 @@ export interface CacheOptions {
   readonly keepTtl: boolean;
   readonly maxBytes: number;
   readonly coalesce: number;
-  /** How often the serial of the zones is looked at, milliseconds; null: not at all. */
+  /** Interval of serial checks, milliseconds; null: none. */
   readonly followMs: number | null;
 }
 

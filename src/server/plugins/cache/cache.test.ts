@@ -158,7 +158,7 @@ describe('TTLs', () => {
     assert.equal(world.asked.length, 2);
   });
 
-  test('replies that nobody stores leave with 5 s; zone transfers as they are', async () => {
+  test('replies that are not stored leave with 5 s; zone transfers are unchanged', async () => {
     assert.equal(await filled('cache', { rcode: 'REFUSED', authority: [soa] }), 'REFUSED 5');
     assert.equal(
       await filled('cache', {
@@ -264,7 +264,7 @@ describe('prefetch', () => {
     assert.match(world.metrics(), /coredns_cache_prefetch_total\{.*\} 1/);
   });
 
-  test('one refresh at a time, and the hits go on counting', async () => {
+  test('one refresh at a time, while hits are counted', async () => {
     const world = await cacheWorld('cache { prefetch 1 1h 90% }', () => ({
       ...a(10),
       afterMs: 100,
@@ -506,7 +506,7 @@ describe('coalescing', () => {
     assert.match(world.metrics(), /ndots_cache_coalesced_total\{.*\} 9/);
   });
 
-  test('streams and datagrams do not share: what was cut for one is no use to the other', async () => {
+  test('streams and datagrams do not share: a truncated reply is useless for the other', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 100 }));
     await Promise.all([
       world.ask('www.example.org. A'),
@@ -530,7 +530,7 @@ describe('coalescing', () => {
     assert.equal(alone.asked.length, 3);
   });
 
-  test('where there is no room to wait, what is kept is answered, the question of another is not waited for', async () => {
+  test('when no more queries may wait, cached entries are answered, and identical queries do not wait', async () => {
     const world = await cacheWorld('cache { serve_stale 1h verify }', (query) => ({
       ...a(10),
       ...(query.name.startsWith('slow') && { afterMs: 100 }),
@@ -562,7 +562,7 @@ describe('coalescing', () => {
     assert.equal(world.asked.length, 4);
   });
 
-  test('all who wait hear of a failure, and the next one asks again', async () => {
+  test('all waiting queries get a failure, and the next one is sent', async () => {
     let dead = true;
     const world = await cacheWorld('cache', () =>
       dead ? { rcode: 'REFUSED', afterMs: 100 } : a(60),
@@ -595,7 +595,7 @@ describe('the directive', () => {
       );
   });
 
-  test('mistakes are told', async () => {
+  test('errors are reported', async () => {
     assert.match(await refusal('cache 0'), /cache TTL can not be zero or negative: 0/);
     assert.match(await refusal('cache -1'), /cache TTL can not be zero or negative: -1/);
     assert.match(

@@ -1,6 +1,5 @@
 /**
- * `cache`: which query is answered from memory, which waits for another one, and which is asked for
- * anew.
+ * `cache`: decides which query is answered from memory, which waits for another one, and which is forwarded.
  */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
@@ -28,7 +27,7 @@ import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 
 /**
- * How long an NXDOMAIN waits for the other type of the same name that was asked at the same time.
+ * Maximum time that an NXDOMAIN waits for the other type of the same name that was queried together with it.
  */
 const PAIR_WAIT_MS = 100;
 /**
@@ -153,7 +152,7 @@ class Cache {
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);
-        // What an upstream says without recursion is no answer for clients that want it.
+        // A reply without recursion is not an answer for clients that want it.
         return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
       }
       if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
@@ -184,7 +183,7 @@ class Cache {
     return pending === null ? this.#lead(query, counters) : this.#join(pending, query, counters);
   }
 
-  /** True if the query looks for its own way round: waiting for itself, it would never find out. */
+  /** True for loop-detection probes, which must not be coalesced with themselves. */
   #mustPass(query: Query): boolean {
     const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
     return seekers.some((seeks) => seeks(query));
@@ -331,7 +330,7 @@ class Cache {
     return left <= 0 ? found : store.hit(slot, left);
   }
 
-  /** Asks anew for an entry in the background, once at a time. */
+  /** Refreshes an entry in the background, once at a time. */
   #refresh(slot: number, query: Query, counters: CacheCounters, recheckMs: number): void {
     const store = this.#store;
     const before = store.reply(slot);

@@ -2,10 +2,9 @@
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
- * Memory for replies that are stored for a long time: chunks that are filled from front to back and
- * never overwritten, so that a reply that was handed out stays valid even if its entry was removed
- * meanwhile. A removed entry leaves a hole. Chunks with many holes are emptied by copying their
- * remaining entries, and a chunk without entries is released.
+ * Memory for replies that are stored for a long time: chunks are filled from front to back and never
+ * overwritten, so a reply that was handed out stays valid after its entry is removed. Chunks with many holes
+ * are emptied by copying their remaining entries, and a chunk without entries is released.
  */
 export interface ReplyChunk {
   readonly id: number;
@@ -24,7 +23,7 @@ const CHUNK_SIZE = 65536;
  * has so long an answer, and a client that asks for many of these must not evict all others.
  */
 const SHARED_MAX = 4096;
-/** All messages with chunks of their own take at most one in so many bytes. */
+/** All messages with their own chunk use at most this part of the memory. */
 const LARGE_PART = 4;
 
 /**

@@ -24,7 +24,7 @@ export interface CacheReport {
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
-  /** How many workers there are. `told` lacks those that have not answered in time. */
+  /** Number of workers. `told` lacks those that have not answered in time. */
   readonly workers: number;
   readonly told: readonly (Omit<Inspected, 'kind' | 'id'> & { readonly worker: number })[];
 }

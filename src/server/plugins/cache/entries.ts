@@ -41,9 +41,8 @@ export interface CacheStoreParts {
 }
 
 /**
- * Entries by slot. Everything known about an entry stands in arrays under its slot: an entry that
- * is never hit makes no object, and one that is makes one `Reply` in each second in which it is.
- * Which slot a query's entry has, `Store` knows.
+ * Entries by slot, in parallel arrays: an entry that is never hit needs no object, and others make one
+ * `Reply` per second with a hit. `Store` knows the slot of a query's entry.
  */
 export abstract class Entries {
   /** Hits per slot, for prefetch. */
@@ -75,7 +74,7 @@ export abstract class Entries {
   /** Counts the answers from each entry, and notes the source that made it. */
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
-  /** What `counted` was when the entry was last spared from eviction. */
+  /** The value of `counted` when the entry was last spared from eviction. */
   protected spared: Uint32Array = new Uint32Array(0);
 
   constructor(parts: CacheStoreParts) {
@@ -176,7 +175,7 @@ export abstract class Entries {
     };
   }
 
-  /** Where the name of a slot's entry begins, in `bytesAt`; -1: the slot is empty. */
+  /** Offset of the name of a slot's entry in `bytesAt`; -1: the slot is empty. */
   nameAt(slot: number): number {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
@@ -219,12 +218,12 @@ export abstract class Entries {
     return now >= this.retries[slot]!;
   }
 
-  /** When its time began, clock's ms. */
+  /** Creation time, clock's ms. */
   born(slot: number): number {
     return this.births[slot]!;
   }
 
-  /** When its time is over, clock's ms. */
+  /** Expiry, clock's ms. */
   end(slot: number): number {
     return this.births[slot]! + this.ttls[slot]! * 1000;
   }

@@ -1,4 +1,4 @@
-/** What tells entries apart besides name and type, and what of a reply is not stored. */
+/** The parts of an entry's key beside name and type, and the parts of a reply that are not stored. */
 import { FLAG, HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';

@@ -27,7 +27,7 @@ describe('a name exists for all its types or for none', () => {
   });
 
   for (const type of ['AXFR', 'IXFR']) {
-    test(`${type} of a name that is known not to exist is refused by whoever has no such zone, as if nothing were stored`, async () => {
+    test(`${type} of a name that is known to be missing is refused by a plugin without the zone, as if nothing were stored`, async () => {
       const world = await cacheWorld('cache', (query) =>
         query.type === TYPE.A ? nxdomain : { rcode: 'REFUSED' },
       );
@@ -143,7 +143,7 @@ describe('a name exists for all its types or for none', () => {
     assert.equal((await world.ask('www.example.org. A', { dnssecOk: true })).rcode, RCODE.NXDOMAIN);
   });
 
-  test('an uncached NXDOMAIN (no SOA, or behind a CNAME) agrees with what is cached, too', async () => {
+  test('an uncached NXDOMAIN (no SOA, or after a CNAME) agrees with the cache too', async () => {
     const world = await cacheWorld('cache', (query) => {
       if (query.type === TYPE.A) return data;
       return query.type === TYPE.AAAA

@@ -11,10 +11,7 @@ import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { cache } from './cache.ts';
 
-/**
- * What stands behind the cache in these tests: a function; an answer with `afterMs` comes later,
- * others at once.
- */
+/** The upstream of the cache in these tests: a function; an answer with `afterMs` is delayed. */
 export type Behind = (query: Query) => Answer | null;
 
 export interface CacheWorld extends World {
@@ -47,9 +44,7 @@ function replyOf(query: Query, answer: Answer): Reply {
   return reply;
 }
 
-/**
- * @param others plugins that stand between the cache and what answers, each with a line of its own
- */
+/** @param others plugins between the cache and the upstream, each with its line */
 export async function cacheWorld(
   lines: string,
   behind: Behind,

@@ -5,7 +5,7 @@ import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { packCaches, shareCache, takeCaches } from './handover.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
-/** A cache's control part with so many workers, and what they are asked for. */
+/** A cache's control part with this many workers, and the orders they receive. */
 function cache(t: TestContext, workers: number) {
   const clock = new VirtualClock();
   const asked: CacheOrder[] = [];

@@ -1,6 +1,4 @@
-/**
- * What all caches of this process hold, handed to another process, and taken from one. Main thread.
- */
+/** Hands all cached entries of this process to another process, and takes them over. Main thread. */
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
@@ -69,8 +67,9 @@ export async function packCaches(): Promise<Uint8Array> {
 }
 
 /**
- * What `packCaches` gave: caches at the same place of the Corefile begin with it.
- * @returns a function that forgets it
+ * Fills new caches at the same place of the Corefile from the output of `packCaches`.
+ *
+ * @returns a function that discards it
  */
 export function takeCaches(bytes: Uint8Array): () => void {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -82,7 +81,7 @@ export function takeCaches(bytes: Uint8Array): () => void {
     if (end > view.length) break;
     const key = view.toString('utf8', name, entries);
     const list = found.get(key) ?? [];
-    // A copy: what is sent to a worker takes its whole buffer along.
+    // A copy, because sending a view to a worker sends its whole buffer.
     list.push(Uint8Array.from(view.subarray(entries, end)));
     found.set(key, list);
     at = end;

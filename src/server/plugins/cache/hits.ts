@@ -19,7 +19,8 @@ export class HitCounts {
   }
 
   /**
-   * Counts a hit; after a gap longer than `gapMs` counting begins anew.
+   * Counts a hit; the count restarts after a gap longer than `gapMs`.
+   *
    * @returns the hits so far
    */
   count(slot: number, query: Query, clock: Clock, gapMs: number): number {

@@ -7,12 +7,10 @@ import type { Sources } from './sources.ts';
 import { DENIAL } from './entries.ts';
 import type { Store } from './store.ts';
 
-/** How many slots are examined before queries are served again: some ten microseconds of work. */
+/** Slots that are examined before queries are served again: some ten microseconds of work. */
 const SLICE = 512;
 
-/**
- * Tells of the entries at a name, or below it, or forgets them. Queries are answered in between.
- */
+/** Lists or removes the entries at a name, or below it. Queries are answered in between. */
 export class Inspection {
   readonly #store: Store;
   readonly #sources: Sources;

@@ -1,16 +1,15 @@
-/** Where the TTLs of stored messages stand. */
+/** Offsets of the TTLs in stored messages. */
 import { hashBytes } from '../../base/hash.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Different lists of offsets that are shared; beyond it the table begins anew. */
+/** Different shared lists of offsets; when the table is full it is emptied. */
 const TABLE_MAX = 4096;
 
 /**
- * Where TTLs stand in replies. Most replies of a cluster look alike (one address after a name of 40
- * bytes), so entries share their lists: a typed array of its own would cost each entry more than
- * its message.
+ * Offsets of the TTLs in replies. Most replies of a cluster are similar (one address after a name of 40
+ * bytes), so entries share their lists: a typed array for each entry would cost more than its message.
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();

@@ -69,7 +69,7 @@ async function filled(clock: VirtualClock): Promise<Store> {
 }
 
 describe('the entries of a cache in another process', () => {
-  test('each answers the same question in the same way, with what is left of its time', async () => {
+  test('each answers the same query in the same way, with the remaining time', async () => {
     const [before, after] = [new VirtualClock(), new VirtualClock()];
     const old = await filled(before);
     await before.advance(20_000);

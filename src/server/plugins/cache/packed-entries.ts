@@ -1,4 +1,4 @@
-/** The entries of a cache as bytes, for another process that goes on with them. */
+/** Packs the entries of a cache as bytes for another process that continues with them. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -10,7 +10,7 @@ import type { Store } from './store.ts';
  * age. Bytes.
  */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
-/** No more than this is handed over; what does not fit stays behind. */
+/** Maximum size of a handover; other entries are left out. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** All entries that hold at `now` (the store's clock, milliseconds). */
@@ -43,9 +43,9 @@ export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> 
 }
 
 /**
- * Stores packed entries.
- * @returns how many. What is not whole, or is no reply to a question, ends it: the rest is left
- * out.
+ * Stores packed entries, up to the first that is incomplete or not a reply to a question.
+ *
+ * @returns how many
  */
 export function unpackEntries(bytes: Uint8Array, store: Store, now: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

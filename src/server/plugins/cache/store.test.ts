@@ -144,7 +144,7 @@ describe('memory', () => {
   });
 });
 
-test('names with the same hash are told apart, and at most 48 of them are kept, so that no chain is long', () => {
+test('names with the same hash are distinguished, and at most 48 of them are stored, so that no chain is long', () => {
   const { store } = makeStore(1_000_000);
   for (let i = 0; i < 500; i++) {
     const query = question(`n${i}.example.`);
@@ -202,7 +202,7 @@ describe('eviction when there is no room', () => {
     store.put(query, reply, SUCCESS, entry);
   }
 
-  /** A reply of so many bytes, with one record. */
+  /** A reply of this many bytes, with one record. */
   function replyOf(query: Query, size: number): Reply {
     const bytes = new Uint8Array(size);
     const end = query.questionEnd;
@@ -258,7 +258,7 @@ describe('eviction when there is no room', () => {
     assert.equal(store.evictions[SUCCESS] > 0, true);
   });
 
-  test('if all entries are asked for, the oldest go all the same', () => {
+  test('if all entries were hit, the oldest are still evicted', () => {
     const { store } = makeStore(10_000, 1 << 20);
     for (let i = 0; i < 4000; i++) {
       store.use(put(store, question(`n${i}.example.`), SUCCESS, 5));

@@ -26,7 +26,7 @@ const MESSAGE_USUAL = 64;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
-/** Entries that are looked at for one that nobody has asked for lately. */
+/** Entries that are examined to find one without recent hits. */
 const TRIES = 16;
 
 export interface StoredAs {
@@ -36,21 +36,17 @@ export interface StoredAs {
   /** For the whole name rather than the query's type. */
   readonly everyType: boolean;
   readonly seconds: number;
-  /** When its time began, clock's ms. */
+  /** Creation time, clock's ms. */
   readonly born: number;
 }
 
 /**
  * The entries of the cache, found by name, type, class and kind of client.
  *
- * All entries of a name lie in one chain, so that one walk sees what is known about the name,
- * whatever the type.
+ * All entries of a name are in one chain, so one walk finds all types of the name.
  */
 export class Store extends Entries {
-  /**
-   * What `look` found: slots, or -1. The denial is the one for the type, or the one for the whole
-   * name.
-   */
+  /** Results of `look`: slots, or -1. The denial is the one for the type, or the one for the whole name. */
   denial = -1;
   success = -1;
   readonly evictions: [number, number] = [0, 0];
@@ -91,7 +87,6 @@ export class Store extends Entries {
     return query.type !== EVERY_TYPE && query.class <= CLASS_MAX && query.nameLength > 0;
   }
 
-  /** Finds what is known for the query: sets `denial` and `success`. */
   look(query: Query): void {
     const variant = variantOf(query);
     const hash = hashOf(query, variant);
@@ -99,7 +94,7 @@ export class Store extends Entries {
     const exact = every | query.type;
     this.denial = -1;
     this.success = -1;
-    // Its upper bits would be taken for DO and CD, what is left of it for another class.
+    // The upper bits of the class would be read as DO and CD, and the rest as another class.
     if (query.class > CLASS_MAX) return;
     let nameError = -1;
     for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.nexts[slot]!) {
@@ -206,8 +201,9 @@ export class Store extends Entries {
   }
 
   /**
-   * Stores a reply: a copy of its message with AA set, without what belongs to one client.
-   * @returns the slot, or -1 if it does not fit at all
+   * Stores a copy of the reply's message with AA set, without client-specific parts.
+   *
+   * @returns the slot, or -1 if it does not fit
    */
   put(query: Query, reply: Reply, half: Half, entry: StoredAs): number {
     const { ttlAt, rcode, everyType, seconds, born } = entry;
@@ -247,9 +243,9 @@ export class Store extends Entries {
   }
 
   /**
-   * Where space for a message is. When the limit is reached, the entries of the oldest chunk go,
-   * except those that were asked for since they came or were last spared: these move to the newest
-   * chunk. So a flood of names that nobody asks for again evicts only its own entries.
+   * Finds space for a message. When the limit is reached, the entries of the oldest chunk are evicted, except
+   * those that were hit since they were stored or last spared: these move to the newest chunk. A flood of
+   * names that are queried only once therefore evicts only its own entries.
    */
   #room(size: number): ReplyChunk | null {
     const { log } = this;

@@ -64,7 +64,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
-  test('other names are asked for anew, too, when one that was denied is there', async () => {
+  test('other names are queried again too when a denied one exists', async () => {
     const zone = new Zone();
     const from = await world(zone);
     await rcode(from, NEW);
@@ -92,7 +92,7 @@ describe('denials of a zone that changes', () => {
     assert.ok(asked >= 5 && asked <= 10, String(asked));
   });
 
-  test('where a second server is behind the first, its denials are kept for a second', async () => {
+  test('denials of a server that is behind are cached for a second', async () => {
     const zone = new Zone();
     const from = await world(zone);
     zone.serial = 200;
@@ -118,7 +118,7 @@ describe('denials of a zone that changes', () => {
     await rcode(from, 'a.cluster.local.');
     assert.equal(brief(await from.ask('a.corp.example. A')), 'NXDOMAIN 30');
     await rcode(from, 'b.cluster.local.');
-    // A change of the one is none of the other.
+    // A change of one zone does not affect the other.
     const before = from.asked.length;
     corp.add('b.corp.example.');
     await rcode(from, 'c.corp.example.');

@@ -12,7 +12,7 @@ import type { Reply } from '../../wire/reply.ts';
 
 /** From the end of a SOA record's data to its serial, bytes (RFC 1035 section 3.3.13). */
 const SERIAL_FROM_END = 20;
-/** A denial of a server that is behind the others is kept so long, seconds. */
+/** Time to cache a denial from a server that is behind the others, seconds. */
 const BEHIND_SECONDS = 1;
 /**
  * Serials are often the time in seconds, so within the current second there may be another change
@@ -22,7 +22,7 @@ const SAME_SECOND = 2;
 
 const records = new Records();
 
-/** One zone, and what is known of its changes. Times are the clock's. */
+/** One zone and its last known changes. Times are the clock's. */
 interface WatchedZone {
   readonly name: WireName;
   serial: number | null;
@@ -32,10 +32,9 @@ interface WatchedZone {
 }
 
 /**
- * Follows the serials of the zones that a cache stands before. Every negative reply contains its
- * zone's SOA, so no extra query is needed: when one has a newer serial, all older negative replies
- * of the zone are dropped. While negative replies come only from the cache, one of them is
- * refreshed from time to time.
+ * Watches the serials of the zones of a cache. Every negative reply contains its zone's SOA, so no extra
+ * query is needed: a newer serial drops all older negative replies of the zone. While
+ * negative replies come only from the cache, one of them is refreshed from time to time.
  */
 export class ZoneChanges {
   /** Longest names first. */
@@ -56,7 +55,11 @@ export class ZoneChanges {
     this.#clock = clock;
   }
 
-  /** Takes note of a denial. @returns for how many seconds it may be kept at most */
+  /**
+   * Records a denial.
+   *
+   * @returns for how many seconds it may be cached
+   */
   observe(reply: Reply): number {
     for (records.of(reply); records.next();) {
       if (records.type !== TYPE.SOA || records.dataLength < SERIAL_FROM_END) continue;

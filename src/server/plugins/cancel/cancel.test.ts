@@ -24,7 +24,7 @@ describe('cancel', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(makeWorld(corefile('5', '1s')), /invalid duration: "5"/);
     await assert.rejects(makeWorld(corefile('-1s', '1s')), /invalid negative duration: "-1s"/);
     await assert.rejects(makeWorld(corefile('1s 2s', '1s')), /Wrong argument count/);

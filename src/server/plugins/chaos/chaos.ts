@@ -22,7 +22,7 @@ const syntax = directive({
   },
 });
 
-/** What one character string holds. */
+/** Maximum length of a character string. */
 const TEXT_MAX = 255;
 
 /**

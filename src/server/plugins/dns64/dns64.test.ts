@@ -84,7 +84,7 @@ describe("dns64: CoreDNS's cases", () => {
     assert.deepEqual(asked(), ['example.com. AAAA']);
   });
 
-  test('AAAA records of its own stay as they are', async () => {
+  test('existing AAAA records are unchanged', async () => {
     const { asked } = await upstreams('dns64', {
       AAAA: { answer: ['@ 60 AAAA 2001:db8::1', '@ 5000 AAAA 2001:db8::2'] },
       A: twoAddresses,
@@ -96,7 +96,7 @@ describe("dns64: CoreDNS's cases", () => {
     assert.deepEqual(asked(), ['example.com. AAAA']);
   });
 
-  test('who asks over IPv4 is left alone, but with allow_ipv4', async () => {
+  test('clients over IPv4 get no synthesized records without allow_ipv4', async () => {
     for (const [lines, expected] of [
       ['dns64', 0],
       ['dns64 {\n allow_ipv4\n }', 2],
@@ -197,7 +197,7 @@ describe('dns64: RFC 6147', () => {
     assert.deepEqual(await answers('example.com. AAAA'), ['example.com. 61 AAAA 2001:db8::1']);
   });
 
-  test('IPv4 nets can be left untranslated', async () => {
+  test('IPv4 networks can be excluded from translation', async () => {
     await upstreams('dns64 {\n exclude 10.0.0.0/8 192.0.2.43\n }', {
       AAAA: { authority: [soa(70)] },
       'private.test. A': { answer: ['@ 60 A 10.0.0.1'] },
@@ -209,7 +209,7 @@ describe('dns64: RFC 6147', () => {
     assert.deepEqual(await answers('private.test. AAAA'), []);
   });
 
-  test('who validates by itself (DO and CD) gets nothing that nobody has signed', async () => {
+  test('a validating client (DO and CD) gets no unsigned synthesized records', async () => {
     const { asked } = await upstreams('dns64', {
       AAAA: { authority: [soa(70)] },
       A: twoAddresses,
@@ -254,7 +254,7 @@ describe('dns64: RFC 6147', () => {
     assert.equal(asked().at(-1), `${other} PTR`);
   });
 
-  test('a zone of the prefix, and names that only look like addresses, are nobody else’s', async () => {
+  test('a zone of the prefix, and names that only look like addresses, go to the next plugin', async () => {
     const { asked } = await upstreams('dns64', {
       PTR: { rcode: 'NXDOMAIN', authority: [soa(70)] },
     });

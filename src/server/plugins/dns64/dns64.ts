@@ -1,4 +1,4 @@
-/** `dns64`: AAAA records made of A records, for clients that have IPv6 alone (RFC 6147). */
+/** `dns64`: synthesizes AAAA records from A records, for clients with only IPv6 (RFC 6147). */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -20,7 +20,7 @@ import { withQuestion } from '../../wire/requestion.ts';
 import { lengths, Prefix } from './prefix.ts';
 import { countAddresses, mostTtl, synthesise, withoutExcluded } from './synthesis.ts';
 
-/** An IPv6 net of a length that addresses can be written into. */
+/** An IPv6 prefix of a length that can embed an IPv4 address. */
 const prefixValue: Value<Net> = value(
   'PREFIX',
   ({ text }) => {
@@ -123,15 +123,18 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // A client that validates by itself would find the synthesised addresses unsigned (RFC 6147
-    // section 5.5).
+    // A validating client would find the synthesized addresses unsigned (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);
     return andThen(reply, judge, { link: this, query: query.keep() });
   }
 
-  /** True if `reply`, about AAAA, is to be replaced, and by what. */
+  /**
+   * Decides whether the AAAA reply is replaced.
+   *
+   * @returns the reply to send
+   */
   judge(reply: Reply, query: Query): Maybe<Reply> {
     // A bare result code is a failure, which a query for A would not change.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
@@ -143,7 +146,11 @@ class Dns64 {
     return andThen(found, translate, { link: this, query: query.keep(), own });
   }
 
-  /** The AAAA reply that is made of the A reply `found`. @param own the upstream's AAAA reply */
+  /**
+   * Builds the AAAA reply from the A reply `found`.
+   *
+   * @param own the upstream's AAAA reply
+   */
   translate(found: Reply, query: Query, own: Reply): Reply {
     if (found === silence) return found;
     if (countAddresses(found, TYPE.A, this.#untranslated).counted > 0) {

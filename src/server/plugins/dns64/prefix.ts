@@ -16,7 +16,7 @@ const V6_NAME_LENGTH = 64 + zone.length;
  */
 export class Prefix {
   readonly #net: Net;
-  /** Where the four bytes of the IPv4 address stand among the sixteen. */
+  /** Offsets of the four bytes of the IPv4 address among the sixteen. */
   readonly #places: readonly number[];
 
   constructor(net: Net) {
@@ -36,9 +36,10 @@ export class Prefix {
   }
 
   /**
-   * The reverse name of the IPv4 address that the reverse name of an IPv6 address stands for.
+   * Maps the reverse name of an IPv6 address in the prefix to that of the embedded IPv4 address.
+   *
    * @param name in lower case, wire form, of `length` bytes
-   * @returns null if it is no whole address, or none of this prefix
+   * @returns null if the address is incomplete or outside the prefix
    */
   reverse(name: Uint8Array, length: number): WireName | null {
     if (length !== V6_NAME_LENGTH || suffixAt(name, zone, length) !== 64) return null;

@@ -1,4 +1,4 @@
-/** Replies with AAAA records that were made of A records. */
+/** Replies with synthesized AAAA records. */
 import { netHolds, type Net } from '../../base/ip.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';
@@ -9,10 +9,7 @@ import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Prefix } from './prefix.ts';
 
-/**
- * The most that a synthesised record is kept for where the denial has no SOA, seconds (RFC 6147
- * section 5.1.7).
- */
+/** Maximum TTL of a synthesized record if the denial has no SOA, seconds (RFC 6147 section 5.1.7). */
 const TTL_WITHOUT_SOA = 600;
 
 const records = new Records();
@@ -23,7 +20,10 @@ export interface Addresses {
   readonly excluded: number;
 }
 
-/** Counts the addresses of `type` (A or AAAA) in the answer, apart those in a net of `excluded`. */
+/**
+ * Counts the addresses of `type` (A or AAAA) in the answer, and separately those in the networks of
+ * `excluded`.
+ */
 export function countAddresses(reply: Reply, type: number, excluded: readonly Net[]): Addresses {
   const size = type === TYPE.A ? 4 : 16;
   const found = { counted: 0, excluded: 0 };
@@ -41,10 +41,7 @@ function isExcluded(nets: readonly Net[], size: number): boolean {
   return false;
 }
 
-/**
- * The most that a synthesised record is kept for: the TTL of the SOA that comes with the denial of
- * AAAA, seconds.
- */
+/** Maximum TTL of a synthesized record: the TTL of the SOA in the denial of AAAA, seconds. */
 export function mostTtl(denial: Reply): number {
   let ttl = TTL_WITHOUT_SOA;
   for (records.of(denial); records.next();) {

@@ -12,9 +12,10 @@ const records = new Records();
 const sections: readonly Section[] = [SECTION.answer, SECTION.authority, SECTION.additional];
 
 /**
- * `reply` as planned: in each section its records, then the proof, then the signatures, by the
- * order of `plan.sets`. What does not fit into a message is left out, with TC.
- * @returns a reply with bytes of its own
+ * Builds the signed reply: in each section its records, then the proof, then the signatures, in the order of
+ * `plan.sets`. A reply that is too long is truncated with TC.
+ *
+ * @returns a reply with its own bytes
  */
 export function assemble(reply: Reply, plan: Plan, signatures: readonly Signed[]): Reply {
   const { bytes, start } = reply;
@@ -61,7 +62,7 @@ export function assemble(reply: Reply, plan: Plan, signatures: readonly Signed[]
   });
 }
 
-/** The question as it is; what points at its labels leads to the same places. */
+/** Copies the question unchanged, so pointers to its labels stay valid. */
 function copyQuestion(bytes: Uint8Array, start: number): void {
   let at = start + HEADER.SIZE;
   for (; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);

@@ -26,7 +26,7 @@ const claimed: Readonly<Record<NameStanding, readonly number[]>> = {
   cut: atCut,
   name: possible,
 };
-/** By standing and what is left out: there are some dozens, and each denial needs one. */
+/** By position and omitted type: there are some dozens, and each denial needs one. */
 const made: Readonly<Record<NameStanding, Map<number, Uint8Array>>> = {
   apex: new Map(),
   cut: new Map(),

@@ -38,7 +38,7 @@ export class DnssecMetrics {
     );
     const bytes = metrics.gauge(
       'ndots_dnssec_reply_bytes',
-      'Memory for replies that are kept with their signatures, bytes.',
+      'Memory for complete signed replies, bytes.',
       plain,
     );
     const refused = metrics.counter(

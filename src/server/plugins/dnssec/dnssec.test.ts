@@ -125,7 +125,7 @@ describe('dnssec: answers', () => {
       assert.equal(reply.answer.length, 2);
       assert.equal((await world.ask('none.example.org. A', { flags })).rcode, RCODE.NXDOMAIN);
       const secure = await world.ask('www.example.org. A', { ...wants, flags });
-      // AD is for who has validated.
+      // AD is for validating resolvers.
       assert.equal(secure.flags & 0x20, 0);
       assert.equal(secure.flags & 0x10, flags & 0x10);
       assert.equal(secure.answer.length, 3);
@@ -204,13 +204,13 @@ describe('dnssec: answers', () => {
     ]);
   });
 
-  test('what a wildcard gives is signed as if it stood there', async (t) => {
+  test('a wildcard answer is signed as if the name existed', async (t) => {
     const world = await signed(t);
     const { answer } = await world.ask('any.wild.example.org. A', wants);
     assert.equal(dataOf(answer[1]!, rrsig)!.labels, 4);
   });
 
-  test('records that are signed already stay as they are', async (t) => {
+  test('records that are already signed are unchanged', async (t) => {
     const times = '20380101000000 20200101000000 1 example.org. AAAA';
     const world = await signed(t, {
       text: `${zone}www RRSIG A 13 3 300 ${times}\n@ NSEC www A NSEC RRSIG\n@ RRSIG NSEC 13 2 300 ${times}\n`,
@@ -221,7 +221,7 @@ describe('dnssec: answers', () => {
       [1],
     );
     assert.ok(authority.some((record) => (dataOf(record, rrsig)?.keyTag ?? 1) !== 1));
-    // Whoever proves denials himself is left to it.
+    // Plugins that prove their own denials are left alone.
     const denial = await world.ask('none.example.org. A', wants);
     assert.equal(denial.rcode, RCODE.NXDOMAIN);
     assert.ok(denials(denial).every(({ owner }) => owner === 'example.org.'));
@@ -402,7 +402,7 @@ describe('dnssec: keys', () => {
     );
   });
 
-  test('without keys nothing is signed, and that is told', async (t) => {
+  test('without keys nothing is signed, and a warning is logged', async (t) => {
     const world = await signed(t, { keys: [] });
     assert.equal((await world.ask('www.example.org. A', wants)).answer.length, 2);
     assert.equal((await world.ask('none.example.org. A', wants)).rcode, RCODE.NXDOMAIN);
@@ -447,7 +447,7 @@ describe('dnssec: keys', () => {
     });
 });
 
-describe('dnssec: what is kept', () => {
+describe('dnssec: stored signatures', () => {
   test('the same answer is signed once', async (t) => {
     const world = await signed(t);
     await world.ask('www.example.org. A', wants);
@@ -459,7 +459,7 @@ describe('dnssec: what is kept', () => {
     assert.ok(metric(world, 'ndots_dnssec_reply_bytes') > 0);
   });
 
-  test('names that nobody asks for again leave nothing behind; what is asked for again is kept', async (t) => {
+  test('names that are queried once leave nothing behind; repeated ones are stored', async (t) => {
     const world = await signed(t);
     const entries = (): number => metric(world, 'coredns_dnssec_cache_entries');
     for (let i = 0; i < 5; i++) await world.ask(`none${i}.example.org. A`, wants);
@@ -483,7 +483,7 @@ describe('dnssec: what is kept', () => {
     assert.equal(metric(world, 'coredns_dnssec_cache_entries'), 2);
   });
 
-  test('more than the capacity is never kept, and what is used stays', async (t) => {
+  test('the capacity is never exceeded, and used entries stay', async (t) => {
     const world = await signed(t, { lines: 'cache_capacity 5' });
     const first = await world.ask('www.example.org. A', wants);
     for (let i = 0; i < 20; i++) {
@@ -507,7 +507,7 @@ describe('dnssec: what is kept', () => {
     assert.equal(metric(world, 'ndots_dnssec_reply_bytes'), 0);
   });
 
-  test('signatures are made anew two days before they end, and given away meanwhile', async (t) => {
+  test('signatures are renewed two days before they expire, and the old ones are sent until then', async (t) => {
     const world = await signed(t);
     const expiration = async (): Promise<number> =>
       dataOf((await world.ask('www.example.org. A', wants)).answer[2]!, rrsig)!.expiration;

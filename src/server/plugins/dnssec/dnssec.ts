@@ -74,15 +74,13 @@ const syntax = directive({
     return [
       pluginRemark('dnssec', at, 'there are no keys: nothing is signed', {
         code: 'directive-warning',
-        remedy: 'Write: key file KEY, with what dnssec-keygen -a ECDSAP256SHA256 ZONE has made.',
+        remedy: 'Write: key file KEY, with a key from: dnssec-keygen -a ECDSAP256SHA256 ZONE',
       }),
     ];
   },
 });
 
-/**
- * How many RRsets are signed before queries are served again; this takes well under a millisecond.
- */
+/** RRsets that are signed before queries are served again; this takes well under a millisecond. */
 const IN_A_TURN = 8;
 
 /**

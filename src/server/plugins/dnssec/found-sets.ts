@@ -6,10 +6,7 @@ import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { Section } from '../../wire/writer.ts';
 
-/**
- * What every signature names as the TTL of its RRset, seconds: what a reply shows may have counted
- * down already.
- */
+/** Original TTL in all signatures, seconds: the TTL in a reply may have counted down already. */
 const ORIGINAL_TTL = 3600;
 
 export interface FoundSet extends SignedSet {

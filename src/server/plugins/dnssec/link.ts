@@ -34,8 +34,8 @@ interface SigningWork {
   /** By the plan's sets; null: not there yet. */
   readonly signed: (Signed | null)[];
   /**
-   * True if it is to be kept: the same reply will be planned in the same way, and its signatures
-   * were there.
+   * True if the result may be cached: the same reply will be planned in the same way, and its signatures
+   * existed.
    */
   readonly lasting: boolean;
 }
@@ -106,8 +106,7 @@ export class DnssecLink {
       this.#parts.onRefused();
       return crowded;
     }
-    // A flood of names that are not there must not fill the store: what is asked for again is kept
-    // then.
+    // A flood of random names must not fill the store: only repeated queries are stored.
     const work = { reply, query: query.keep(), plan, signed, lasting: false };
     const later = new Later<Reply>();
     let left = missing.length;
@@ -171,13 +170,12 @@ function isSignable({ rcode, bytes, start }: Reply): boolean {
   return rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.YXDOMAIN;
 }
 
-/** Without what belongs to one exchange. */
 function plain(reply: Reply): Reply {
   if (reply.options === null && reply.errors === null && reply.cause === null) return reply;
   return reply.with({ options: null, errors: null, cause: null });
 }
 
-/** A reply without its signatures would be taken for a forgery. */
+/** A reply without its signatures would be rejected as forged. */
 function unsigned(error: unknown): Reply {
   return failure(RCODE.SERVFAIL, 'dnssec', error as Error);
 }

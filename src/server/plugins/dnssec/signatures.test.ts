@@ -57,7 +57,7 @@ test('a clock that is set far forward or back gives away no signature that does 
   const what = wanted({ owner: zone, type: TYPE.A, originalTtl: 30, data }, zone);
   const made: boolean[] = [];
   const day = 86_400_000;
-  // The last one is back where it began: what was made in the future is not to be given away now.
+  // The last step returns to the start: signatures from the future must not be sent.
   for (const byMs of [0, 30 * day, -60 * day, 30 * day]) {
     clock.setWall(byMs);
     assert.equal(signatures.find(what), null);

@@ -15,9 +15,7 @@ const DAY = 24 * HOUR;
  */
 const BEFORE = 3 * HOUR;
 const AFTER = 8 * DAY;
-/**
- * Signatures are made anew so long before they end, and are not given away any more so long before.
- */
+/** Signatures are renewed this long before they expire, and no longer sent in the same period. */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
 /** Places for marks; a power of two. */
@@ -30,7 +28,7 @@ export interface Signed {
   readonly expiration: number;
 }
 
-/** When a signature has to be renewed, in seconds since 1970. */
+/** Time at which a signature must be renewed, in seconds since 1970. */
 export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
@@ -55,10 +53,7 @@ export interface SignaturesParts {
   readonly signers: readonly Signer[];
   readonly capacity: number;
   readonly most: number;
-  /**
-   * How many of them are made at the same time, because threads that sign compete for processors
-   * with those that answer.
-   */
+  /** Number of signatures made at the same time: signing threads compete for CPUs with those that answer. */
   readonly atOnce: number;
   readonly clock: Clock;
   /** Called when the number of signatures in the making has changed. */
@@ -72,14 +67,14 @@ export function wanted(set: SignedSet, zone: WireName): WantedSignature {
 }
 
 /**
- * The store of one worker. When it is full, what has not been used since goes first; denials are
- * kept when they are made again.
+ * The signatures of one worker. When it is full, the least recently used ones are evicted; denials are stored
+ * when they are made for the second time.
  */
 export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, SignatureEntry>();
   readonly #making = new Map<string, Waiter[]>();
-  /** What waits to be made, in the order in which it came; those before `#next` have begun. */
+  /** Signatures to make, in the order of arrival; those before `#next` have started. */
   #queue: WantedSignature[] = [];
   #next = 0;
   #running = 0;
@@ -97,7 +92,7 @@ export class Signatures {
     return this.#entries.size;
   }
 
-  /** Signatures that hold now, or null. Those that are old are given, and made anew meanwhile. */
+  /** Returns the valid signatures, or null. Old ones are returned while they are renewed. */
   find(what: WantedSignature): Signed | null {
     const entry = this.#entries.get(what.key);
     if (entry === undefined) return null;
@@ -109,10 +104,7 @@ export class Signatures {
     return signed;
   }
 
-  /**
-   * True if all of these can be made: there is room, or they are being made already. What is alone
-   * always can.
-   */
+  /** True if all of these can be made: there is room, or they are being made. A single one always can. */
   takes(all: readonly WantedSignature[]): boolean {
     const { size } = this.#making;
     if (size === 0) return true;
@@ -195,9 +187,8 @@ export class Signatures {
   }
 
   /**
-   * True if this was made before, as far as is remembered. There is no end of names that are not
-   * there, and most are asked for once: what is kept of them would go unused, after it was moved to
-   * where the collector looks seldom.
+   * True if this was made before, as far as is remembered. Missing names are unlimited, and most are queried
+   * once: stored entries would stay unused and burden the garbage collector.
    */
   #wasMade(key: string): boolean {
     const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);

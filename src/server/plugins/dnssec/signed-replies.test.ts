@@ -18,7 +18,7 @@ function query(name: string, type: number = TYPE.A): Query {
 
 function reply(to: Query, last: number, ttl = 60, rcode = 0): Reply {
   writer.reply(to, FLAG.AA);
-  // Of an odd length: the last byte is none that the hash sees.
+  // Odd length: the hash does not see the last byte.
   writer.record(SECTION.answer, null, TYPE.NULL, ttl, Uint8Array.of(1, 2, 3, 4, last));
   return writer.finish(rcode, 'file');
 }
@@ -57,7 +57,7 @@ describe('replies with their signatures', () => {
     assert.ok(replies.find(asked, reply(asked, 1), 150) !== null);
   });
 
-  test('neither more replies nor more bytes are kept than may be; what was used since stays', () => {
+  test('replies and bytes stay within their limits; recently used ones stay', () => {
     for (const [most, memory] of [
       [3, 1_000_000],
       [100, 1600],

@@ -5,9 +5,9 @@ import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** A longer reply is signed anew each time, from signatures that are kept. */
+/** A longer reply is assembled each time, from cached signatures. */
 const LONGEST = 16_384;
-/** What an entry takes besides its bytes, roughly. */
+/** Approximate size of an entry in addition to its bytes. */
 const OVERHEAD = 400;
 
 export interface SignedReply {
@@ -18,19 +18,15 @@ export interface SignedReply {
   readonly until: number;
 }
 
-/**
- * Before its reply's bytes, in the same memory, stands what was signed: question, header without
- * id, records.
- */
+/** The signed input precedes the reply's bytes in the same memory: question, header without id, records. */
 interface SignedReplyEntry extends SignedReply {
   readonly size: number;
   used: boolean;
 }
 
 /**
- * Finds the signed form of a reply whose unsigned bytes, apart from the spelling of the question,
- * are the same as those of an earlier one. So a signed answer costs only one pass over the unsigned
- * bytes, and no allocation.
+ * Finds the signed form of a reply whose unsigned bytes, apart from the spelling of the question, equal those
+ * of an earlier one. A signed answer then reads the unsigned bytes once and allocates nothing.
  */
 export class SignedReplies {
   readonly #entries = new Map<number, SignedReplyEntry>();

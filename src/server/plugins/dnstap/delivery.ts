@@ -4,8 +4,8 @@ import { Frames } from './frames.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 
 /**
- * Delivers the frames of all workers to collectors, whichever side connects: it begins once, ends
- * once, and counts what was delivered and what was lost.
+ * Delivers the frames of all workers to collectors and counts delivered and lost ones. It starts once and
+ * ends once.
  */
 export abstract class Delivery {
   readonly frames: Frames;

@@ -47,7 +47,7 @@ function isFull(line: DirectiveLine): boolean {
   const { text, place } = line.take();
   if (text === 'full') return true;
   line.binding.warning(place, `messages are not sent: '${text}' is not 'full'`, {
-    hint: 'What follows the socket is full, in lower case, and two numbers; identity, version and extra are properties in { }.',
+    hint: 'After the socket, write full in lower case and two numbers; identity, version and extra are properties in { }.',
   });
   return false;
 }

@@ -103,7 +103,7 @@ describe('frames of workers', () => {
     assert.equal(kept.frames + frames.lost, 10_000);
   });
 
-  test('a ring that nobody writes to any more is forgotten when it has been read; its losses are not', () => {
+  test('a ring without a writer is removed when it has been read; its losses are not', () => {
     const frames = new Frames(systemClock);
     const ring = frames.add(4096);
     fill(ring, 0, 1000);
@@ -132,7 +132,7 @@ describe('a connection to a collector', () => {
     assert.deepEqual([out.lost, out.written], [0, 100]);
   });
 
-  test('what comes before somebody listens waits, and so does what comes while the connection is gone', async () => {
+  test('messages wait for the first connection, and between connections', async () => {
     const out = await outgoing(unix('b.sock'));
     const ring = out.frames.add(1 << 16);
     fill(ring, 0, 50);
@@ -194,7 +194,7 @@ describe('a listener for sinks', () => {
     );
   });
 
-  test('a sink that does not keep up is let go, the others stay', async () => {
+  test('a sink that does not keep up is disconnected, the others stay', async () => {
     const into = new Incoming(unix('f.sock', true), null, false, systemClock, log);
     closing.push(into);
     into.start();
@@ -251,7 +251,7 @@ describe('a listener for sinks', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('the file of a socket that nobody listens at is taken over', async () => {
+  test('a socket file without a listener is taken over', async () => {
     const path = join(folder, 'g.sock');
     writeFileSync(path, '');
     rmSync(path);
@@ -308,7 +308,7 @@ describe('dnstap over TLS', () => {
     assert.deepEqual(lines, ['[ERROR] No connection to dnstap endpoint: i/o timeout']);
   });
 
-  test('one that ends amid the handshake is asked again, less and less often', async () => {
+  test('a connection that ends during the handshake is retried, less and less often', async () => {
     let count = 0;
     const port = await listening((socket) => {
       count++;
@@ -353,7 +353,7 @@ describe('dnstap over TLS', () => {
     }
   });
 
-  test('sinks that never shake hands are bounded, hold up nobody, nor the end', async () => {
+  test('sinks that never complete the handshake are limited, and block neither others nor the shutdown', async () => {
     const [port] = await freePorts(1);
     const files = { cert: Buffer.from(testCertificate), key: Buffer.from(testKey), ca: null };
     const into = new Incoming(tlsAt(port, true), files, false, systemClock, log);
@@ -414,7 +414,7 @@ describe('dnstap over TLS', () => {
 let asked: Promise<void> | null = null;
 let open = false;
 
-/** True if somebody listens at the path; asks on the side. */
+/** True if the path has a listener; checks in another process. */
 function connectable(path: string): boolean {
   asked ??= new Promise<void>((resolve) => {
     const socket = connect({ path });
@@ -456,7 +456,7 @@ describe('dnstap: the directive', () => {
     'dnstap dnstap.sock full 1024 2048',
     'dnstap listen tcp://127.0.0.1:0',
     'dnstap listen unix://listen.sock full',
-    // CoreDNS does not look at these words, and serves nobody over TLS without a certificate.
+    // CoreDNS ignores these words, and serves no client over TLS without a certificate.
     'dnstap a.sock fill',
     'dnstap a.sock full 1 1 more',
     'dnstap listen tls://:1',

@@ -29,7 +29,7 @@ const QUEUE_BYTES = 2 * 1024 * 1024;
 
 const syntax = directive({
   name: 'dnstap',
-  summary: 'tells of queries and replies as dnstap messages',
+  summary: 'sends queries and replies as dnstap messages',
   repeat: 'each',
   unread: ['words'],
   args: { endpoint },
@@ -78,7 +78,7 @@ const syntax = directive({
       ? [
           pluginRemark('dnstap', at, 'TLS listener requires cert and key files', {
             code: 'directive-warning',
-            hint: 'Nobody can connect, so no messages are sent.',
+            hint: 'No client can connect, so no messages are sent.',
             remedy: 'Write in braces: tls CERT KEY',
           }),
         ]
@@ -86,8 +86,8 @@ const syntax = directive({
 });
 
 /**
- * Tells of every query and reply, and of every exchange with an upstream. Workers write frames into
- * memory; the control part sends them.
+ * Reports every query and reply, and every exchange with an upstream. Workers write frames to memory; the
+ * control part sends them.
  */
 export const dnstap: Plugin = definePlugin({
   syntax,
@@ -122,7 +122,7 @@ export const dnstap: Plugin = definePlugin({
     context.onMessage((message) => tap.use(message as LineRingMemory));
     context.offer(exchangeTaps, tap);
     return (query) => {
-      // Lookups of our own (CNAME targets) are no client's.
+      // Internal lookups (CNAME targets) do not come from a client.
       if (query.depth > 0) return next(query);
       tap.query(query);
       const reply = next(query);
@@ -166,14 +166,14 @@ function readTls(
   return { cert, key: secret, ca };
 }
 
-/** How often the counts of the connection are brought up to date. */
+/** Update interval of the connection counts. */
 const COUNT_MS = 1000;
 
 function count(outlet: Incoming | Outgoing, to: string, context: ControlContext): void {
   const { metrics, clock } = context;
   const labels = ['endpoint'] as const;
   const lost = metrics
-    .counter('ndots_dnstap_lost_total', 'Counter of dnstap messages that nobody got.', labels)
+    .counter('ndots_dnstap_lost_total', 'Counter of dnstap messages that were lost.', labels)
     .with(to);
   const sent = metrics
     .counter('ndots_dnstap_sent_total', 'Counter of dnstap messages that were sent.', labels)

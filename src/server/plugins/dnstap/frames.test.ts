@@ -4,14 +4,14 @@ import { LineWriter } from '../../base/line-ring.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './frames.ts';
 
-/** A frame with so many bytes of data, all the same. */
+/** A frame with this many equal bytes of data. */
 function frame(size: number, byte: number): Uint8Array {
   const bytes = new Uint8Array(4 + size).fill(byte);
   new DataView(bytes.buffer).setUint32(0, size);
   return bytes;
 }
 
-test('a chunk is whole frames, also where the ring begins anew, and none of them twice', () => {
+test('a chunk has complete frames, also where the ring wraps around, and none twice', () => {
   const frames = new Frames(new VirtualClock());
   const writer = new LineWriter(frames.add(4096));
   let sent = 0;

@@ -5,7 +5,7 @@ import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-r
 
 /** Frames are gathered for so long before they are written, milliseconds. */
 const GATHER_MS = 10;
-/** How many bytes are collected for one write; the last frame may exceed it. */
+/** Bytes that are collected for one write; the last frame may exceed it. */
 const CHUNK = 262_144;
 /** More than the longest frame. */
 const FRAME_MAX = 73_728;
@@ -44,7 +44,7 @@ export class FrameChunk {
 export class Frames {
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   readonly #clock: Clock;
-  /** What waits to be read; `retired`: its writer has ended. */
+  /** Unread rings; `retired`: the writer has ended. */
   readonly #rings = new Map<LineRingMemory, { readonly reader: LineReader; retired: boolean }>();
   #lostBefore = 0;
   #ended = false;
@@ -73,7 +73,7 @@ export class Frames {
     return sum;
   }
 
-  /** Some of what waits; null: nothing does. It has made room when this returns. */
+  /** Takes some of the frames; null if there are none. Their space is free when this returns. */
   take(): FrameChunk | null {
     for (const [memory, { reader, retired }] of this.#rings) {
       const pieces = reader.pieces();

@@ -25,7 +25,7 @@ export interface IncomingTls {
   readonly ca: Buffer | null;
 }
 
-/** Waits for sinks and gives each of them all messages. One that does not keep up is let go. */
+/** Accepts sinks and sends each of them all messages. One that does not keep up is disconnected. */
 export class Incoming extends Delivery {
   /** Sinks that had to go, because there were too many. */
   evicted = 0;

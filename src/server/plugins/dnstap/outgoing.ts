@@ -19,10 +19,7 @@ const BACKOFF = { firstMs: 100, mostMs: 10_000 };
 /** The least time between two reports about lost frames, in milliseconds. */
 const TELL_MS = 10_000;
 
-/**
- * A connection to a collector, re-established whenever it ends. What is written meanwhile waits in
- * the rings.
- */
+/** A connection to a collector, re-established whenever it ends. Frames wait in the rings until then. */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
   readonly #backoff: Backoff;

@@ -1,4 +1,4 @@
-/** What a worker writes of queries, replies and exchanges. */
+/** Encodes queries, replies and exchanges in a worker. */
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import type { Clock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';

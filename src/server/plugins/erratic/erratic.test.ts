@@ -6,7 +6,7 @@ import { FLAG, RCODE, typeName } from '../../wire/iana.ts';
 const worldWith = (properties: string): Promise<World> =>
   makeWorld(`.:53 {\n erratic {\n${properties}\n}\n}`);
 
-/** What came of as many queries: `-` silence, `t` truncated, `.` answered. */
+/** The results of the queries: `-` no reply, `t` truncated, `.` answered. */
 async function pattern(world: World, count: number): Promise<string> {
   let seen = '';
   for (let i = 0; i < count; i++) {
@@ -77,7 +77,7 @@ describe('erratic', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(worldWith('drop -1'), /illegal amount value given "-1"/);
     await assert.rejects(worldWith('delay 1 1s 1s'), /Wrong argument count/);
     await assert.rejects(worldWith('shrink 1'), /unknown property 'shrink'/);

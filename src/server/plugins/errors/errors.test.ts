@@ -118,7 +118,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test('what is pending is told at the end', async () => {
+  test('pending summaries are logged at the end', async () => {
     const world = await worldWith('consolidate 1h dial');
     await world.ask('dial.example.org.');
     await world.close();

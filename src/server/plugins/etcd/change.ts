@@ -5,12 +5,12 @@ export type EtcdChange =
    * but it is there.
    */
   | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
-  /** When a lease ends, milliseconds since 1970; null: nobody needs to know any more. */
+  /** Expiry of a lease, milliseconds since 1970; null: no longer needed. */
   | { readonly about: 'lease'; readonly id: string; readonly until: number | null }
   /** Everything has been listed once, and when something last changed, Unix seconds. */
   | { readonly about: 'state'; readonly listed: boolean; readonly serial: number };
 
-/** What a change takes on its way, roughly, bytes. */
+/** Approximate size of a change in transit, bytes. */
 export function sizeOf(change: EtcdChange): number {
   return change.about === 'key' ? 48 + change.key.length + (change.packed?.length ?? 0) : 48;
 }

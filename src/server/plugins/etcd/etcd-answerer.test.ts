@@ -100,7 +100,7 @@ describe('etcd, from memory', () => {
     '/www': { host: 'web.shop.test' },
   };
 
-  test('a name stands for all that lies below it, and for nothing beside it', () => {
+  test('a name includes all keys below it, and no others', () => {
     const from = answerer(web);
     assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.1, A 10.0.0.2');
     assert.equal(say(from, 'a.web.shop.test.'), 'NOERROR, A 10.0.0.1');

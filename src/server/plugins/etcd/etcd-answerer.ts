@@ -18,17 +18,14 @@ import { Work, type ForeignReplies, type Worked } from './skydns-records.ts';
 /** The plugin's name, as replies carry it. */
 const PLUGIN = 'etcd';
 /**
- * How often the work on one answer is begun anew because something had to be asked for: a chain of
- * names has a bound.
+ * Maximum number of times that the work on one answer restarts because a lookup was needed: limits a chain of
+ * names.
  */
 const TRIES_MAX = 24;
 
 export interface AnswerSource {
   open(): RecordsOfQuery;
-  /**
-   * What answers are made of, if they hold as long as it has the same version; null: each is good
-   * once.
-   */
+  /** The version that cached answers depend on; null: answers are not cached. */
   readonly lasting: Dependency | null;
   /** Everything has been listed once: a name that is not found does not exist. */
   readonly listed: boolean;
@@ -46,7 +43,7 @@ export interface EtcdAnswererParts {
   readonly zones: readonly string[];
   /** Names below these are handed on when they are not found; null: none. */
   readonly fallthrough: readonly string[] | null;
-  /** Seconds that TTLs by leases are kept within. */
+  /** Limits of TTLs by leases, seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
   readonly maxSearch: number;
@@ -102,7 +99,7 @@ export class EtcdAnswerer {
     }
     const waits = records.wait();
     if (waits === null && work.pending.length === 0) {
-      // What came from elsewhere has a life of its own, and TTLs of leases fall.
+      // Foreign records have their own lifetime, and TTLs of leases decrease.
       const lasting = asked.size === 0 && !lookup.leased ? this.#parts.source.lasting : null;
       return this.#reply(query, zone, worked, work.truncated, lasting);
     }

@@ -120,7 +120,7 @@ export const syntax: Syntax<
   'each'
 > = directive({
   name: 'etcd',
-  summary: 'SkyDNS: records of services that are kept in etcd',
+  summary: 'SkyDNS: answers from service records in etcd',
   repeat: 'each',
   args: { zones: zones({ help: 'the zones to serve' }) },
   properties: {
@@ -180,5 +180,4 @@ export const syntax: Syntax<
   },
 });
 
-/** What an `etcd` directive says. */
 export type EtcdOptions = Options<typeof syntax>;

@@ -5,10 +5,7 @@ import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import { normalPrefix, pathOf } from './path.ts';
 
-/**
- * What makes two instances of the plugin see the same keys: they share one connection and one data
- * set.
- */
+/** Instances of the plugin with an equal plan share one connection and one data set. */
 export interface EtcdPlan {
   readonly prefix: string;
   readonly endpoints: readonly EtcdEndpoint[];
@@ -18,7 +15,7 @@ export interface EtcdPlan {
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  /** Bytes for all keys and values; null: a share of what the process may take. */
+  /** Bytes for all keys and values; null: a share of the process's memory. */
   readonly maxBytes: number | null;
 }
 

@@ -91,7 +91,7 @@ const shop = {
 };
 
 describe('etcd', () => {
-  test('a name stands for all that lies below it', async (t) => {
+  test('a name includes all keys below it', async (t) => {
     const it = await world(t, shop);
     assert.deepEqual(await answer(it, 'web.shop.test A'), [
       'web.shop.test. A 10.0.0.1',
@@ -161,7 +161,7 @@ describe('etcd', () => {
     assert.equal(await serial(), before + 10);
   });
 
-  test('transfers are refused without the plugin transfer, and of what is read for each query', async (t) => {
+  test('transfers are refused without the plugin transfer, and with per_query', async (t) => {
     const it = await world(t, shop);
     assert.equal((await it.ask('shop.test AXFR', { proto: 'tcp' })).rcode, 5);
   });
@@ -229,7 +229,7 @@ describe('etcd', () => {
     );
   });
 
-  test('a change amid a second of another one has a serial of its own when the second is over', async (t) => {
+  test('a second change within one second gets its own serial when the second is over', async (t) => {
     const it = await world(t, shop);
     const serial = async (): Promise<number> =>
       Number((await answer(it, 'shop.test SOA'))[0]!.split(' ')[4]);
@@ -273,7 +273,7 @@ describe('etcd', () => {
     }
   });
 
-  test('an etcd that is away removes nothing, and what changed meanwhile is there when it is back', async (t) => {
+  test('an unavailable etcd removes nothing, and changes appear when it is back', async (t) => {
     const it = await world(t, shop);
     it.fake.crash();
     await it.clock.advance(3_600_000);
@@ -286,7 +286,7 @@ describe('etcd', () => {
     assert.match(it.metrics(), /ndots_etcd_lists_total\{path="\/skydns",reason="start"\} 1/);
   });
 
-  test('a value that is no record is named once, counted, and forgotten when it is mended', async (t) => {
+  test('an invalid value is logged once, counted, and forgotten when it is fixed', async (t) => {
     const it = await world(t, { '/skydns/test/shop/bad': '{"host":7}' });
     assert.equal((await it.ask('bad.shop.test A')).rcode, 0);
     assert.match(it.metrics(), /ndots_etcd_skipped_keys\{path="\/skydns",reason="json"\} 1/);
@@ -408,7 +408,7 @@ describe('etcd', () => {
   });
 
   for (const type of ['A', 'SRV', 'MX'])
-    test(`aliases that go to and fro between two zones end soon (${type})`, async (t) => {
+    test(`aliases that alternate between two zones end soon (${type})`, async (t) => {
       const entries: Record<string, object> = {};
       for (let key = 0; key < 6; key++) {
         entries[`/skydns/test/shop/out/${key}`] = { host: 'out.10.in-addr.arpa', port: 80 };
@@ -520,7 +520,7 @@ describe('the directive etcd', () => {
     assert.deepEqual(full.tls, { certificate: 'cert.pem', key: 'key.pem', authority: 'ca.pem' });
   });
 
-  test('mistakes are told in its words', () => {
+  test("errors have CoreDNS's words", () => {
     for (const [text, told] of [
       ['etcd {\nendpoints localhost:300\n}', /unknown property 'endpoints'/],
       ['etcd {\nendpoint\n}', /Wrong argument count/],

@@ -15,18 +15,17 @@ import { EtcdReplica } from './replica.ts';
 import { etcdTransfers } from './transfer-zone.ts';
 
 /**
- * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd
- * (`follower.ts`, over `src/server/etcd/`) and carries what it holds to all workers (`store.ts`), which
- * answer from memory (`answer.ts`). With `per_query` the control part reads from etcd for every
- * query instead (`per-query.ts`).
+ * SkyDNS: answers from service records in etcd. The control part watches etcd (`follower.ts`, over
+ * `src/server/etcd/`) and replicates the data to all workers (`store.ts`), which answer from memory
+ * (`answer.ts`). With `per_query` the control part reads from etcd for every query instead (`per-query.ts`).
  */
 export const etcd: Plugin = definePlugin({
   syntax,
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
-    // The files are read anew for every connection. They are read now as well, because a missing
-    // file is a mistake, which must not look like an etcd that is down.
+    // The files are read again for every connection. Reading them now reports a missing file as an
+    // error, not as an unreachable etcd.
     readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {

@@ -41,9 +41,8 @@ export function roomFor(
 }
 
 /**
- * One bound for the keys of all directives that name none of their own. While a configuration takes
- * another's place the copies of both are there, and those that will go do not count: what comes in
- * their place would lack keys otherwise, for good.
+ * One limit for the keys of all directives without their own. While one configuration replaces another, both
+ * copies exist, and the old one does not count: otherwise the new one would permanently lack keys.
  */
 class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;

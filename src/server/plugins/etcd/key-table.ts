@@ -1,4 +1,4 @@
-/** Keys in the order of their bytes, so that what lies below a name is one stretch of them. */
+/** Keys in byte order, so that all keys below a name are contiguous. */
 import type { KeyStretch } from './lookup.ts';
 
 /** Keys and values of one part of the table, in order; never empty. */
@@ -7,15 +7,13 @@ interface KeyChunk {
   values: string[];
 }
 
-/** Where a key stands: `at` is the end of the chunk if the key would follow all of it. */
+/** Position of a key: `at` is the end of the chunk if the key would follow all of it. */
 interface KeyPlace {
   readonly chunk: number;
   readonly at: number;
 }
 
-/**
- * Keys of a chunk. To put one in between moves so many, and no more, however large the table is.
- */
+/** Keys of a chunk. An insertion moves at most this many, however large the table is. */
 const CHUNK_MAX = 1024;
 
 /**
@@ -44,7 +42,7 @@ export class KeyTable {
     return found?.keys[at] === key ? found.values[at]! : null;
   }
 
-  /** The key as it is kept here, so that no second copy of it need be kept elsewhere. */
+  /** Returns the stored string of the key, so that callers need no second copy. */
   own(key: string): string {
     const { chunk, at } = this.#place(key);
     const kept = this.#chunks[chunk]?.keys[at];
@@ -105,8 +103,9 @@ export class KeyTable {
   }
 
   /**
-   * The keys from `from` (inclusive) up to `to` (exclusive); good until the next change.
-   * @param most if there are more, not all come, but more than so many
+   * The keys from `from` (inclusive) to `to` (exclusive); valid until the next change.
+   *
+   * @param most if there are more, returns only some, but more than this number
    */
   range(from: string, to: string, most: number): KeyStretch {
     const first = this.#place(from);
@@ -150,8 +149,8 @@ export class KeyTable {
   }
 
   /**
-   * Where the key stands, or is to be put: in the last chunk that begins with a key not greater
-   * than it.
+   * The position of the key, or where to insert it: in the last chunk that begins with a key not greater than
+   * it.
    */
   #place(key: string): KeyPlace {
     const chunks = this.#chunks;
@@ -166,10 +165,7 @@ export class KeyTable {
     return { chunk, at: lowerBound(chunks[chunk]?.keys ?? [], key) };
   }
 
-  /**
-   * What comes in order fills chunk after chunk; elsewhere a full chunk becomes two of half its
-   * size.
-   */
+  /** Sorted input fills chunk after chunk; elsewhere a full chunk is split into halves. */
   #insertIntoFull(index: number, at: number, key: string, value: string): void {
     const chunk = this.#chunks[index]!;
     const { keys, values } = chunk;
@@ -202,7 +198,7 @@ function insert({ keys, values }: KeyChunk, at: number, key: string, value: stri
   values.splice(at, 0, value);
 }
 
-/** Where the first key stands that is not less than this one. */
+/** Index of the first key that is not less than this one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;

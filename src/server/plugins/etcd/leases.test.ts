@@ -5,10 +5,7 @@ import { LeaseClock } from './leases.ts';
 
 const id = Buffer.from([0, 0, 0, 0, 0, 0, 0, 7]).toString('latin1');
 
-/**
- * One lease that has so many seconds whenever it is asked for; how often that was, and when it ends
- * as is told.
- */
+/** A lease with a fixed remaining time; counts requests and returns the reported expiry. */
 function makeLease(ttl: number): {
   readonly clock: VirtualClock;
   readonly asked: () => number;

@@ -1,4 +1,4 @@
-/** When the leases of keys end. */
+/** Expiry of the leases of keys. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import type { EtcdLease } from '../../etcd/messages.ts';
@@ -15,16 +15,13 @@ interface Known {
   keys: number;
   /** Milliseconds since 1970; 0: that is not known yet. */
   until: number;
-  /** How far the clock of the wall was ahead of the other one when that was found out. */
+  /** Difference between wall clock and monotonic clock when it was measured. */
   epoch: number;
-  /** When to ask for it again, by the monotonic clock. */
+  /** Time of the next request, by the monotonic clock. */
   askAt: number;
 }
 
-/**
- * Leases that are asked for at a time, and how often one is looked for: 40 questions a second at
- * most.
- */
+/** Leases that are requested at a time; with the interval this is at most 40 requests per second. */
 const AT_ONCE = 4;
 const ROUND_MS = 100;
 /** A lease is asked for again when half of its time is over, but not sooner than this. */
@@ -33,9 +30,9 @@ const AGAIN_MIN_MS = 1000;
 const JUMP_MS = 1000;
 
 /**
- * When the leases of known keys end. etcd says nothing when a lease is kept alive, so each is asked
- * for when half of what it had left is over. A lease whose end has passed although its keys are
- * there has been kept alive in between.
+ * Expiry of the leases of known keys. etcd does not report renewals, so each lease is requested when half of
+ * its remaining time has passed. A lease that has expired although its keys exist has been renewed in
+ * between.
  */
 export class LeaseClock {
   readonly #parts: EtcdLeaseParts;
@@ -80,7 +77,7 @@ export class LeaseClock {
     this.#timer = null;
   }
 
-  /** Asks for those whose time has come; a bounded number is looked at. */
+  /** Requests the leases that are due, up to a limit. */
   #round(): void {
     const { clock } = this.#parts;
     const now = clock.now();

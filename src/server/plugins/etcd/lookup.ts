@@ -17,7 +17,7 @@ export interface RecordSource {
    */
   below(path: string): KeyStretch | null;
   at(path: string): KeyStretch | null;
-  /** When a lease ends, milliseconds since 1970; 0: that is not known. */
+  /** Expiry of a lease, milliseconds since 1970; 0: unknown. */
   leaseEnd(id: string): number;
 }
 
@@ -35,7 +35,7 @@ export interface SkydnsLookupParts {
   readonly records: RecordSource;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Seconds that TTLs by leases are kept within. */
+  /** Limits of TTLs by leases, seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
   readonly maxSearch: number;
@@ -55,9 +55,10 @@ export class SkydnsLookup {
   }
 
   /**
-   * The records of a name (wire form, lower case), those of its group if it has one; null: there is
-   * no such name. What lies below a name's path is its own, at whatever depth; the key of the path
-   * itself counts if there is nothing below.
+   * The records of a name (wire form, lower case), or those of its group if it has one; null if the name does
+   * not exist. All keys below a name's path belong to it; the key of the path itself counts if there are
+   * none.
+   *
    * @param exact only the key itself
    * @throws TooMany
    */
@@ -74,7 +75,7 @@ export class SkydnsLookup {
       stretch = exact && !wild ? this.#below(base) : this.#at(base);
     else if (exact && wild) return [];
     if (isEmpty(stretch)) return null;
-    // There are keys below the path, but the path itself is no key.
+    // There are keys below the path, but none at the path itself.
     if (exact && stretch.keys[stretch.from] !== path) return [];
     this.#looked += stretch.to - stretch.from;
     if (this.#looked > this.#parts.maxSearch) throw new TooMany();

@@ -1,10 +1,10 @@
-/** Records from this worker's copy of what etcd holds. */
+/** Records from this worker's copy of etcd's data. */
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import type { RecordsOfQuery, AnswerSource } from './etcd-answerer.ts';
 import type { KeyStretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
 
-/** Answers from this worker's copy of what etcd holds: nothing is ever waited for. */
+/** Answers from this worker's copy of etcd's data, without waiting. */
 export class MemorySource implements AnswerSource, RecordsOfQuery {
   readonly #replica: EtcdReplica;
   readonly #maxSearch: number;
@@ -40,7 +40,7 @@ export class MemorySource implements AnswerSource, RecordsOfQuery {
   }
 
   at(path: string): KeyStretch {
-    // Nothing lies between a text and the same text with a zero byte behind it.
+    // No string sorts between a text and the same text followed by a zero byte.
     return this.#replica.contents.table.range(path, `${path}\0`, 1);
   }
 

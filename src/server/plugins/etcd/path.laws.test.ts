@@ -33,7 +33,7 @@ describe('paths of names', () => {
     );
   });
 
-  test('wildcards are * and any; what stands in front of the first one is searched', () => {
+  test('wildcards are * and any; the part in front of the first one is searched', () => {
     for (const [name, path, base] of [
       ['a.*.b.test', '/test/b/*/a', '/test/b'],
       ['any.test', '/test/any', '/test'],

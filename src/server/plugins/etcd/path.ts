@@ -2,8 +2,8 @@
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
- * Where a name's records lie: labels from the right to the left, `/local/skydns/www`. Paths here
- * are strings of bytes (latin1) and do not hold what `path` of the directive says.
+ * Path of a name's records: labels from right to left, `/local/skydns/www`. Paths are strings of bytes
+ * (latin1), without the `path` of the directive.
  */
 export interface NamePath {
   readonly path: string;
@@ -16,10 +16,7 @@ export interface NamePath {
 const scratch = Buffer.alloc(1024);
 const SLASH = 0x2f;
 
-/**
- * The path of a name in wire form, lower case. Bytes that are special in names stand escaped in it,
- * as CoreDNS has them.
- */
+/** The path of a name in wire form, lower case. Special bytes are escaped, as in CoreDNS. */
 export function pathOf(name: Uint8Array, length: number = name.length): NamePath {
   const starts: number[] = [];
   for (let at = 0; at < length && name[at] !== 0; at += name[at]! + 1) starts.push(at);
@@ -74,8 +71,7 @@ export function matches(key: string, segments: readonly string[]): boolean {
 }
 
 /**
- * The name of a key's path, for targets of records whose host is an address; null if it is no
- * domain name.
+ * The name of a key's path, for targets of records whose host is an address; null if it is not a domain name.
  */
 export function nameOf(path: string): WireName | null {
   const segments = Buffer.from(path, 'latin1').toString('utf8').split('/');
@@ -88,7 +84,7 @@ export function nameOf(path: string): WireName | null {
   }
 }
 
-/** Leaves out the first labels; a name that has no more of them stays as it is. */
+/** Removes the first labels; a name without enough labels is unchanged. */
 export function stripped(name: WireName, labels: number): WireName {
   let at = 0;
   for (let i = 0; i < labels && name[at] !== 0; i++) at += name[at]! + 1;

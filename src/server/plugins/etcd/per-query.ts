@@ -18,7 +18,7 @@ interface KeyRequest {
   readonly below: boolean;
 }
 
-/** What came; `failure` says why nothing did. */
+/** The reply; `failure` has the reason if there is none. */
 interface KeyReply {
   readonly id: number;
   readonly from: number;
@@ -94,7 +94,7 @@ export class EtcdReader implements KeptAcrossReloads {
   }
 }
 
-/** etcd has cut the fraction off: what is left when the reply is written is not to fall below. */
+/** etcd rounds the remaining time down; adding half a second keeps the TTL from falling below it. */
 const HALF_SECOND = 500;
 
 function packed({ value, lease }: KeyValue, maxBytes: number): string {

@@ -1,4 +1,4 @@
-/** A worker's copy of what etcd holds. */
+/** A worker's copy of etcd's data. */
 import type { Replica } from '../../engine/contract/data-set.ts';
 import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
@@ -7,7 +7,7 @@ import { KeyTable } from './key-table.ts';
 /** The copy of etcd's data: keys, leases, and when they were read. */
 export interface Contents {
   readonly table: KeyTable;
-  /** When leases end, milliseconds since 1970. */
+  /** Expiry of leases, milliseconds since 1970. */
   readonly leases: Map<string, number>;
   /** Everything has been listed once. */
   listed: boolean;
@@ -19,7 +19,6 @@ function empty(): Contents {
   return { table: new KeyTable(), leases: new Map(), listed: false, serial: 0 };
 }
 
-/** A worker's copy of what the control thread has mirrored. */
 export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   version = 0;
   #contents = empty();

@@ -37,7 +37,7 @@ export interface WorkParts {
   readonly ask: Next;
 }
 
-/** What a query is answered with. `exists` false: there is no such name. */
+/** The answer to a query. `exists` false: there is no such name. */
 export interface Worked {
   readonly exists: boolean;
   readonly answer: readonly AnswerRecord[];
@@ -54,8 +54,8 @@ const apexDns = parseName('apex.dns.');
 const nsDns = parseName('ns.dns.');
 
 /**
- * Works out the answer to one query by SkyDNS's rules. It never waits: what has to be asked for
- * elsewhere is noted in `pending`, and when that has come, the same work is done anew.
+ * Computes the answer to one query by SkyDNS's rules. It never waits: necessary lookups are added to
+ * `pending`, and when they are done, the computation is repeated.
  */
 export class Work {
   readonly #parts: WorkParts;
@@ -102,7 +102,7 @@ export class Work {
     return this.#parts.lookup.find(name, name.length, type, exact);
   }
 
-  /** The zone's own addresses lie at `apex.dns`, if there are any. */
+  /** The zone's own addresses are at `apex.dns`, if there are any. */
   #findFromApex(name: Uint8Array, type: number): readonly FoundService[] | null {
     if (this.#isApex(name)) {
       const found = this.#find(this.#belowZone(apexDns), type);

@@ -27,11 +27,11 @@ export interface SkydnsService {
   readonly lease: string;
 }
 
-/** Why a value is passed over: the labels of `ndots_etcd_skipped_keys`. */
+/** Reasons to skip a value: the labels of `ndots_etcd_skipped_keys`. */
 export const skipReasons = ['json', 'host', 'size', 'name'] as const;
 export type SkipReason = (typeof skipReasons)[number];
 
-/** A value that is passed over; `detail` is for the person who wrote it. */
+/** A skipped value; `detail` is for its author. */
 export interface Skipped {
   readonly reason: SkipReason;
   readonly detail: string;
@@ -157,7 +157,7 @@ function readFields(text: string): Fields | Skipped {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { reason: 'json', detail: `it is no JSON: ${(error as Error).message}` };
+    return { reason: 'json', detail: `it is not JSON: ${(error as Error).message}` };
   }
   const fields: Fields = {
     host: '',
@@ -172,7 +172,7 @@ function readFields(text: string): Fields | Skipped {
   };
   if (value === null) return fields;
   if (typeof value !== 'object' || Array.isArray(value))
-    return { reason: 'json', detail: 'it is no JSON object' };
+    return { reason: 'json', detail: 'it is not a JSON object' };
   for (const [name, found] of Object.entries(value as Record<string, unknown>)) {
     const field = name.toLowerCase();
     if (found === null || !Object.hasOwn(fields, field)) continue;

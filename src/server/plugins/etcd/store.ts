@@ -1,4 +1,4 @@
-/** The control thread's copy of what etcd holds. */
+/** The control thread's copy of etcd's data. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
@@ -19,7 +19,7 @@ import {
 } from './skydns-service.ts';
 
 export interface EtcdStoreParts {
-  /** What all keys begin with: the directive's `path`. */
+  /** Prefix of all keys: the directive's `path`. */
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
@@ -32,24 +32,21 @@ export interface EtcdStoreParts {
   readonly metrics: Registry;
 }
 
-/**
- * In the place of a packed service: the key is passed over, and why. No packed service begins like
- * this.
- */
+/** Stored instead of a packed service if the key is skipped. No packed service begins like this. */
 const SKIPPED = '\u0004';
-/** What an entry takes besides the bytes of its key and value. */
+/** Size of an entry in addition to the bytes of its key and value. */
 const ENTRY = 64;
 /** Bytes of a key below `path`: a name has 255 at most, and escapes make few of them longer. */
 const KEY_MAX = 4096;
 /** Characters of a key that the log has. */
 const KEY_SHOWN = 300;
-/** Keys that are passed over are named one by one up to so many a minute. */
+/** Number of skipped keys that are logged individually per minute. */
 const NAMED_PER_MINUTE = 10;
 
 /**
- * The control thread's copy of etcd's data, which is replicated to the workers. Values are packed
- * when they arrive. If the keys are listed anew, the list is compared key by key, and only
- * differences are sent to the workers.
+ * The control thread's copy of etcd's data, which is replicated to the workers. Values are packed when they
+ * arrive. When the keys are listed again, the list is compared key by key, and only differences are sent to
+ * the workers.
  */
 export class EtcdStore implements MirrorTarget {
   readonly #parts: EtcdStoreParts;
@@ -90,7 +87,7 @@ export class EtcdStore implements MirrorTarget {
     this.#changes.whenApplied(run);
   }
 
-  /** True if keys were left out for want of memory since everything was listed. */
+  /** True if keys were omitted for lack of memory since the last complete listing. */
   get lacksRoom(): boolean {
     return this.#lacksRoom;
   }
@@ -147,9 +144,7 @@ export class EtcdStore implements MirrorTarget {
     this.#publish(changes);
   }
 
-  /**
-   * The key below `path`; null: it is none of ours, or longer than anything that stands for a name.
-   */
+  /** The key below `path`; null if it is outside, or longer than any domain name. */
   #keyOf(bytes: Buffer): string | null {
     const { prefix } = this.#parts;
     if (bytes.length > prefix.length + KEY_MAX) {
@@ -174,7 +169,7 @@ export class EtcdStore implements MirrorTarget {
       const keys = room.shared ? 'the keys of all etcd directives' : 'the keys';
       this.#full(`${keys} take more than ${room.most} bytes`, 'max_bytes');
       if (before === null) return false;
-      // It was known: what it held must not go on as if it held it still.
+      // The key was known: its old value must not stay.
       read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
       packed = SKIPPED + read.reason;
       if (packed === before) return true;
@@ -310,7 +305,7 @@ function leaseIn(packed: string): string {
   return packed.startsWith(SKIPPED) ? '' : leaseOf(packed);
 }
 
-/** What workers know of it: a name exists even if what it holds is of no use. */
+/** The workers' view of a value: a name exists even if its value is invalid. */
 function forWorkers(packed: string): string | null {
   const reason = reasonIn(packed);
   if (reason === null) return packed;
@@ -334,7 +329,7 @@ function meters(metrics: Registry, prefix: string): StoreMeters {
   const path = prefix === '' ? '/' : prefix;
   const skipped = metrics.gauge(
     'ndots_etcd_skipped_keys',
-    'Keys that are passed over: what they hold is no record of SkyDNS.',
+    'Keys that are skipped because their value is not a SkyDNS record.',
     ['path', 'reason'],
   );
   return {

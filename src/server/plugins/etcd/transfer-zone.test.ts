@@ -110,7 +110,7 @@ test('a transfer under way stays with the moment it began at', () => {
   assert.deepEqual(linesOf(stream), before.slice(2));
 });
 
-test('keys that differ only behind a bar are told apart: a-b stands between a and what is below a', () => {
+test('keys that differ only after a hyphen are distinguished: a-b sorts between a and the keys below a', () => {
   const it = scene();
   for (const name of ['a/x', 'a-b', 'a', 'a/c/d']) it.put(name, { host: '10.0.0.1' });
   it.serial(1);
@@ -147,7 +147,7 @@ test('a transfer gives others their turn after a millisecond or two, however muc
   assert.ok(most <= 8 * 30, `${most} records without a pause`);
 });
 
-test('others are told of a zone at first, and of changes every five seconds at most', async () => {
+test('other servers are notified of a zone at first, and of changes at most every five seconds', async () => {
   const it = scene();
   const told: number[] = [];
   it.serial(1);

@@ -16,12 +16,12 @@ import { HOST } from './skydns-service.ts';
 import { writeSoa } from './soa.ts';
 import { Work } from './skydns-records.ts';
 
-/** What transfers are made of: the directive's options as far as they show in them. */
+/** The directive's options that transfers depend on. */
 export interface EtcdTransferParts {
   readonly replica: EtcdReplica;
   readonly zones: readonly string[];
   readonly clock: Clock;
-  /** Seconds that TTLs by leases are kept within. */
+  /** Limits of TTLs by leases, seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
   /** Names that were left out because they have too many keys. */
@@ -33,7 +33,7 @@ export interface EtcdTransferParts {
  * take more than a few milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
-/** How long records are generated before queries are served again, in milliseconds. */
+/** Time to generate records before queries are served again, milliseconds. */
 const SLICE_MS = 1;
 /**
  * The least time between two NOTIFYs, in milliseconds, because secondaries then transfer the whole
@@ -71,7 +71,7 @@ export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   };
 }
 
-/** null: enough for one turn, as far as whoever gets it is concerned. */
+/** null ends a turn, unless the receiver needs more. */
 type Made = Generator<AnswerRecord | null, void, undefined>;
 
 function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): RecordStream {
@@ -162,8 +162,7 @@ class ZoneNames {
   }
 
   /**
-   * Every name that a query finds: those of keys, and those above them up to the zone's. null: a
-   * path that is none.
+   * Yields every existing name: those of keys, and those above them up to the zone's. null: an invalid path.
    */
   *all(): Generator<WireName | null> {
     const seen = new Set<string>();

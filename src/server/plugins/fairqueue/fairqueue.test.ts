@@ -61,7 +61,7 @@ function serve(lines: string, more = ''): Promise<World> {
 }
 
 let number = 0;
-/** Sends so many queries for different names, and gives how many were refused at once. */
+/** Sends queries for different names and counts those that were refused at once. */
 async function flood(world: World, client: string, count: number): Promise<number> {
   let refused = 0;
   for (let i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ async function flood(world: World, client: string, count: number): Promise<numbe
   return refused;
 }
 
-/** The clock of a world stands still for these: `ask` would run it until the reply. */
+/** The clock of a world is stopped for these: `ask` would run it until the reply. */
 async function asked(world: World, client: string, question: string): Promise<Message> {
   return (await world.begin(question, { client, edns: true }))!;
 }
@@ -145,7 +145,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('what memory answers is answered, whoever asks and however many wait', async () => {
+  test('cached names are answered for every client, however many queries are in flight', async () => {
     const world = await serve('concurrent 8', 'cache');
     await world.ask('known.example.org. A', { client: '10.0.0.1' });
     assert.equal(await flood(world, '10.0.0.1', 100), 92);
@@ -155,7 +155,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('who waits for the reply to another one’s query waits, too', async () => {
+  test('a query that waits for an identical one counts as in flight', async () => {
     const world = await serve('concurrent 8', 'cache');
     for (let i = 0; i < 8; i++) void asked(world, '10.0.0.1', 'same.example.org. A');
     assert.match(world.metrics(), /ndots_fairqueue_waiting 8\n/);
@@ -184,7 +184,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('report_only refuses nobody', async () => {
+  test('report_only refuses no query', async () => {
     const world = await serve('concurrent 8\n report_only');
     assert.equal(await flood(world, '10.0.0.1', 20), 0);
     assert.match(world.metrics(), /ndots_fairqueue_refused_total\{[^}]*\} 12\n/);

@@ -1,4 +1,4 @@
-/** `fairqueue`: what has to wait for others is shared fairly among clients. */
+/** `fairqueue`: shares in-flight queries fairly among clients. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater, orElse, whenSettled } from '../../base/maybe.ts';
 import { flag, setting } from '../../corefile/properties.ts';
@@ -20,9 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { Shares, type Share } from './shares.ts';
 
-/**
- * Half of what `forward` lets wait: there is room for those who get in while one client has all.
- */
+/** Half of the limit of `forward`: leaves room for other clients while one client has all places. */
 const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
 
 const syntax = directive({

@@ -63,7 +63,8 @@ test('however much more one client asks, after a while all that want everything 
       has.set(client, (has.get(client) ?? 0) + 1);
     };
     for (let i = 0; i < 20_000; i++) {
-      // Each reply frees a place; the noisy one asks a hundred times as often as any other.
+      // Each reply frees a place; the noisy client sends a hundred times as many queries as any
+      // other.
       if (queue.length >= shares.room) {
         const share = queue.shift()!;
         shares.leave(share);
@@ -92,7 +93,7 @@ test('a network of any number of clients leaves places to others, who get as muc
       assert.equal(shares.judge('invented', 'hostile'), 'network');
       assert.equal(shares.judge('quiet', 'calm'), 'admitted');
       shares.enter('quiet', 'calm');
-      // A namespace cannot be claimed by whoever likes to.
+      // A client cannot forge a namespace.
       if (room >= 64) assert.equal(shares.judge('namespace/quiet', ''), 'admitted');
     }),
   );
@@ -125,15 +126,15 @@ const flood: fc.Arbitrary<Flood> = fc.record({
   room: fc.constantFrom(64, 256, 1000, 8192),
   networks: fc.constantFrom(1, 2, 20, 63, 64, 200, 256, 500),
   clients: fc.constantFrom(1, 3, 40),
-  // Who asks little more often than the good client wants no more than that one does.
+  // A client with slightly more queries than the good client also wants no more.
   burst: fc.constantFrom(5, 10, 20),
   waitMs: fc.constantFrom(20, 300, 2000),
   inStep: fc.boolean(),
 });
 
 /**
- * @returns which part of the queries of somebody who has one waiting at a time was refused, once
- * the flood is four seconds old, and what came first has left
+ * @returns the share of refused queries of a client with one query in flight, once the flood is four seconds
+ * old and the first queries have ended
  */
 function refusedBeside(
   { room, networks, clients, burst, waitMs, inStep }: Flood,
@@ -162,7 +163,7 @@ function refusedBeside(
       for (const share of leaving.get(at) ?? []) shares.leave(share);
       leaving.delete(at);
     }
-    // Whoever comes first in a moment has the place: this one comes at any time among the others.
+    // The first client of a moment gets the place: this one comes at any time among the others.
     const goodAt = random.integer(networks);
     for (let network = 0; network < networks; network++) {
       if (network === goodAt && now % 50 === 0) {
@@ -194,7 +195,7 @@ test('whoever has less waiting than a fair share is (nearly) never refused, howe
   );
 });
 
-test('a flood that only just fills the room, and of which most networks are never refused, leaves a place to whoever has none', () => {
+test('a flood that just fills the room, most of whose networks are never refused, leaves a place to a client without any', () => {
   for (const clients of [1, 40]) {
     const weak = { room: 1000, networks: 256, clients, burst: 5, waitMs: 20, inStep: false };
     for (let seed = 0; seed < 6; seed++) assert.ok(refusedBeside(weak, seed) <= 0.02);

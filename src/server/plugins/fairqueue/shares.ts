@@ -1,8 +1,8 @@
-/** How many queries of each client wait, and who may have one more. */
+/** Counts the in-flight queries of each client and decides who may have another one. */
 import type { Clock } from '../../base/clock.ts';
 import { Refusals } from './refusals.ts';
 
-/** One part in so many of the room is kept for those who have little. */
+/** This part of the places is reserved for clients with few queries. */
 const SPARE = 8;
 
 /** True if one more query may wait; if not, whose bound it has come to. */
@@ -10,36 +10,33 @@ export type ShareVerdict = 'admitted' | 'client' | 'network';
 
 export interface Share {
   readonly client: string;
-  /** The one network that it is in; empty: nobody can come from there in another's name. */
+  /** The network of the client; empty: clients cannot forge each other's addresses. */
   readonly network: string;
   waiting: number;
 }
 
 /**
- * Shares the places for waiting queries by dynamic thresholds (Choudhury and Hahne 1998). A client
- * may take another place while it has fewer than eight times the number of free places, which
- * includes spare ones, one for every eight. So
+ * Shares the places for in-flight queries by dynamic thresholds (Choudhury and Hahne 1998). A client may take
+ * another place while it has fewer than eight times the number of free places, which includes spare ones, one
+ * for every eight. As a result:
  *
- * - a single client may take all places, and none stays unused;
- * - each of k clients that want everything gets the same part, (1 + 8) / (1 + 8 k) of the places,
- *   however much more one of them asks;
- * - there are free places for further clients, because all thresholds sink as places are taken.
+ * - A single client may take all places.
+ * - Each of k clients that want everything gets the same part, (1 + 8) / (1 + 8 k) of the places.
+ * - There are free places for further clients, because all thresholds fall as places are taken.
  *
- * A client with many addresses could evade that: with one waiting query for each address nobody has
- * many, and no place is left. So networks have a threshold as well, twice that of a client. Then a
- * single client leaves places to its neighbours, and a network with many clients, or with invented
- * ones, leaves places to others. One more place is reserved for networks without waiting queries.
+ * A client with many addresses could evade this with one in-flight query per address. So networks have a
+ * threshold as well, twice that of a client. One more place is reserved for networks without in-flight
+ * queries.
  *
- * These thresholds depend only on the queries that wait now, and if many networks want everything,
- * all places go to those that ask most. So refusals are remembered for a while. The networks that
- * were refused share the places in equal parts, no other network gets more than such a part, and
- * within each part the same thresholds apply. Half of the spare places are for everybody else,
- * however many networks flood; the other half is for clients of these networks that want little.
- * The last quarter of them is for networks of which no query waits: a flood that is so weak that
- * most of its networks are never refused would otherwise take the last place as well.
+ * These thresholds depend only on the current in-flight queries. If many networks want everything, the most
+ * active ones would get all places. So refusals are remembered for a while. The networks with refusals share
+ * the places in equal parts, no other network gets more than such a part, and within each part the same
+ * thresholds apply. Half of the spare places are for all other clients; the other half is for clients of
+ * these networks that want little. The last quarter of them is for networks without an in-flight query:
+ * otherwise a weak flood, most of whose networks are never refused, would take the last place as well.
  *
- * While fewer queries wait than there are places, and no network was refused recently, every query
- * is admitted without looking up its client.
+ * While fewer queries are in flight than there are places, and no network was refused recently, every query
+ * is admitted without a lookup of its client.
  */
 export class Shares {
   readonly room: number;

@@ -141,7 +141,7 @@ describe('file', () => {
     assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
   });
 
-  test('of several SOA records of other names each is told, with its line, and the last is taken', async (t) => {
+  test('of several SOA records of other names each is reported with its line, and the last is used', async (t) => {
     const world = await served(
       t,
       '$TTL 60\none.example. SOA ns host 7 2 3 4 5\nwww A 192.0.2.1\ntwo.example. SOA ns host 8 2 3 4 5\n',
@@ -152,7 +152,7 @@ describe('file', () => {
     assert.match(log, /db\.example\.org:4:1: two\.example\. SOA: .* is taken/);
   });
 
-  test('bytes that are no UTF-8 mean themselves in names and texts, and nothing in remarks', async (t) => {
+  test('invalid UTF-8 stays in names and texts, and ignored in comments', async (t) => {
     const latin1 = Buffer.from(`${zone}; B\xfcro\ncaf\xe9 TXT "\xa7 1"\n`, 'latin1');
     const path = folder(t, { db: '' });
     writeFileSync(join(path, 'db'), latin1);
@@ -198,7 +198,7 @@ describe('file', () => {
     );
   });
 
-  test('a chain of aliases that is longer than what is followed ends in an alias', async (t) => {
+  test('a chain of aliases beyond the limit ends in an alias', async (t) => {
     const chain = Array.from({ length: 20 }, (_, i) => `c${i} CNAME c${i + 1}\n`).join('');
     const world = await served(t, `${zone}${chain}c20 A 192.0.2.1\n`);
     const [code, ...answers] = await ask(world, 'c0.example.org. A');
@@ -362,7 +362,7 @@ describe('file', () => {
     assert.equal((await world.ask('www.cut.example.org. A')).answer.length, 1);
   });
 
-  test('all mistakes of a file are told at the start, each with its place', async (t) => {
+  test('all errors of a file are reported at start, each with its place', async (t) => {
     const path = folder(t, {
       'db.bad':
         '$TTL 60\n@ SOA ns host 1 2 3 4 5\nwww A 192.0.2\nwww AAA ::1\n$INCLUDE no.inc\n( open A 192.0.2.1\n',
@@ -384,7 +384,7 @@ describe('file', () => {
     });
   });
 
-  test('what dig prints of a transfer is a zone file: its SOA record stands at both ends', async (t) => {
+  test('a transfer printed by dig is a zone file: its SOA record is at both ends', async (t) => {
     const soa = 'example.org. 60 IN SOA ns.example.org. host.example.org. 1 2 3 4 5\n';
     const whole = `${soa}example.org. 60 IN NS ns.example.org.\nns.example.org. 60 IN A 192.0.2.1\n`;
     const path = folder(t, { db: whole + soa, two: whole + soa.replace(' 1 2', ' 2 2') });
@@ -397,14 +397,14 @@ describe('file', () => {
     );
   });
 
-  test('a byte order mark before the first line is passed over', async (t) => {
+  test('a byte order mark before the first line is ignored', async (t) => {
     const path = folder(t, { db: '\uFEFF$TTL 60\r\n@ SOA ns host 1 2 3 4 5\r\n@ NS ns\r\n' });
     const world = await makeWorld('example.org {\n file db\n}', { folder: path });
     t.after(() => world.close());
     assert.equal((await world.ask('example.org. NS')).answer.length, 1);
   });
 
-  test('a folder is no zone, whatever may come of a file that is not there yet', async (t) => {
+  test('a directory is not a zone, whatever may happen to a missing file', async (t) => {
     const path = folder(t, { db: '' });
     await assert.rejects(
       makeWorld(`example.org {\n file ${path}\n}`),
@@ -414,7 +414,7 @@ describe('file', () => {
     await world.close();
   });
 
-  test('a file without an SOA record is no zone', async (t) => {
+  test('a file without an SOA record is not a zone', async (t) => {
     const path = folder(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
     await assert.rejects(
       makeWorld('example.org {\n file db\n}', { folder: path }),
@@ -422,7 +422,7 @@ describe('file', () => {
     );
   });
 
-  test('another serial is served after the reload time; a mistake leaves the zone as it was', async (t) => {
+  test('a new serial is served after the reload time; an error leaves the zone unchanged', async (t) => {
     const path = folder(t, { db: zone });
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
       folder: path,
@@ -452,7 +452,7 @@ describe('file', () => {
     assert.match(world.log.at(-1)!, /Failed to open zone "example\.org\."/);
   });
 
-  test('an included file that changes is noticed as the zone file is: its serial, and a mistake that is mended', async (t) => {
+  test('a changed included file is noticed like the zone file: its serial, and a fixed error', async (t) => {
     const soa = (serial: number): string => `@ SOA ns host ${serial} 2 3 4 5\n`;
     const path = folder(t, {
       db: '$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.9\n$INCLUDE hosts.inc\n',
@@ -482,7 +482,7 @@ describe('file', () => {
     assert.equal(world.log.length, lines, 'nothing has changed');
   });
 
-  test('a serial that goes back, and one that stays though the file has changed, are told of with what secondaries do', async (t) => {
+  test('a serial that goes back, and one that stays although the file has changed, cause a warning about secondaries', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
     const path = folder(t, { db: text(5, '192.0.2.3') });
@@ -564,7 +564,7 @@ describe('file', () => {
     assert.equal((await ask(world, 'www.example.org. A'))[0], 'SERVFAIL');
   });
 
-  test('records that are no part of the zone are left out, with a warning', async (t) => {
+  test('records outside the zone are ignored, with a warning', async (t) => {
     const world = await served(t, `${zone}www.example.net. A 192.0.2.1\nalias A 192.0.2.1\n`);
     assert.equal(world.log.length, 2);
     assert.match(world.log[0]!, /www\.example\.net\. A: is not in the zone example\.org\./);

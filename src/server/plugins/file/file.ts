@@ -125,10 +125,7 @@ export const file: Plugin = definePlugin({
   },
 });
 
-/**
- * A file that is not there yet, or may not be read yet, is waited for; a folder or a device stays
- * what it is.
- */
+/** True for a missing or unreadable file, which may become readable; a directory or a device does not. */
 function mayCome(error: NodeJS.ErrnoException): boolean {
   return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
 }

@@ -35,7 +35,7 @@ describe('TO', () => {
     assert.equal(brief('https://10.0.0.1'), 'https 10.0.0.1:443');
   });
 
-  test("the port stands behind the server's name, as in CoreDNS's examples, or behind the address", () => {
+  test("the port follows the server's name, as in CoreDNS's examples, or the address", () => {
     assert.equal(brief('tls://10.0.0.1%dns.example:8853'), 'tls 10.0.0.1:8853 dns.example');
     assert.equal(brief('tls://10.0.0.1%dns.example'), 'tls 10.0.0.1:853 dns.example');
     const six = 'tls [2001:db8::1]:8853 dns.example';
@@ -63,7 +63,7 @@ describe('TO', () => {
     assert.match(brief('tls://10.0.0.1%'), /invalid server name/);
   });
 
-  test('whoever writes a port that is none is told which there are', () => {
+  test('an invalid port is reported with the valid range', () => {
     const to = readTo('10.0.0.1:99999');
     assert.equal(to.kind === 'wrong' ? to.hint : '', 'Ports go from 1 to 65535.');
   });
@@ -121,7 +121,7 @@ describe('places', () => {
     );
   });
 
-  test('a host name without address is a problem with place and remedy', async () => {
+  test('a host name without an address is a problem with place and fix', async () => {
     const error = await find(['no.example']).catch((found: unknown) => found);
     assert.ok(error instanceof Problem);
     assert.match(error.message, /not an IP address or file: "no.example"/);

@@ -8,7 +8,7 @@ import { transports } from '../../wire/transports.ts';
  */
 export interface ForwardUpstreamSpec {
   readonly scheme: UpstreamScheme;
-  /** IP address; an IPv6 one may have a zone (`fe80::1%eth0`). */
+  /** IP address; IPv6 with an optional zone (`fe80::1%eth0`). */
   readonly host: string;
   readonly port: number;
   /**
@@ -18,10 +18,7 @@ export interface ForwardUpstreamSpec {
   readonly serverName: string;
 }
 
-/**
- * What a word after FROM means: an address, or something to be looked at when the configuration is
- * loaded.
- */
+/** A word after FROM: an address, or a name that is resolved when the configuration is loaded. */
 export type ForwardDestination =
   | { readonly kind: 'address'; readonly upstream: ForwardUpstreamSpec }
   | {
@@ -91,12 +88,12 @@ export function readTo(text: string): ForwardDestination {
     return {
       kind: 'wrong',
       text: `not an IP address or file: ${JSON.stringify(host)}`,
-      hint: 'An IPv4 address is four numbers from 0 to 255, with a port 10.0.0.1:53; several stand side by side, with blanks between them.',
+      hint: 'An IPv4 address is four numbers from 0 to 255, with a port 10.0.0.1:53; separate several with blanks.',
     };
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
-/** True if a word that is no address can be neither a file nor a host by anybody's mind. */
+/** True for a word that can be neither an address, a file nor a host name. */
 function isMeantAsAddress(word: string): boolean {
   return !word.includes('/') && (!/[a-z_]/i.test(word) || /[:;,]/.test(word));
 }

@@ -1,18 +1,17 @@
 import type { Gauge } from '../../metrics/registry.ts';
 
 /**
- * How many packets per second may go to one upstream: some resolvers (the one of a cloud's network,
- * say) drop whatever exceeds a limit, and every drop costs a client seconds.
+ * Limits packets per second to one upstream: some resolvers (such as those of cloud networks) drop packets
+ * above a limit, and every drop costs a client seconds.
  *
- * Packets are spaced, with a small burst: within any second at most `limit` packets leave (burst +
- * rate = limit). Taken in advance, a packet tells how long to wait, so a queue is nothing but the
- * wait of each of its members.
+ * Packets are spaced, with a small burst: within any second at most `limit` packets leave (burst + rate =
+ * limit). A packet taken in advance returns its waiting time, so the queue is only the waits of its members.
  */
 export class Budget {
   #limit = 0;
   #gapMs = 0;
   #slackMs = 0;
-  /** When the next packet is due if all are evenly spaced. */
+  /** Time at which the next packet is due with even spacing. */
   #due = 0;
   #sent = 0;
   #second = 0;

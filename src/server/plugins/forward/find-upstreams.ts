@@ -9,7 +9,6 @@ import { printUpstream, type ForwardDestination, type ForwardUpstreamSpec } from
 import type { HostLookup } from './host-addresses.ts';
 import { upstreamsLimit } from './forward-options.ts';
 
-/** What finding upstreams needs of the world. */
 export interface PlacesParts {
   /** The text of a file, or null if it does not exist. May throw if it cannot be read. */
   readonly readFile: (path: string) => string | null;
@@ -24,8 +23,9 @@ export interface FoundUpstreams {
 }
 
 /**
- * Looks up everything among `places` that is no address.
- * @throws Problems of all that lead nowhere
+ * Resolves all `places` that are not addresses.
+ *
+ * @throws Problems for those that cannot be resolved
  */
 export async function findUpstreams(
   places: readonly ForwardDestination[],
@@ -110,7 +110,7 @@ async function addresses(
     code: 'upstream-unresolved',
     text: `plugin/forward: not an IP address or file: ${JSON.stringify(name)}`,
     place: at,
-    hint: `It was taken for a host name, but ${cause instanceof Error ? `looking it up failed: ${whyFailed(cause)}` : 'it has no address'}.`,
+    hint: `It was read as a host name, but ${cause instanceof Error ? `looking it up failed: ${whyFailed(cause)}` : 'it has no address'}.`,
     remedy: 'Write an IP address, or name servers that know it: resolver IP…',
     cause,
   });

@@ -20,7 +20,7 @@ import type { HealthOptions } from './option-values.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
-/** Outgoing packets of a new TCP connection besides the query itself: SYN, ACKs, FIN. */
+/** Outgoing packets of a new TCP connection in addition to the query: SYN, ACKs, FIN. */
 const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;

@@ -61,7 +61,7 @@ describe('a server of the cluster that forwards', () => {
   });
 });
 
-test('an upstream that is meant as an address and is none is refused, without a look at files', async () => {
+test('a mistyped address is rejected without looking for a file', async () => {
   for (const [to, shown = to] of [
     ['10.0.0.300'],
     ['10.0.0'],

@@ -308,7 +308,7 @@ test('a query for which there is no room to wait is REFUSED before an upstream i
 });
 
 describe('health', () => {
-  test('nobody is probed while all is well', async () => {
+  test('healthy upstreams are not probed', async () => {
     const here = await world('. { forward . 10.0.0.1 }');
     await here.ask('www.example.org. A');
     await here.clock.advance(60_000);
@@ -350,7 +350,7 @@ describe('health', () => {
     assert.deepEqual([probes[0]!.name, probes[0]!.flags & FLAG.RD], ['example.org.', 0]);
   });
 
-  test('an upstream that is down is passed over until it answers again', async () => {
+  test('an upstream that is down is skipped until it answers again', async () => {
     let dead = true;
     const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy sequential } }', ({ to }) =>
       dead && to.startsWith('10.0.0.1') ? { fail: 'refused' } : up,
@@ -500,12 +500,12 @@ describe('where upstreams come from', () => {
     assert.equal(here.network.closed.length, 1);
   });
 
-  test('a file of upstreams that is no text in part is told of with the line, and the rest counts', async () => {
+  test('a partly binary file of upstreams is reported with the line, and the rest is used', async () => {
     const base = folder({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is no text'));
     assert.deepEqual(odd(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is no text: only lines \`nameserver IP\` count; is the file whole?`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is not text: only lines \`nameserver IP\` count; is the file complete?`,
     ]);
     await here.clock.advance(10_000);
     assert.equal(odd().length, 1);
@@ -578,7 +578,7 @@ describe('where upstreams come from', () => {
     assert.equal(here.network.closed.length, 1);
   });
 
-  test('a file that loses its nameservers leaves the upstreams as they are, with one warning', async () => {
+  test('a file that loses its nameservers leaves the upstreams unchanged, with one warning', async () => {
     const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\n' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     writeFileSync(join(base, 'resolv.conf'), '');
@@ -604,7 +604,7 @@ describe('where upstreams come from', () => {
     assert.equal(await refusal(`. { forward . 10.0.0.1 { ${line} } }`), 'it started');
   });
 
-  test('mistakes are told with their place', async () => {
+  test('errors are reported with their place', async () => {
     assert.match(
       await refusal('. { forward . nofile.conf/x }'),
       /Corefile|not an IP address or file: "nofile.conf\/x"/,
@@ -695,7 +695,7 @@ describe('upstreams by host name', () => {
     assert.deepEqual(changes, [
       '[INFO] plugin/forward: upstreams of dns.example changed: 10.0.0.1:53 → 10.0.0.2:53, [2001:db8::2]:53',
     ]);
-    // Servers rotate addresses: that is no change.
+    // Servers rotate addresses: this is not a change.
     now = found(['2001:db8::2', '10.0.0.2']);
     await here.clock.advance(120_000);
     assert.equal(here.log.filter((line) => line.includes('changed')).length, 1);
@@ -803,7 +803,7 @@ describe('upstreams by host name', () => {
   });
 });
 
-describe('all mistakes are told at once', () => {
+describe('all errors are reported at once', () => {
   const problemsOf = async (text: string): Promise<string[]> => {
     try {
       await world(text);
@@ -817,7 +817,7 @@ describe('all mistakes are told at once', () => {
     return assert.fail('no mistake');
   };
 
-  test('of words that stand side by side', async () => {
+  test('of adjacent words', async () => {
     const problems = await problemsOf(
       '. {\n forward . 10.0.0.1:99999 http://x {\n next FOO BAR\n resolver x y\n }\n}',
     );

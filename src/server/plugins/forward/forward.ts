@@ -29,7 +29,7 @@ import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
 import { ForwardUpstream } from './forward-upstream.ts';
 
-/** How often files with nameservers are looked at, and host names that are due. */
+/** Interval of checks of files with nameservers, and of due host names. */
 const POLL_MS = 1000;
 
 /**
@@ -113,8 +113,7 @@ async function control(
       try {
         found[index] = await find(line);
       } catch (error) {
-        // A file that is being written, or whose servers are gone: what is known is better than
-        // nothing.
+        // A half-written file, or one without servers: the known upstreams are better than none.
         const [problem] = problemsIn(error) ?? [];
         if (problem !== undefined)
           warnOnce(
@@ -164,7 +163,7 @@ function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext
     const line = lineThatIsNoText(text);
     if (line > 0)
       context.log.warning(
-        `${path}:${line}: a part of this line is no text: only lines \`nameserver IP\` count; is the file whole?`,
+        `${path}:${line}: a part of this line is not text: only lines \`nameserver IP\` count; is the file complete?`,
       );
   }
 }

@@ -11,7 +11,7 @@ import { FLAG, OPTION, RCODE } from '../../wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
 
-/** What clients may send: each field of it changes the message. */
+/** The queries of clients: each field of it changes the message. */
 interface Sent {
   readonly flags: number;
   readonly udpSize: number;

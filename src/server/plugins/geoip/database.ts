@@ -3,9 +3,7 @@ import { Reader } from 'mmdb-lib';
 import decoder from 'mmdb-lib/lib/decoder.js';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 
-/**
- * What an address has in a database of places. Of a smaller database (countries) much is missing.
- */
+/** The location of an address. Smaller databases (countries) lack many fields. */
 export interface City {
   readonly city?: NamedPlace;
   readonly country?: NamedPlace & {
@@ -38,7 +36,7 @@ export interface Provides {
   readonly asn: boolean;
 }
 
-/** The file is no database, or one that has nothing for this plugin. The message is CoreDNS's. */
+/** The file is not a database, or has no data for this plugin. The message is CoreDNS's. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
 }
@@ -55,7 +53,7 @@ export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
   return new Uint8Array(bytes.buffer as unknown as SharedArrayBuffer, 0, bytes.length);
 }
 
-/** Decoded records that are kept; most clients come from few networks. */
+/** Cached decoded records; most clients come from few networks. */
 const CACHE_MAX = 4096;
 
 /** A database in MaxMind's format (mmdb). */
@@ -72,8 +70,9 @@ export class Database {
   }
 
   /**
-   * What the database has for an address; null: nothing.
-   * @throws DatabaseError where the file is broken
+   * The database record of an address; null if there is none.
+   *
+   * @throws DatabaseError if the file is corrupt
    */
   lookup(address: string): (City & NetworkRecord) | null {
     if (this.#reader.metadata.ipVersion === 4 && address.includes(':')) return null;

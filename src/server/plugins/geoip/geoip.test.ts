@@ -66,9 +66,9 @@ test('a list or map that claims millions of entries is bad data, and takes no me
   }
 });
 
-test('a query whose client stands at a broken place of the database is answered without labels, and counted', async () => {
+test('a query for an address in a corrupt part of the database is answered without labels, and counted', async () => {
   const whole = makeMmdb('GeoLite2-City', { '10.1.0.0/16': { city: { names: { en: 'Here' } } } });
-  // The map at the beginning of the data is none any more.
+  // The map at the beginning of the data is no longer a map.
   whole[whole.indexOf('city') - 2] = 0x1f;
   writeFileSync(join(folder, 'broken.mmdb'), whole);
   const world = await makeWorld(
@@ -84,7 +84,7 @@ test('a query whose client stands at a broken place of the database is answered 
   await world.close();
 });
 
-/** What log writes of `labels` for a query of `client`, which may carry a Client Subnet option. */
+/** The labels that log prints for a query of `client`, optionally with a Client Subnet option. */
 async function noted(
   database: string,
   labels: readonly string[],
@@ -158,7 +158,7 @@ describe('geoip', () => {
     assert.equal(await noted('city.mmdb', labels, '127.0.0.1', v6), values);
   });
 
-  test('an option that is none, or no address, leaves the client its own', async () => {
+  test('an invalid option, or one without an address, is ignored', async () => {
     for (const odd of [
       [0, 3, 24, 0, 81],
       [0, 1],

@@ -18,9 +18,9 @@ import type { GrpcMetrics } from './grpc-counters.ts';
 
 /** A query is tried for so long. */
 const DEADLINE_MS = 5000;
-/** The time for one of several upstreams, in milliseconds, so that another one can be tried. */
+/** Time for one of several upstreams, in milliseconds, so that the others can be tried. */
 const TRY_MS = 2000;
-/** An upstream that was not reached is asked after all others for so long. */
+/** Time for which an unreachable upstream is tried last. */
 const SHUNNED_MS = 1000;
 
 export interface GrpcTarget {
@@ -34,17 +34,11 @@ export interface AskingParts {
   readonly clock: Clock;
   readonly metrics: GrpcMetrics;
   readonly writer: MessageWriter;
-  /**
-   * What becomes of a reply with this name, or of there being none: null if it goes to the client
-   * as it is.
-   */
+  /** Replaces a reply, or a missing one, for this name; null if the client gets it unchanged. */
   through(query: Query): ((query: Query) => Maybe<Reply>) | null;
 }
 
-/**
- * One query on its way from upstream to upstream: each is asked once, until one has a reply or the
- * time is up.
- */
+/** One query on its way from upstream to upstream: each is tried once, until one replies or the time is up. */
 export class GrpcExchange extends UpstreamExchange {
   readonly reply: Later<Reply> = new Later();
   readonly #parts: AskingParts;

@@ -1,4 +1,4 @@
-/** What a line of `grpc` may say. */
+/** The options of a `grpc` line. */
 import { limit } from '../../base/limits.ts';
 import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
@@ -14,7 +14,7 @@ import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { choice, integer, value, word, worded, wrongForm } from '../../corefile/word-values.ts';
 import { readTo, type GrpcDestination } from './grpc-upstreams.ts';
 
-/** What an upstream has not answered waits for two seconds at most, and takes some 3 KB. */
+/** An unanswered query waits for at most two seconds, and takes some 3 KB. */
 const inFlightLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** CoreDNS's number. */
 const UPSTREAMS_MAX = 15;

@@ -1,4 +1,4 @@
-/** Where upstreams of `grpc` are. */
+/** Addresses of the upstreams of `grpc`. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { isIP, printHostPort, splitHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
@@ -14,7 +14,7 @@ export interface GrpcUpstreamSpec {
   readonly port: number;
 }
 
-/** What a word after FROM means: an upstream, or a file with `nameserver` lines. */
+/** A word after FROM: an upstream, or a file with `nameserver` lines. */
 export type GrpcDestination = GrpcUpstreamSpec | { readonly file: string };
 
 /** Parses one TO. @returns null if it is malformed */

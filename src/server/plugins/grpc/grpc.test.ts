@@ -110,7 +110,7 @@ describe('grpc', () => {
     }
   });
 
-  test('takes what is below FROM, without what except names; FROM itself is always its own', async () => {
+  test('forwards names below FROM except the excluded ones; FROM itself is always included', async () => {
     const { ask, asked, close } = await world(
       'example.org 10.0.0.1:9005 {\n except internal.example.org example.org\n}',
       () => answers,
@@ -124,7 +124,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('fallthrough hands on names that do not exist, and those nobody answered for', async () => {
+  test('fallthrough passes on missing names, and those that no upstream answered', async () => {
     const { ask, asked, close } = await world(
       '. 10.0.0.1:9005 {\n fallthrough example.org\n}\nwhoami',
       ({ proto, name }) =>
@@ -186,7 +186,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['', /[Ww]rong argument count/],
       ['.', /[Ww]rong argument count/],

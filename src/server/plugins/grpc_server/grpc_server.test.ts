@@ -28,7 +28,7 @@ describe('grpc_server', () => {
     assert.deepEqual([own!.streams, own!.connections], [0x7fff_ffff, Infinity]);
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['grpc_server 5', /[Ww]rong argument count/],
       ['grpc_server {\n max_streams\n}', /[Ww]rong argument count/],

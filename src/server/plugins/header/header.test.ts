@@ -75,7 +75,7 @@ describe('header', () => {
     await cleared.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['set aa', /setting up rule: invalid selector=set should be query or response/],
       ['query', /setting up rule: no flag action provided/],

@@ -76,7 +76,7 @@ const syntax = directive({
         ],
 });
 
-/** What a list of rules comes down to: bits that end up set and bits that end up clear. */
+/** The result of a list of rules: bits to set and bits to clear. */
 interface Mask {
   readonly set: number;
   readonly clear: number;

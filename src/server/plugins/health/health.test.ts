@@ -60,7 +60,7 @@ describe('health', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n health localhost\n}'),
       /address localhost: missing port in address/,

@@ -26,7 +26,7 @@ export interface HostsAnswerer {
 /** Replies remembered; then all are forgotten. Names of one cluster's hosts fit many times over. */
 const REPLIES_MAX = 4096;
 
-/** One more record has room behind so many bytes. */
+/** Another record fits after this many bytes. */
 const WHOLE = MESSAGE_MAX - NAME_MAX - 12;
 
 const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [

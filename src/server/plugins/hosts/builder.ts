@@ -16,10 +16,10 @@ const PER_NAME_MAX = 1000;
  */
 export const namesLimit: Limit = limit({ default: 400_000, min: 1, max: 10_000_000 });
 
-/** How much larger an array becomes that is full. */
+/** Growth factor of a full array. */
 const GROWTH = 1.25;
 
-/** What a name has: IPv4 addresses, IPv6 addresses, names of the address that it stands for. */
+/** The lists of a name: IPv4 addresses, IPv6 addresses, names of the address in a reverse name. */
 const V4 = 0;
 const V6 = 1;
 const POINTER = 2;
@@ -71,10 +71,11 @@ export class HostsBuilder {
   }
 
   /**
-   * A name has an address.
-   * @param name in lower case; a first label `*` stands for exactly one label
-   * @param reverse the address's own name, which is to have `name`; null: it need not
-   * @returns false: there are as many names as are kept, and one of these is left out
+   * Adds an address to a name.
+   *
+   * @param name in lower case; a first label `*` matches exactly one label
+   * @param reverse the address's reverse name, which gets `name`; null: none
+   * @returns false: the limit of names is reached, and one of these is ignored
    */
   add(name: WireName, address: Uint8Array, reverse: WireName | null): boolean {
     const owner = this.#numberOf(name);

@@ -23,7 +23,7 @@ function read(text: string, { reverse = false, builder = new HostsBuilder() } = 
 }
 
 describe('hosts lines', () => {
-  test('beyond the names that are kept are left out, and those of the Corefile are there', () => {
+  test('above the limit are ignored, and those of the Corefile exist', () => {
     const file = Array.from({ length: 100 }, (_, i) => `10.0.0.${i} n${i}.example`).join('\n');
     const builder = read(file, { builder: new HostsBuilder(10) });
     read('10.1.1.1 inline.example', { builder });

@@ -9,9 +9,10 @@ export interface EntryTerms {
 }
 
 /**
- * Understands a line of a hosts file (`ADDRESS NAME…`, `#` begins a comment). One that makes no
- * sense, and names that are not wanted, are passed over.
- * @returns false: what is more would be left out
+ * Parses a line of a hosts file (`ADDRESS NAME…`, `#` begins a comment). Invalid lines and unwanted names are
+ * skipped.
+ *
+ * @returns false: further lines would be ignored
  */
 export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder): boolean {
   const steps = entrySteps(line, terms, builder);

@@ -9,7 +9,7 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
 import { inSlices, type Slices } from '../../base/slices.ts';
 
-/** A mask: after so many steps there may be a pause. */
+/** A mask: after this many steps there may be a pause. */
 const STEP_SLICE = 0x3f;
 
 /**
@@ -111,14 +111,14 @@ export class HostsFile {
   #tellOdd(first: number, count: number): void {
     const others = count === 1 ? '' : `, and of ${count - 1} more`;
     this.#log.warning(
-      `${this.path}:${first}: a part of this line is no text${others}: what is no address with its names is left out; is the file whole?`,
+      `${this.path}:${first}: a part of this line is not text${others}: lines without an address and names are ignored; is the file complete?`,
     );
   }
 
   /** Each failure once: it is tried again every few seconds. */
   #tell(failure: string): void {
     if (failure !== this.#failure)
-      this.#log.error(`${this.path} cannot be read: ${failure}; its names stay as they were`);
+      this.#log.error(`${this.path} cannot be read: ${failure}; its names stay unchanged`);
     this.#failure = failure;
   }
 

@@ -22,7 +22,7 @@ const bytesOf = (lookup: HostsLookup): number[][] => [
   [...lookup.data.subarray(lookup.v6At, lookup.pointersAt)],
 ];
 
-/** What names have, in the simplest way there is: by wire form in lower case, as text. */
+/** A simple model of names: by wire form in lower case, as text. */
 function modelOf(
   lines: readonly (readonly [string, readonly string[]])[],
 ): Map<string, string[][]> {

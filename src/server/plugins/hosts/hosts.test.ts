@@ -211,7 +211,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('inline lines are added to the file; what comes twice is said once', async () => {
+  test('inline lines are added to the file; duplicates are returned once', async () => {
     const world = await worldWith(
       '{\n 10.0.0.7 example.org inline.example.org\n 10.0.0.1 example.org\n ttl 30\n fallthrough\n}',
     );
@@ -287,7 +287,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a missing file and a folder are only warned about; the file may come later', async () => {
+  test('a missing file and a directory only cause a warning; the file may be created later', async () => {
     const file = join(folder, 'later');
     const world = await worldWith('', '.', file);
     assert.deepEqual(world.log, [`[WARNING] plugin/hosts: File does not exist: ${file}`]);
@@ -300,7 +300,7 @@ describe('hosts', () => {
     await other.close();
   });
 
-  test('a file that is no text in part is told of by its first such line, once for each version, and the rest answers', async () => {
+  test('a partly binary file is reported once per version, with its first such line, and the rest answers', async () => {
     const zeros = '\0'.repeat(200);
     const file = hostsFile(
       `10.0.0.1 a.example.org # \0\n${zeros}\n\x7fELF\x01\n10.0.0.2 b.example.org\n`,
@@ -325,7 +325,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a file that could not be read for a while is told of once, and read as soon as it can be', async () => {
+  test('a temporarily unreadable file is reported once, and read as soon as possible', async () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('', '.', file);
     writeFileSync(file, '10.0.0.2 a.example.org\n10.0.0.3 b.example.org\n');
@@ -336,7 +336,7 @@ describe('hosts', () => {
     await world.clock.advance(10_000).finally(() => root && process.seteuid!(0));
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.1']);
     assert.deepEqual(world.log, [
-      `[ERROR] plugin/hosts: ${file} cannot be read: permission denied; its names stay as they were`,
+      `[ERROR] plugin/hosts: ${file} cannot be read: permission denied; its names stay unchanged`,
     ]);
     chmodSync(file, 0o644);
     await world.clock.advance(5000);
@@ -363,7 +363,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(worldWith('{\n ttl 0\n}'), /ttl provided is invalid/);
     await assert.rejects(worldWith('{\n ttl 65536\n}'), /ttl provided is invalid/);
     await assert.rejects(worldWith('{\n ttl long\n}'), /ttl needs a number of second/);

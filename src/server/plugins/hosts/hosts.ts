@@ -81,7 +81,7 @@ const syntax = directive({
       .map((line) =>
         pluginRemark('hosts', at, `the line '${line}' is left out`, {
           code: 'directive-warning',
-          hint: `An address and its names stand on it, ${JSON.stringify(line.split(' ')[0])} is no address or has no names.`,
+          hint: `A line needs an address and its names; ${JSON.stringify(line.split(' ')[0])} is not an address or has no names.`,
         }),
       );
   },
@@ -117,7 +117,7 @@ export const hosts: Plugin = definePlugin({
       wanted: (name: WireName) => wanted.holdsName(name),
       reverse: !options.noReverse,
     };
-    /** null: the file is as it was, or cannot be read. */
+    /** null: the file is unchanged, or cannot be read. */
     const build = async (first: boolean): Promise<HostsTable | null> => {
       let builder = new HostsBuilder(options.maxNames);
       if (!(await file.read((line) => entrySteps(line, terms, builder)))) {

@@ -27,7 +27,7 @@ describe('https', () => {
     assert.equal(limit, Infinity);
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['https 5', /[Ww]rong argument count/],
       ['https {\n max_connections -1\n}', /max_connections must be a non-negative integer: -1/],

@@ -188,7 +188,7 @@ export class ExternalAnswerer {
     return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
   }
 
-  /** @param write writes the records; it calls `cut` where one has no room */
+  /** @param write writes the records; it calls `cut` if one does not fit */
   #write(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     const { writer } = this.#parts;
     let isCut = false;
@@ -234,7 +234,7 @@ function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
   return entries.some(({ address, named }) => !named && address.length === length);
 }
 
-/** Bytes of an address of this type; 0: it is no type of addresses. */
+/** Bytes of an address of this type; 0: not an address type. */
 function sizeOf(type: number): number {
   return type === TYPE.A ? 4 : type === TYPE.AAAA ? 16 : 0;
 }

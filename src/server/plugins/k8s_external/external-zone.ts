@@ -1,7 +1,4 @@
-/**
- * A zone of services as they are reached from outside: the names that it has by itself, and how its
- * records are written.
- */
+/** A zone of the external names of services: its own names, and the encoding of its records. */
 import type { OutsideEntry } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
@@ -22,7 +19,7 @@ export interface ExternalZone {
   readonly ttl: number;
 }
 
-/** @param apex label below which the name server stands */
+/** @param apex label above the name server's zone */
 export function externalZone(text: string, apex: string, ttl: number): ExternalZone {
   const below = (labels: string): WireName =>
     foldName(parseName(text === '.' ? `${labels}.` : `${labels}.${text}`));
@@ -89,8 +86,8 @@ export function writeAddress(
 }
 
 /**
- * The host that all entries come down to; null if any has an address: a name with addresses is no
- * alias (RFC 2181 section 10.1).
+ * The host that all entries have; null if any has an address: a name with addresses cannot be an alias (RFC
+ * 2181 section 10.1).
  */
 export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
   return entries.every(({ named }) => named) ? (entries[0]?.address ?? null) : null;
@@ -141,7 +138,7 @@ export function writeTarget(
   to.close();
 }
 
-/** Each once, by what `saysWhich` gives. */
+/** Yields each item once, by the key of `saysWhich`. */
 export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): Generator<T> {
   const seen = new Set<string>();
   for (const one of all) {

@@ -50,7 +50,7 @@ const syntax = directive({
   },
 });
 
-/** Answers from what `kubernetes` of the same server block knows. */
+/** Answers from the data of `kubernetes` in the same server block. */
 export const k8sExternal: Plugin = definePlugin({
   syntax,
   control(_options, context) {

@@ -8,7 +8,7 @@ import { externalTransfers } from './transfer.ts';
 
 const zone = externalZone('example.com.', 'dns', 5);
 
-/** The transfer of services with so many parts of so many endpoints each. */
+/** The transfer of services with this many parts and endpoints each. */
 function transfer(
   services: number,
   parts: number,
@@ -41,7 +41,7 @@ function transfer(
   return { stream: source.find(zone.name, zone.name.length)!.records(), made };
 }
 
-/** How much is made at most between two records, or a record and a pause; and how many records there are. */
+/** The largest step between two records, or a record and a pause, and the number of records. */
 function steps({ stream, made }: ReturnType<typeof transfer>): {
   readonly most: number;
   readonly records: number;

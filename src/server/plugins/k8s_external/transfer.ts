@@ -34,7 +34,7 @@ export function externalTransfers(
   };
 }
 
-/** An owner and another name, with the few bytes that stand around them. */
+/** An owner name and another name, with the fixed bytes of a record. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
 function transferable(
@@ -68,12 +68,12 @@ function transferable(
 /** null: enough for one turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** How many entries are looked at before queries are served again: less than a millisecond. */
+/** Entries that are examined before queries are served again: less than a millisecond. */
 const ENTRIES_A_TURN = 1000;
 
 /**
- * What there is when the first record after the SOA record is asked for: the transfer stays at that
- * moment. The records of a service are made when it is its turn.
+ * The entries at the time of the first record after the SOA record: the transfer stays at that moment. The
+ * records of a service are made when it is its turn.
  */
 function* recordsOf(
   zone: ExternalZone,

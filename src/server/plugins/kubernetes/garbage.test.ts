@@ -43,7 +43,7 @@ test('a repeated question costs no memory, whether it is answered, has no data o
   };
   ask(100_000);
   let least = Infinity;
-  // The first runs pay for code that is compiled meanwhile.
+  // The first runs include compilation.
   for (let run = 0; run < 5 && least >= 8; run++) {
     collect();
     const before = process.memoryUsage().heapUsed;

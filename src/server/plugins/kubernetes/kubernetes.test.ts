@@ -75,7 +75,7 @@ async function say(world: World, question: string): Promise<string> {
   ].join(' ');
 }
 
-test('the zone is transferred whole, and only its SOA record to who has it', async () => {
+test('the zone is transferred as a whole, and only its SOA record to a client with the current serial', async () => {
   const world = await serve(manifests, '.:53', 'transfer cluster.local {\n to *\n}');
   const { answer } = await world.ask('cluster.local. AXFR', { proto: 'tcp' });
   const lines = answer.map(printRecord).map((line) => line.split(/\s+/));
@@ -101,7 +101,7 @@ test('the zone is transferred whole, and only its SOA record to who has it', asy
 });
 
 describe('the source', () => {
-  test('is followed: what changes in a folder is answered within seconds', async () => {
+  test('is watched: changes in a directory are served within seconds', async () => {
     const world = await serve(manifests);
     assert.equal(await say(world, 'new.shop.svc.cluster.local. A'), 'NXDOMAIN');
     write('b.json', service('new', '10.96.0.21'));
@@ -149,7 +149,7 @@ describe('the source', () => {
     await world.close();
   });
 
-  test('that is a missing folder, or no cluster at all, stops the start', async () => {
+  test('that is a missing directory, or no cluster at all, stops the start', async () => {
     await assert.rejects(serve('manifests missing-folder'), /missing-folder/);
     await assert.rejects(serve('ttl 5'), /unable to load in-cluster configuration/);
   });
@@ -262,7 +262,7 @@ describe('the Corefile', () => {
     await world.close();
   });
 
-  test('with several endpoints is told which one counts', async () => {
+  test('with several endpoints is reported with the one in use', async () => {
     const world = await serve('endpoint http://127.0.0.1:1 http://127.0.0.1:2\nstartup_timeout 0s');
     assert.ok(
       world.log.some((line) =>

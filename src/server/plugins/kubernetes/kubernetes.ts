@@ -23,10 +23,10 @@ import { planSource, sourceKey } from './control/source-plan.ts';
 import { clusterTransfers } from './worker/transfer-zone.ts';
 
 /**
- * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), cuts them down to
- * facts and carries these to all workers (`publisher.ts`); a worker keeps them in a form made for
- * answering (`cluster.ts`), decides what a name stands for (`lookup.ts`) and writes the reply
- * (`answer.ts`). Both outlive reloads that do not change the source.
+ * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), reduces them to facts and sends
+ * these to all workers (`publisher.ts`). A worker stores them in a form made for answering (`cluster.ts`),
+ * resolves names (`lookup.ts`) and writes replies (`answer.ts`). Both outlive reloads that do not change the
+ * source.
  */
 export const kubernetes: Plugin = definePlugin({
   syntax,

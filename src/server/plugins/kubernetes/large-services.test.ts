@@ -78,7 +78,7 @@ describe('services with thousands of endpoints', () => {
     }
   });
 
-  test('what is asked again is written once as a whole, and remembered until it changes', () => {
+  test('a repeated reply is built once as a whole, and stored until it changes', () => {
     for (const { cluster, source, endpoints } of sizes) {
       for (const type of ['A', 'SRV'] as const) {
         const writer = new CountingWriter();
@@ -141,7 +141,7 @@ describe('services with thousands of endpoints', () => {
     assert.ok(writer.records < 64 * 1000 + queries * 32, String(writer.records));
   });
 
-  test('one address behind a thousand services is answered with what fits', () => {
+  test('one address of a thousand services is answered with the names that fit', () => {
     const { cluster } = replicatedCluster([
       namespace('shop'),
       ...Array.from({ length: 3000 }, (_, i) => [

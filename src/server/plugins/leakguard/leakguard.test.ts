@@ -24,7 +24,7 @@ async function serve(
 }
 
 describe('leakguard', () => {
-  test('names that nobody outside knows are answered here, with the zone and the reason', async () => {
+  test('names without external records are answered here, with the zone and the reason', async () => {
     const { world, network } = await serve();
     for (const [question, zone, reason] of [
       ['backend.shop.svc.cluster.local. A', 'cluster.local.', 'names of the cluster'],
@@ -222,7 +222,7 @@ describe('leakguard', () => {
     await excepted.world.close();
   });
 
-  test('a name of the cluster stays here, whatever stands behind the zone of the cluster', async () => {
+  test('a cluster name is blocked, whatever follows the zone of the cluster', async () => {
     const { world, network } = await serve('leakguard cluster.local k8s k8s.example.com');
     for (const question of [
       'backend.shop.cluster.local.corp.example. A',
@@ -330,7 +330,7 @@ describe('leakguard', () => {
       await world.ask(question);
       assert.deepEqual(network.asked, [], question);
     }
-    // What lies above is public: resolvers that ask label by label (RFC 9156) need it.
+    // Names above are public: resolvers that query label by label (RFC 9156) need them.
     for (const question of [
       '172.in-addr.arpa. NS',
       'e.f.ip6.arpa. NS',

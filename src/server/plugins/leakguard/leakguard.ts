@@ -152,8 +152,9 @@ class LeakGuard {
   }
 
   /**
-   * What stays here although something stands behind it, or as it is spelled in another way: where
-   * its zone begins in the name, and why.
+   * Finds a blocked name that has a suffix or another spelling.
+   *
+   * @returns the offset of its zone, and the reason
    */
   #insideOf(
     name: Uint8Array,
@@ -179,8 +180,8 @@ class LeakGuard {
   }
 
   /**
-   * Where the cluster's zone begins in a name that has something behind it: a client's search path
-   * made it of a name of the cluster (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
+   * Offset of the cluster's zone in a name that continues after it: a client appended its search path to a
+   * cluster name (`backend.shop.svc.cluster.local.corp.example.`). -1: none.
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1)
@@ -266,7 +267,7 @@ function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
 function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => void {
   const stopped = metrics.counter(
     'ndots_leakguard_stopped_total',
-    'Queries that were kept from upstreams, by the reason why nobody outside knows the name.',
+    'Queries that were blocked from upstreams, by reason.',
     ['server', 'view', 'reason'],
   );
   const countersOf = perRoute(({ server, view }) => ({

@@ -145,9 +145,10 @@ export interface InsideName {
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**
- * What tells in the middle of a name that it is one of the cluster's: `svc` or `pod` before the
- * zone, and the zone alone where it can be no beginning of a public name, as `cluster.local` but
- * not `k8s.example.com`, behind which `.br` may stand.
+ * The patterns that identify a cluster name inside a longer name: `svc` or `pod` before the zone, and the
+ * zone alone if no public name can begin with it, as `cluster.local` but not `k8s.example.com`, which `.br`
+ * may follow.
+ *
  * @param clusters absolute names
  */
 export function namesInside(clusters: readonly string[]): readonly InsideName[] {

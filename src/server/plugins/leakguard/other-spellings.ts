@@ -28,18 +28,15 @@ export function splitAtDots(name: Uint8Array, length: number): WireName | null {
   return dots === 0 ? null : joined(labels);
 }
 
-/** Where reverse names end: `in-addr.arpa` and `ip6.arpa`, without the root. */
+/** Ends of reverse names: `in-addr.arpa` and `ip6.arpa`, without the root. */
 const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text) =>
   parseName(text).subarray(0, -1),
 );
 
 export interface EmbeddedReverseName {
-  /** Without what stands behind it, and as it is written usually. */
+  /** Without its suffix, in the usual spelling. */
   readonly name: WireName;
-  /**
-   * Where the labels begin before which `arpa` stands; the last one is where `in-addr` or `ip6`
-   * begins.
-   */
+  /** Offsets of the labels before `arpa`; the last one is that of `in-addr` or `ip6`. */
   readonly labels: readonly number[];
 }
 

@@ -12,12 +12,12 @@ export interface HeldAnswer {
   readonly rcode: string;
 }
 
-/** To all workers: let go of this name; empty: of all. */
+/** To all workers: release this name; empty: all names. */
 export interface Release {
   readonly release: string;
 }
 
-/** What one block says to `lkg/list`. */
+/** The answer of one block to `lkg/list`. */
 export interface HeldReport {
   readonly servers: readonly string[];
   readonly zones: readonly string[];
@@ -25,7 +25,7 @@ export interface HeldReport {
   readonly held: readonly {
     readonly name: string;
     readonly type: string;
-    /** When the upstream denied it first, and when it is let go (ISO 8601). */
+    /** Times of the first denial and of the release (ISO 8601). */
     readonly since: string;
     readonly until: string;
     readonly rcode: string;
@@ -40,12 +40,12 @@ const LISTED_MAX = 10_000;
  */
 interface ListedAnswer {
   readonly held: HeldAnswer;
-  /** When that was heard, by the monotonic clock, milliseconds. */
+  /** Time of the report, by the monotonic clock, milliseconds. */
   readonly at: number;
   holders: number;
 }
 
-/** Offers the commands `lkg/list` (what is held) and `lkg/release` (of a name, or of all). */
+/** Offers the commands `lkg/list` and `lkg/release` (of a name, or of all). */
 export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;

@@ -11,7 +11,7 @@ import type { Reply } from '../../wire/reply.ts';
 const ANSWERS_MAX = 8;
 /** Larger answers are not kept. */
 const REPLY_MAX = 8 * 1024;
-/** Names that are looked at to make room for one answer. */
+/** Names that are examined to make room for one answer. */
 const LOOKED_MAX = 64;
 
 export interface GoodAnswer {
@@ -67,8 +67,7 @@ export class KnownGood {
   took(query: Query, reply: Reply): void {
     const names = this.#names;
     const isNew = names.find(query.folded, 0, query.nameLength) < 0;
-    // Of names that come once, as those below a wildcard that somebody invents, none takes the
-    // place of another.
+    // Names that occur once, such as random names below a wildcard, never replace another name.
     const isFull = names.size === names.capacity;
     if (isNew && isFull && !this.#seen.again(query.folded, query.nameLength)) return;
     const slot = names.add(query.folded, 0, query.nameLength);
@@ -127,7 +126,8 @@ export class KnownGood {
   }
 
   /**
-   * Lets go of the answers of a name that `when` says so of; without a name, of all names.
+   * Releases the answers of a name for which `when` is true; without a name, of all names.
+   *
    * @returns how many
    */
   release(name: Uint8Array | null, when: (answer: GoodAnswer) => boolean = () => true): number {
@@ -162,7 +162,7 @@ export class KnownGood {
     return this.#answers[slot] ?? none;
   }
 
-  /** The slot is another name's now, which may have had one before: what is held outlives that. */
+  /** Another name takes the slot, which may have had one before: held answers outlive that. */
   #drop(slot: number, query: Query): void {
     const homeless = this.#homeless;
     for (const answer of this.#of(slot)) {
@@ -203,7 +203,6 @@ export class KnownGood {
     return this.bytes + size <= bytes;
   }
 
-  /** How often the name was answered at least. */
   #answered(slot: number): number {
     return this.#names.count(slot) - this.#names.error(slot);
   }

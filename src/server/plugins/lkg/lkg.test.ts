@@ -80,14 +80,14 @@ async function command(
   return { status: response.status, results };
 }
 
-/** What is held, as `NAME TYPE`. */
+/** The held answers, as `NAME TYPE`. */
 async function listed(world: World): Promise<readonly string[]> {
   const { results } = await command(world, 'lkg/list');
   return results.flatMap(({ held }) => (held ?? []).map(({ name, type }) => `${name} ${type}`));
 }
 
 describe('lkg', () => {
-  test('a client that checks answers itself (CD) has the one that was kept for others', async () => {
+  test('a validating client (CD) gets the answer that was stored for others', async () => {
     const { world, says, popular } = await scene();
     await popular('www.example.org. A');
     for (const denial of [nxdomain, nodata]) {
@@ -100,7 +100,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a popular name that is suddenly gone is kept, told as stale, and let go when its time is over', async () => {
+  test('a popular name that suddenly disappears is held, marked as stale, and released when its time is over', async () => {
     for (const denial of [nxdomain, nodata, {}]) {
       const { world, clock, says, popular, told } = await scene();
       await popular('www.example.org. A');
@@ -128,7 +128,7 @@ describe('lkg', () => {
     }
   });
 
-  test('names that were asked for rarely, and failures, pass as they are', async () => {
+  test('rarely queried names, and failures, pass unchanged', async () => {
     const { world, says, popular, told } = await scene();
     await world.ask('rare.example.org. A');
     await popular('www.example.org. A');
@@ -140,7 +140,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('types of a name agree: while one is kept, the others have no data', async () => {
+  test('types of a name agree: while one is held, the others have no data', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     assert.equal(await told('www.example.org. AAAA'), 'nothing');
@@ -153,7 +153,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a type that goes while another one stays is let go in its time, however often the other is answered', async () => {
+  test('a type that disappears while another one stays is released in its time, however often the other is answered', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     await popular('www.example.org. TXT');
@@ -167,7 +167,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('NXDOMAIN begins the time of all types: nobody prolongs a name by asking for one after the other', async () => {
+  test('NXDOMAIN starts the time of all types: querying one after the other does not prolong it', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     await popular('www.example.org. TXT');
@@ -194,7 +194,7 @@ describe('lkg', () => {
     }
   });
 
-  test('nobody vouches for an answer that is kept: it has no AD', async () => {
+  test('a held answer has no AD bit', async () => {
     const { world, says } = await scene();
     says(() => ({ answer: ['@ 60 A 192.0.2.1'], flags: FLAG.AD }));
     for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: true });
@@ -206,7 +206,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('large answers that somebody asked for do not keep out those of names that many ask for', async () => {
+  test('large answers that one client queried do not displace those of popular names', async () => {
     const { world, says, popular, told } = await scene('max_bytes 64KiB');
     const text = `@ 60 TXT ${Array.from({ length: 30 }, () => `"${'x'.repeat(250)}"`).join(' ')}`;
     says(({ type }) => ({ answer: [type === TYPE.TXT ? text : '@ 60 A 192.0.2.1'] }));
@@ -250,7 +250,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('names of the cluster, exceptions, and what other plugins answer are never kept', async () => {
+  test('cluster names, exceptions, and answers of other plugins are never held', async () => {
     const { world, says, popular, told } = await scene(
       'except gone.example',
       '',
@@ -288,7 +288,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('the operator sees what is held, and lets go of one name, or of all', async () => {
+  test('the operator can list held answers, and release one name or all', async () => {
     const { world, clock, says, popular, told } = await scene('', '', admin);
     await popular('www.example.org. A');
     await popular('api.example.org. A');
@@ -325,7 +325,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('nobody lets go of what is held without the header of `admin`, or at the address of the metrics', async () => {
+  test('a release needs the header of `admin`, and its address', async () => {
     const { world } = await scene('admin 127.0.0.1:0', '', 'admin localhost:0');
     const base = `http://127.0.0.1:${world.server.httpPort('127.0.0.1:0')}`;
     for (const path of ['/lkg', '/lkg/release?name=*'])
@@ -342,7 +342,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a name stays in the list until nobody holds an answer of it any more', async () => {
+  test('a name stays in the list while any worker holds an answer of it', async () => {
     const { world, clock, says, popular, told } = await scene('', '', admin);
     await popular('www.example.org. A');
     for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: true });
@@ -363,7 +363,7 @@ describe('lkg', () => {
     ['forward', 24 * 3600_000],
     ['back', -24 * 3600_000],
   ] as const) {
-    test(`the list has what is kept, for as long as it is, when the machine's clock is set ${way}`, async () => {
+    test(`the list has the held answers, for as long as they are held, when the machine's clock is set ${way}`, async () => {
       const { world, clock, says, popular, told } = await scene('', '', admin);
       await popular('www.example.org. A');
       says(() => nxdomain);
@@ -398,7 +398,7 @@ describe('lkg', () => {
     const { world, says, popular, told } = await scene('names 64');
     for (let i = 0; i < 20; i++) await popular(`www${i}.example.org. A`);
     for (let i = 0; i < 5000; i++) await world.ask(`n${i}.wild.example.org. A`);
-    // Whoever is asked for again and again is counted nevertheless.
+    // A name that is queried repeatedly is still counted.
     await popular('late.example.org. A');
     await popular('late.example.org. A');
     says(() => nxdomain);
@@ -447,7 +447,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('names whose answers are kept are as few as names are counted, however many are pushed out', async () => {
+  test('names with held answers are limited like counted names, however many are evicted', async () => {
     const { world, says } = await scene('names 16\n asked 1');
     for (let round = 0; round < 20; round++) {
       const names = Array.from({ length: 16 }, (_, i) => `r${round}-${i}.example.org. A`);
@@ -475,7 +475,7 @@ describe('lkg', () => {
       );
   });
 
-  test('property: nothing is kept longer than its time, and only what was answered', async () => {
+  test('property: nothing is held longer than its time, and only answers that were given', async () => {
     const names = ['a.example.org.', 'b.example.org.'];
     const step = fc.record({
       name: fc.constantFrom(...names),
@@ -516,7 +516,7 @@ describe('lkg', () => {
   });
 });
 
-describe('what is no zone', () => {
+describe('arguments that are not zones', () => {
   for (const line of [
     'lkg {\n  except a..b\n }',
     'lkg a..b',

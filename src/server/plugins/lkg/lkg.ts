@@ -121,7 +121,11 @@ class Guard {
       )
       .with();
     this.#held = metrics
-      .gauge('ndots_lkg_held_answers', 'Answers that are kept against the word of upstreams.', [])
+      .gauge(
+        'ndots_lkg_held_answers',
+        'Stored answers that are served although upstreams deny them.',
+        [],
+      )
       .with();
     this.#names = metrics
       .gauge('ndots_lkg_names', 'Names whose answers by upstreams are counted.', [])
@@ -214,7 +218,7 @@ class Guard {
       : this.#count(this.#kept(answer, query), query);
   }
 
-  /** The answer as it is given. Who does not want signatures has the records alone. */
+  /** The answer as it is sent, without signatures for clients that do not want them. */
   #kept(answer: GoodAnswer, query: Query): Reply {
     const { reply } = answer;
     if (query.dnssecOk || !KnownGood.isSigned(answer))
@@ -229,7 +233,7 @@ class Guard {
   }
 
   /**
-   * True if the answer is still kept; the first time it begins, and when its time is over it goes.
+   * True while the answer is held; the first call starts the time, and the answer is removed when it is over.
    */
   #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
     const good = this.#good;

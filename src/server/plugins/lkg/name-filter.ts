@@ -4,8 +4,8 @@ import { hashBytes } from '../../base/hash.ts';
 /** Bits of one set, as a power of two. */
 const BITS_LOG = 19;
 /**
- * How many names a set takes. Two bits of each are one of 16 bits then, so that a name is mistaken
- * for one that has come before in one of some hundred cases.
+ * Names of a set. With two of 16 bits for each name, about one in some hundred new names is taken as already
+ * seen.
  */
 const NAMES_MAX = 16_384;
 

@@ -46,7 +46,7 @@ const texts = (records: readonly DnsRecord[]): string[] =>
 const rank = ({ type }: DnsRecord): number =>
   type === 5 ? 0 : type === 15 ? 3 : type === 1 || type === 28 ? 2 : 1;
 
-test('whatever the message, every section keeps its records, grouped, and the bytes given stay as they are', () => {
+test('for any message, every section keeps its records, grouped, and the input bytes are unchanged', () => {
   fc.assert(
     fc.property(
       section,
@@ -84,7 +84,7 @@ test('whatever the message, every section keeps its records, grouped, and the by
               'groups in order',
             );
           }
-          // Wherever TTL fields now stand, all of them get the level.
+          // Wherever the TTL fields are now, all of them get the level.
           if (levelled && arranged.ttlAt === null)
             assert.ok(
               [...is.answer, ...is.authority, ...is.additional].every(({ ttl }) => ttl === 77),

@@ -18,7 +18,7 @@ const ALIAS = 0;
 const OTHER = 1;
 const ADDRESS = 2;
 const EXCHANGER = 3;
-/** Messages with more records stay as they are. */
+/** Messages with more records are not changed. */
 const RECORDS_MAX = 4096;
 /**
  * Records of a reply that will be cut which may trade places: more than fit into any reply over
@@ -28,7 +28,6 @@ const CUT_RECORDS_MAX = 512;
 /** Replies up to this size may be written over a scratch that the next query uses again. */
 const SCRATCH_SIZE = 4096;
 
-/** How to order records. */
 export interface ArrangerParts {
   readonly random: Random;
   readonly prefer: readonly Net[];
@@ -56,7 +55,7 @@ export class Arranger {
   readonly #section = new Uint8Array(RECORDS_MAX);
   readonly #group = new Uint8Array(RECORDS_MAX);
   readonly #data = new Int32Array(RECORDS_MAX);
-  /** The new order: which record stands where. */
+  /** The new order: the index of the record at each position. */
   readonly #order = new Int32Array(RECORDS_MAX);
   readonly #sorted = new Int32Array(RECORDS_MAX);
   /** A permutation of the records that can be drawn, each in its place between two draws. */
@@ -114,7 +113,7 @@ export class Arranger {
       drawn[i] = record;
       copyBytes(bytes, start + head + record * size, out, to + head + i * size, size);
     }
-    // Whatever was drawn lies below `count` now, or in the place of what lay there.
+    // Drawn items are below `count`, or at the old position of one that was.
     for (let i = 0; i < count; i++) {
       const record = drawn[i]!;
       if (record >= count) drawn[record] = record;
@@ -229,7 +228,7 @@ export class Arranger {
     order[from + drawn] = top;
   }
 
-  /** Addresses of the preferred nets first, otherwise as they are. */
+  /** Puts addresses of the preferred networks first, and keeps the order otherwise. */
   #preferred({ bytes }: Reply, from: number, to: number): void {
     const { prefer } = this.#parts;
     const order = this.#order;
@@ -250,9 +249,8 @@ export class Arranger {
   }
 
   /**
-   * True if all records that move have the same size and the same owner, a pointer: then they can
-   * trade places, since no name lies within them, and whatever points at one of their owners finds
-   * the same name there afterwards.
+   * True if all records that move have the same size and the same owner, a pointer. They can then be swapped,
+   * because no name is inside them, and pointers to one of their owners find the same name there afterwards.
    */
   #swappable(bytes: Uint8Array): boolean {
     let size = 0;

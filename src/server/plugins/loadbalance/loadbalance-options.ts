@@ -8,7 +8,7 @@ import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.t
 import { duration, net, worded } from '../../corefile/word-values.ts';
 import type { Net } from '../../base/ip.ts';
 
-/** How addresses are ordered: at random, or one drawn by weight first. */
+/** The order of addresses: random, or one drawn by weight first. */
 export type BalancePolicy =
   | { readonly kind: 'round_robin' }
   | { readonly kind: 'weighted'; readonly file: string };
@@ -52,7 +52,6 @@ const properties: {
   prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses of these networks first' }),
 };
 
-/** What a `loadbalance` directive says. */
 export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
 
 /** The directive `loadbalance`. */

@@ -16,8 +16,8 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { loadbalance } from './loadbalance.ts';
 
 /**
- * Answers every query from one stored reply per question, as a cache does; checks that nobody
- * writes into it.
+ * Answers every query from one stored reply per question, as a cache does; checks that the reply is not
+ * modified.
  */
 function stored(answer: (query: Query) => Answer, levelled: number): Plugin {
   const replies = new Map<string, { readonly reply: Reply; readonly bytes: Uint8Array }>();
@@ -170,7 +170,7 @@ describe('round_robin', () => {
     assert.ok(answer.every(({ name }) => name === 'WWW.example.ORG.'));
   });
 
-  test('denials and zone transfers are left as they are', async () => {
+  test('denials and zone transfers are unchanged', async () => {
     const denied = await orders(
       await world('loadbalance', { ...three, rcode: 'NXDOMAIN' }),
       'www.example.org. A',
@@ -186,7 +186,7 @@ describe('round_robin', () => {
     }
   });
 
-  test('prefer puts addresses of its nets first, of either family', async () => {
+  test('prefer puts addresses of its networks first, of both families', async () => {
     const answer: Answer = {
       answer: ['@ 30 A 10.0.0.1', '@ 30 A 10.1.0.1', '@ 30 A 10.0.0.2', '@ 30 A 10.1.0.2'],
     };
@@ -278,7 +278,7 @@ describe('weighted', () => {
     });
   });
 
-  test('two in a server block are one: the last policy, the nets of both', async () => {
+  test('two in a server block are one: the last policy, the networks of both', async () => {
     await withFile(async (folder, write) => {
       write('www.example.org\n10.0.0.2 255\n');
       const both = 'loadbalance weighted weights; loadbalance { prefer 10.0.0.3/32 }';
@@ -287,7 +287,7 @@ describe('weighted', () => {
     });
   });
 
-  test('mistakes in file and directive are told', async () => {
+  test('errors in file and directive are reported', async () => {
     await withFile(async (folder, write) => {
       const refusal = async (lines: string): Promise<string> => {
         try {

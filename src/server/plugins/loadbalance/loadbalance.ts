@@ -103,7 +103,7 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
   return (query) => {
     const { type, owned } = query;
     // A query that still belongs to the listener is answered before the next one is read. The reply
-    // to any other query may be kept, so it stays whole.
+    // to any other query may be stored, so it stays complete.
     const limit = owned ? MESSAGE_MAX : query.limit;
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, limit * TYPES + type);

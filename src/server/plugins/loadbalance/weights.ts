@@ -91,7 +91,8 @@ export class Weights {
 
   /**
    * Draws one of `count` addresses of the owner at `ownerAt`.
-   * @param place where the address with this index stands
+   *
+   * @param place the offset of the address with this index
    * @returns its index
    */
   draw(

@@ -6,7 +6,7 @@ import { Records } from '../../wire/records.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-/** What a reply is to the log; the words are those of the metadata `log/type`. */
+/** The class of a reply; the words are those of the metadata `log/type`. */
 export type ReplyType =
   | 'NOERROR'
   | 'NXDOMAIN'

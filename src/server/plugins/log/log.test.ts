@@ -113,7 +113,7 @@ describe('log', () => {
     );
   });
 
-  test('combined adds the opcode; what is no placeholder stays; unknown metadata is a dash', async () => {
+  test('combined adds the opcode; unknown placeholders stay; unknown metadata is a dash', async () => {
     const lines = await logged('metadata\n log . "{ {x} } {/oracle/mood} {/no/such} {combined}"', [
       'found.org.',
     ]);

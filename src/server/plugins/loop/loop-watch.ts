@@ -5,7 +5,7 @@ import { sleep, type Clock } from '../../base/clock.ts';
 const SIGHTINGS_MAX = 2;
 const RETRY_MS = 1000;
 const GIVE_UP_MS = 30_000;
-/** How long after an answered probe copies of it may still come round. */
+/** Time after an answered probe in which copies of it may still return. */
 const LINGER_MS = 2000;
 
 export interface LoopSighting {
@@ -44,8 +44,8 @@ export class LoopWatch {
         await sleep(clock, LINGER_MS);
         break;
       }
-      // The server was not there yet, or the reply got lost: what was seen may be this probe's own
-      // retries.
+      // The server was not ready yet, or the reply was lost: the counted queries may be this
+      // probe's own retries.
       this.#seen = 0;
       await sleep(clock, RETRY_MS);
     }

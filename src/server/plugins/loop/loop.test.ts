@@ -53,7 +53,7 @@ describe('the probe', () => {
     assert.match(fatal[0]!, /kubelet/);
   });
 
-  test('the probe itself and one copy of it are no loop', async () => {
+  test('the probe itself and one copy of it are not a loop', async () => {
     const { world } = await looping(2);
     assert.deepEqual(
       world.log.filter((line) => line.includes('[FATAL]')),
@@ -61,7 +61,7 @@ describe('the probe', () => {
     );
   });
 
-  test('two seconds after the answer nobody looks for the name any more', async () => {
+  test('two seconds after the answer the name is no longer watched', async () => {
     const { world, sent } = await looping(1);
     await world.clock.advance(3000);
     for (let i = 0; i < 5; i++) await world.ask(`${sent.at(-1)!.split(' ')[0]} HINFO`);
@@ -117,7 +117,7 @@ describe('over sockets', () => {
     assert.equal(await probe, false);
   });
 
-  test('an address without a way to it is no answer', async () => {
+  test('an unreachable address is not an answer', async () => {
     // No socket for IPv4 can be connected to a broadcast address.
     const to: Address = { host: '255.255.255.255', port: 53 };
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);

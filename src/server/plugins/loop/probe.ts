@@ -4,10 +4,10 @@ import { isIP, splitHostPort } from '../../base/ip.ts';
 import type { Clock } from '../../base/clock.ts';
 import { HEADER } from '../../wire/iana.ts';
 
-/** How plain DNS listen addresses begin. */
+/** Prefix of plain DNS listen addresses. */
 const PLAIN = 'dns://';
 
-/** Where the server can be reached from this machine. */
+/** A local address of the server. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -25,7 +25,7 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';
     const socket = createSocket(type);
-    // A server that has ended meanwhile waits for nothing.
+    // A server that has ended waits for nothing.
     socket.unref();
     const done = (answered: boolean): void => {
       timer.cancel();

@@ -35,7 +35,7 @@ describe('metadata', () => {
     await world.close();
   });
 
-  test('only names in its zones are looked at', async () => {
+  test('only names in its zones are handled', async () => {
     const world = await makeNotingWorld(
       '.:53 {\n metadata example.org\n log . "{/noting/type}"\n whoami\n noting\n}',
     );

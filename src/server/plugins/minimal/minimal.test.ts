@@ -74,7 +74,7 @@ describe('minimal', () => {
     await world.close();
   });
 
-  test('the reply below is left as it was', async () => {
+  test('the reply below is unchanged', async () => {
     const cut = await worldWith('minimal');
     await cut.ask('answer.example.org. A');
     await cut.close();

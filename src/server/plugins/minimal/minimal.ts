@@ -1,4 +1,4 @@
-/** `minimal`: replies without what their question does not need. */
+/** `minimal`: removes the parts of replies that clients do not need. */
 import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';

@@ -12,18 +12,18 @@ const workers = (directive: string, processors: number): number => {
 };
 
 describe('multisocket', () => {
-  test('there are as many workers as said, but not more than processors', () => {
+  test('there are as many workers as configured, but not more than CPUs', () => {
     assert.equal(workers('multisocket 4', 8), 4);
     assert.equal(workers('multisocket 1024', 8), 8);
     assert.equal(workers('multisocket', 1), 1);
   });
 
-  test('without it there is one worker, two from four processors on', () => {
+  test('without it there is one worker, two from four CPUs up', () => {
     assert.equal(workers('errors', 2), 1);
     assert.equal(workers('errors', 4), 2);
   });
 
-  test("mistakes are told in CoreDNS's words", () => {
+  test("errors have CoreDNS's words", () => {
     assert.throws(() => workers('multisocket 0', 8), /num sockets can not be zero or negative: 0/);
     assert.throws(
       () => workers('multisocket 1025', 8),

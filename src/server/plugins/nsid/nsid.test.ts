@@ -35,7 +35,7 @@ async function optionOf(world: World, question: Uint8Array, code: number): Promi
 const none = new Uint8Array(0);
 
 describe('nsid', () => {
-  test('who asks is told, at once or later', async () => {
+  test('clients that ask get the identifier, at once or later', async () => {
     const world = await makeWorld('.:53 {\n nsid Use The Force\n erratic {\n delay 2 10ms\n }\n}');
     for (let i = 0; i < 2; i++) {
       assert.equal(

@@ -1,9 +1,9 @@
 /** The words of a command line, as a shell would split them; nothing is expanded. */
 
 /**
- * Splits at blanks. What stands in quotes is one word or a part of it; a backslash takes the next
- * letter as it is, within double quotes too. A word that begins with # and all behind it is left
- * out.
+ * Splits at blanks. Quotes make one word or a part of it; a backslash escapes the next letter, within double
+ * quotes too. A word that begins with # ends the command.
+ *
  * @returns null: a quote is not closed
  */
 export function splitCommand(text: string): string[] | null {

@@ -94,7 +94,7 @@ export const pprof: Plugin = definePlugin({
 
 const index = `/debug/pprof/
 
-profile?seconds=N   processor time of all threads, for N seconds (default ${SECONDS}, at most ${SECONDS_MAX})
+profile?seconds=N   CPU time of all threads, for N seconds (default ${SECONDS}, at most ${SECONDS_MAX})
 heap?seconds=N      memory that was taken within N seconds and is still in use then
 cmdline             the command line
 

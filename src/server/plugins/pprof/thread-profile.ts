@@ -1,7 +1,7 @@
 /** A profile of the thread that this runs on, by the runtime's own profiler. */
 import type { HeapProfiler, Profiler, Session } from 'node:inspector';
 
-/** What a profile is of: processor time, or memory that was taken and is still in use. */
+/** The kind of a profile: CPU time, or memory that was allocated and is still in use. */
 export type ProfileKind = 'profile' | 'heap';
 
 /** The profile of one thread, as DevTools reads it (`.cpuprofile`, `.heapprofile`). */
@@ -11,7 +11,7 @@ export type ThreadProfile =
 
 /** Microseconds between two looks at what the thread does: Go's hundred a second. */
 export const INTERVAL_US = 10_000;
-/** Bytes between two allocations that are looked at. */
+/** Bytes between two sampled allocations. */
 export const INTERVAL_BYTES = 32_768;
 
 /** Begins a profile of this thread. @returns ends it, and gives it */

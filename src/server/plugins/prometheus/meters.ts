@@ -89,7 +89,7 @@ export class Meters {
   readonly of: (route: Route) => RouteMeters = perRoute((route) => new RouteMeters(this, route));
 }
 
-/** Where a query counts: proto, family and type in one number. */
+/** Encodes proto, family and type of a query in one number. */
 export function slotOf({ overStream, family, type }: Query): number {
   const known = type < slots.length ? slots[type]! : OTHER;
   return ((overStream ? 2 : 0) + (family === 4 ? 0 : 1)) * typeLabels.length + known;
@@ -101,8 +101,8 @@ interface PluginCounter {
 }
 
 /**
- * What one route counts: a handle per label set, made when first needed. Counting looks at no label
- * and allocates nothing.
+ * The counters of one route: a handle per label set, made on first use. Counting reads no labels and
+ * allocates nothing.
  */
 export class RouteMeters {
   readonly #meters: Meters;

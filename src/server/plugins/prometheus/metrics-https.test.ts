@@ -115,7 +115,7 @@ describe('HTTPS', () => {
     ['half written', testCertificate.slice(0, testCertificate.length / 2)],
     ["somebody else's", strangerCertificate],
   ] as const) {
-    test(`a certificate that is ${what} leaves the one before in use, and is told once`, async (t) => {
+    test(`a certificate that is ${what} leaves the previous one in use, and is logged once`, async (t) => {
       const { port, lines, put } = await open(t);
       put('cert.pem', text);
       for (let i = 0; i < 5; i++) assert.equal(await ask(port), 'hello');

@@ -113,7 +113,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('what only configures or looks after the server is no link, as in CoreDNS', () => {
+  test('plugins that only configure or control the server are not part of the chain, as in CoreDNS', () => {
     const links = new Set(plugins.filter(isLink).map(({ name }) => name));
     const onlyConfigure = ['bind', 'debug', 'multisocket', 'root', 'timeouts', 'tls'];
     const onlyLookAfter = ['health', 'on', 'pprof', 'ready', 'reload', 'sign'];

@@ -107,7 +107,7 @@ export const prometheus: Plugin = definePlugin({
   },
 });
 
-/** The most objects of counted queries that are kept to be used again. */
+/** Objects of counted queries that are reused. */
 const SPARE_MAX = 1024;
 
 class CountedQuery {

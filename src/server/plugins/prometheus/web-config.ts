@@ -10,13 +10,13 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import type { HttpTls } from '../../engine/contract/control-context.ts';
 
-/** What may stand below `tls_server_config`, and is understood. */
+/** The supported settings of `tls_server_config`. */
 const known = [
   ...['cert', 'key', 'client_ca', 'cert_file', 'key_file', 'client_ca_file', 'client_auth_type'],
   ...['min_version', 'max_version', 'prefer_server_cipher_suites', 'client_allowed_sans'],
 ];
 
-/** What a file may say besides, that is not there, and what to do instead. */
+/** Unsupported settings, and what to do instead. */
 const absent: Readonly<Record<string, string>> = {
   basic_auth_users: 'Have clients show certificates: client_auth_type: RequireAndVerifyClientCert.',
   rate_limit: 'Take it away: connections are bounded.',
@@ -42,7 +42,8 @@ const auths: Readonly<Record<string, Auth>> = {
 };
 
 /**
- * Reads the file; its paths are relative to its folder.
+ * Reads the file; its paths are relative to its directory.
+ *
  * @throws Problem (`web-config`, `tls-unusable`)
  */
 export async function readWebConfig(path: string): Promise<HttpTls> {
@@ -151,7 +152,7 @@ async function readYaml(
   if (problems.length > 0) throw problems[0]!;
   const value = documents[0]?.value ?? {};
   if (typeof value !== 'object' || Array.isArray(value))
-    throw wrong('it is no mapping', 'Begin with tls_server_config:');
+    throw wrong('it is not a mapping', 'Begin with tls_server_config:');
   const config = value as Readonly<Record<string, unknown>>;
   if (typeof config['tls_server_config'] !== 'object' || config['tls_server_config'] === null)
     throw wrong(

@@ -14,7 +14,7 @@ async function planned(
 }
 
 describe('proxyproto', () => {
-  test('what is said about whom', async () => {
+  test('the client of each header', async () => {
     assert.equal((await planned('')).plan, null);
     const cases: readonly (readonly [string, number, string, number, number])[] = [
       ['proxyproto', 0, 'use', 0, 10_240],
@@ -43,13 +43,13 @@ describe('proxyproto', () => {
     }
   });
 
-  test('believing everybody is warned about', async () => {
+  test('accepting headers from all sources causes a warning', async () => {
     assert.match((await planned('proxyproto')).log, /every client may say that it is another one/);
     const { log } = await planned('proxyproto {\n allow 10.0.0.0/8\n}');
     assert.doesNotMatch(log, /every client/);
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['proxyproto extra', /[Ww]rong argument/],
       ['proxyproto {\n unknown\n}', /unknown/],

@@ -22,7 +22,7 @@ const cidr = value<Net>(
     (text.includes('/') ? parseNet(text) : null) ??
     wrong(
       `${text}: invalid CIDR address: ${text}`,
-      'Nets are written like 10.0.0.0/8 or 2001:db8::/32; one address has /32 or /128.',
+      'Write networks as 10.0.0.0/8 or 2001:db8::/32, and one address with /32 or /128.',
     ),
 );
 

@@ -18,7 +18,10 @@ export class HeldRequests {
   readonly #held = new Map<ServerResponse, number>();
   #looks: Timer | null = null;
 
-  /** @param unready what is missing; null: nothing @param log called for each request given up */
+  /**
+   * @param unready the missing parts; null: none
+   * @param log called for each request that is answered 503
+   */
   constructor(clock: Clock, unready: () => string | null, log: (waiting: string) => void) {
     this.#clock = clock;
     this.#unready = unready;

@@ -41,7 +41,7 @@ describe('ready', () => {
     ['until-ready', '200 OK'],
     ['continuously', '503 ape'],
   ] as const) {
-    test(`monitor ${monitor}: who was ready and is no longer gives ${after}`, async () => {
+    test(`monitor ${monitor}: a plugin that is no longer ready gives ${after}`, async () => {
       const ape = { ready: true };
       const world = await makeWorld(
         `.:53 {\n ready ${address} {\n monitor ${monitor}\n }\n ape\n}`,
@@ -84,7 +84,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test('while the first objects are listed /health is OK and /ready names who waits', async () => {
+  test('while the first objects are listed /health is OK and /ready names the waiting plugins', async () => {
     const [port] = await freePorts(1);
     const asked = async (path: string): Promise<string> => {
       const reply = await fetch(`http://127.0.0.1:${port}${path}`);
@@ -173,7 +173,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n ready {\n monitor maybe\n }\n}'),
       /monitor type 'maybe' not supported/,

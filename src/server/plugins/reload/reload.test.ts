@@ -6,7 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../engine/contract/plugin.ts';
 
-/** What a configuration finds taken when it is about to serve, as a DNS port can be. */
+/** Fails when a configuration is about to serve, like a DNS port that is in use. */
 const taken = definePlugin({
   syntax: directive({ name: 'taken', summary: 'for tests', repeat: 'once' }),
   operational: true,
@@ -63,7 +63,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('a file that cannot be parsed is told about once, and taken when it is right again', async () => {
+  test('a file that cannot be parsed is reported once, and loaded when it is valid again', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
     world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n');
     await world.clock.advance(6000);
@@ -154,7 +154,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('without reload in the new file nobody looks any more', async () => {
+  test('without reload in the new file there are no further checks', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
     world.setCorefile('.:53 {\n any\n}');
     await world.clock.advance(2000);
@@ -177,7 +177,7 @@ describe('reload', () => {
     }
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n reload 1s\n}'),
       /interval value must be greater or equal to 2s/,

@@ -46,7 +46,7 @@ const syntax = directive({
   },
 });
 
-/** Has the server take the Corefile anew when it has changed. The server itself knows how. */
+/** Reloads the Corefile when it has changed. The server does the work. */
 export const reload: Plugin = definePlugin({
   syntax,
   operational: true,

@@ -33,14 +33,14 @@ export class Watcher implements KeptAcrossReloads {
     this.#clock = clock;
   }
 
-  /** From now on this one counts; the interval begins anew. */
+  /** Starts the interval of a new configuration. */
   begin(watch: ReloadWatch): void {
     this.#watches.push(watch);
     this.#seen = watch.configuration.fingerprint;
     this.#restart();
   }
 
-  /** Its configuration is the running one, which is told once, however many blocks ask for it. */
+  /** Logs the running configuration once, however many blocks have the plugin. */
   tell({ configuration: { fingerprint }, log }: ReloadWatch): void {
     if (fingerprint === this.#told) return;
     this.#told = fingerprint;

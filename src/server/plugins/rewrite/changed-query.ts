@@ -6,15 +6,15 @@ import { Query, renamed } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import type { ReplyRule, RewriteTurn } from './rule.ts';
 
-/** What a query without EDNS gets when an option is added to it (CoreDNS's number). */
+/** UDP size of a query without EDNS when an option is added to it (CoreDNS's number). */
 const UDP_SIZE = 4096;
 /** The flag in the upper byte of an OPT record's flags. */
 const DO = 0x80;
 
 export class ChangedQuery implements RewriteTurn {
-  /** What becomes of its reply, in the order of the rules. */
+  /** Changes of its reply, in the order of the rules. */
   readonly replyRules: ReplyRule[] = [];
-  /** Set when a rule made something that is no name. */
+  /** Set when a rule produced an invalid name. */
   failed: Error | null = null;
   readonly #text: NameText;
   #query: Query;

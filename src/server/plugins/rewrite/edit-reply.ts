@@ -60,7 +60,7 @@ function ttlAfter(ttl: number, rules: readonly ReplyRule[]): number {
 
 const records = new Records();
 
-/** A copy of the reply whose TTLs are written anew. */
+/** Returns a copy of the reply with new TTLs. */
 function withTtls(reply: Reply, rules: readonly ReplyRule[]): Reply {
   const start = replySlab.put(reply.bytes, reply.start, reply.end);
   const { bytes } = replySlab;
@@ -99,10 +99,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   return andThen(found, goOn);
 }
 
-/**
- * A chain without end is an error. The lookup at which it was found out is told of; those that led
- * to it pass it on.
- */
+/** An endless chain is an error. Only the lookup that detected it reports it; earlier ones pass it on. */
 function endless(found: Reply, target: string): Reply {
   const why =
     found === endlessAliases

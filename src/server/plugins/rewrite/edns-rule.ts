@@ -26,7 +26,7 @@ export function ednsRule(continues: boolean, words: readonly string[]): RewriteR
   const { code, content, personal = false } = optionOf(type, rest);
   return {
     continues,
-    // `append` and `replace` go by what the client has sent.
+    // `append` and `replace` depend on the client's options.
     personal: personal || action !== 'set',
     fits: () => true,
     apply: (turn) => write(turn, code, action, content(turn.query), revert),
@@ -99,7 +99,7 @@ function variableContent(name: string, text: string): Content {
   };
 }
 
-/** RFC 7871: so many bits of the client's address. */
+/** RFC 7871: this many bits of the client's address. */
 function subnetContent(bits4: string, bits6: string): Content {
   const v4 = wholeNumber(bits4, 0xffff);
   if (v4 > 32) throw new RuleError(`invalid IPv4 bit mask length ${v4}`);

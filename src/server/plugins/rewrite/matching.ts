@@ -1,4 +1,4 @@
-/** How rules compare and change names. */
+/** Comparing and changing names with rules. */
 import {
   compilePattern,
   PatternError,
@@ -55,13 +55,10 @@ function exactly(from: string): NameMatch {
   return (query) => query.hash === hash && suffixAt(query.folded, name, query.nameLength) === 0;
 }
 
-/** What a name becomes; only called for names that match. All in lower case and absolute. */
+/** Rewrites a name; only called for names that match. Lower case and absolute. */
 export type Renaming = (name: string) => string;
 
-/**
- * What a rule of this kind makes of the names that it fits. `from` and `to` are normalised
- * (`absoluteText`).
- */
+/** Returns the rewriting of a rule of this kind. `from` and `to` are normalized (`absoluteText`). */
 export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
   switch (kind) {
     case 'exact':
@@ -83,7 +80,7 @@ export function regexReplacing(pattern: Pattern, to: string): (name: string) => 
   };
 }
 
-/** The same, but a name that does not match stays as it is. */
+/** The same, but a name that does not match is unchanged. */
 export function regexRenaming(pattern: Pattern, to: string): Renaming {
   const replacing = regexReplacing(pattern, to);
   return (name) => replacing(name) ?? name;

@@ -79,7 +79,7 @@ function both(map: Renaming): ReplyRule[] {
   ];
 }
 
-/** A suffix goes back wherever it stands, not only at the name that was asked for. */
+/** A suffix is changed back wherever it occurs, not only in the queried name. */
 function swappedBack(from: string, to: string): ReplyRule[] {
   const [left, right] = [absoluteText(to), absoluteText(from)];
   return both((name) =>

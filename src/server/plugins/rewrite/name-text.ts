@@ -9,9 +9,8 @@ const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
 const DOT = 0x2e;
 
 /**
- * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and
- * substring are looked for in. One for each link; it is filled at the first look for a query and
- * allocates nothing for usual names.
+ * The text of a question's name as bytes, absolute and in lower case, for prefix, suffix and substring. One
+ * for each link; it is filled on first use for a query and does not allocate for usual names.
  */
 export class NameText {
   readonly #plain = new Uint8Array(256);
@@ -19,7 +18,7 @@ export class NameText {
   #length = 0;
   #known = false;
 
-  /** Must be called before another query, or another name, is looked at. */
+  /** Must be called before another query or name is processed. */
   forget(): void {
     this.#known = false;
   }

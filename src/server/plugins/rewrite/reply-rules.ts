@@ -59,7 +59,7 @@ function rcodeOf(text: string): number | null {
   return rcode !== null && rcode <= RCODE_MAX ? rcode : null;
 }
 
-/** A rule that leaves the query as it is. `where` is `[KIND] NAME`. */
+/** A rule that does not change the query. `where` is `[KIND] NAME`. */
 function onReply(
   continues: boolean,
   field: 'ttl' | 'rcode',

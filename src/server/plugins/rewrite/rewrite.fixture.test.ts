@@ -10,8 +10,8 @@ import { parseRecord } from '../../wire/zone-text.ts';
 import { optionsOf } from './changed-query.ts';
 
 /**
- * What the end of the chain answers: records by `NAME TYPE`; a line beginning with `+` is
- * additional, `!` a failure.
+ * Answers of the end of the chain: records by `NAME TYPE`; a line beginning with `+` is additional, `!` a
+ * failure.
  */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 

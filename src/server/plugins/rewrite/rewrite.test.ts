@@ -127,7 +127,7 @@ describe('rewrite name', () => {
     assert.deepEqual(texts(reply.answer), ['ftp.service.us-west-1.consul. 60 A 192.0.2.1']);
   });
 
-  test('a name that is none after the rewrite is SERVFAIL, and the error says which', async () => {
+  test('an invalid name after the rewrite is SERVFAIL, and the error names it', async () => {
     const { ask, seen, world } = await rig('rewrite name regex (.*) {0}.{0}');
     const reply = await ask('a.example. A');
     assert.equal(reply.rcode, RCODE.SERVFAIL);
@@ -308,7 +308,7 @@ describe('rewrite ttl', () => {
     });
   }
 
-  test('the reply of the plugin below stays as it was', async () => {
+  test('the reply of the plugin below is unchanged', async () => {
     const { ask } = await rig('rewrite continue ttl a.x 15\nrewrite name a.x b.x', {
       'b.x. A': [a('b.x.')],
     });
@@ -317,7 +317,7 @@ describe('rewrite ttl', () => {
 });
 
 describe('rewrite rcode', () => {
-  test('a failure that nobody wrote a message for becomes an empty reply', async () => {
+  test('a failure without a message becomes an empty reply', async () => {
     const { ask } = await rig(
       String.raw`rewrite continue {` +
         '\n' +
@@ -422,7 +422,7 @@ describe('rewrite edns0', () => {
     ]);
   });
 
-  test('a query that is changed waits no more than it may by itself', async () => {
+  test('a rewritten query waits no longer than an unchanged one', async () => {
     const clock = new VirtualClock();
     const network = scriptedNetwork(clock, () => ({ answer: ['@ 60 A 192.0.2.1'] }));
     const world = await makeWorld(
@@ -476,7 +476,7 @@ describe('rewrite edns0', () => {
     assert.deepEqual(seen, ['a.x. A 1000=61']);
   });
 
-  test('variables tell of the query and its client', async () => {
+  test('variables have the values of the query and its client', async () => {
     const rules = [
       'qname',
       'qtype',
@@ -500,7 +500,7 @@ describe('rewrite edns0', () => {
     );
   });
 
-  test('a client subnet is made of so many bits of the client address', async () => {
+  test('a client subnet has the configured number of bits of the client address', async () => {
     assert.deepEqual((await echoed('rewrite edns0 subnet set 24 56'))[0], [
       'a.x. A 8=000118000af400',
     ]);

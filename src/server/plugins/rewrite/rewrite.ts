@@ -44,7 +44,7 @@ const syntax = directive({
       try {
         if (use.words.length > 1 && use.block.length > 0) {
           throw new RuleError(
-            'the rule stands either on the line or inside the braces',
+            'the rule must be either on the line or inside the braces',
             'CoreDNS reads the braces as another directive.',
           );
         }
@@ -97,7 +97,7 @@ function suspicion(
   return null;
 }
 
-/** Looks at every query; those that no rule fits go on as they are. */
+/** Applies the rules to every query; queries without a matching rule continue unchanged. */
 export const rewrite: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {

@@ -1,11 +1,11 @@
-/** What a rule is, and what it may do to a query and to its reply. */
+/** A rule, and its effects on a query and its reply. */
 import type { EdnsOption } from '../../wire/edns.ts';
 import type { Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 
 /** One line of `rewrite`, understood. */
 export interface RewriteRule {
-  /** True if the rules below it are looked at after this one has been carried out. */
+  /** True if the following rules are tried after this one was applied. */
   readonly continues: boolean;
   /**
    * True if the rule is about this query. Asked for every query, so it must cost next to nothing.
@@ -37,7 +37,7 @@ export type ReplyRule =
   | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
 
 export interface RewriteTurn {
-  /** As it stands now, without the changes to its options. */
+  /** The current query, without the changes to its options. */
   readonly query: Query;
   readonly options: readonly EdnsOption[];
   /** Gives the query another name; an invalid one ends the rewriting with SERVFAIL. */
@@ -48,7 +48,7 @@ export interface RewriteTurn {
   addReplyRules(rules: readonly ReplyRule[]): void;
 }
 
-/** Why a line is no rule, in CoreDNS's words. */
+/** A line that is not a rule, in CoreDNS's words. */
 export class RuleError extends Error {
   override readonly name = 'RuleError';
   readonly hint: string | null;

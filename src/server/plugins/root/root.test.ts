@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { makeWorld } from '../../../../test/kit/world.ts';
 
 describe('root', () => {
-  test('relative files are looked for below it, wherever it stands in the block', async (t) => {
+  test('relative files are looked up below it, wherever the line is in the block', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-root-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'names'), '10.0.0.1 a.example.org\n');
@@ -25,7 +25,7 @@ describe('root', () => {
     await world.close();
   });
 
-  test('a folder that is not there is only warned about', async () => {
+  test('a missing directory only causes a warning', async () => {
     const world = await makeWorld('.:53 {\n root /no/such/folder\n}');
     assert.deepEqual(world.log, [
       '[WARNING] plugin/root: Root path does not exist: /no/such/folder',

@@ -1,4 +1,4 @@
-/** `root`: the folder that relative paths of a server block begin at. */
+/** `root`: the base directory of relative paths in a server block. */
 import { statSync } from 'node:fs';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
@@ -15,7 +15,7 @@ const syntax = directive({
   args: { path: required(word('PATH'), { help: 'a directory, relative to that of the Corefile' }) },
 });
 
-/** Configures only: files that the block's other plugins name are looked for below. */
+/** Only configures the directory of files that the block's other plugins name. */
 export const root: Plugin = definePlugin({
   syntax,
   plan({ path }, plan) {

@@ -1,6 +1,6 @@
-/** Balances of what was sent to whom. */
+/** Balances of the replies to each client. */
 
-/** Accounts that share a set: looking one up means looking at so many. */
+/** Accounts that share a set: a lookup examines this many. */
 const WAYS = 8;
 
 /**

@@ -1,4 +1,4 @@
-/** What kind of reply it is, and what it is counted under. */
+/** The kind of a reply, and its account. */
 import { hashBytes } from '../../base/hash.ts';
 import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -23,12 +23,11 @@ const records = new Records();
 const STAR = 0x2a;
 
 /**
- * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or
- * only on the category. NXDOMAIN and referrals count for the zone, and answers from a wildcard or a
- * DNAME for the name of that record, so that invented names below it share one account, as in BIND.
- * The zone also counts for denials that are signed online, which say that a name has no records in
- * order to say that it does not exist. An alias by itself counts for its name, whatever type was
- * asked for.
+ * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or only on
+ * the category. NXDOMAIN and referrals count for the zone, and answers from a wildcard or a DNAME for the
+ * name of that record, so that random names below it share one account, as in BIND. Denials that are signed
+ * online say that a name has no records in order to say that it does not exist, so they count for the zone
+ * too. An alias alone counts for its name, for all types.
  */
 export class AccountKey {
   high = 0;
@@ -38,9 +37,9 @@ export class AccountKey {
   #client = 0;
 
   /**
-   * @param client a hash of who is answered
-   * @param kind as `classify` has it
-   * @param wildcard where in the query's name the one begins whose wildcard answers; -1: none does
+   * @param client a hash of the client
+   * @param kind as returned by `classify`
+   * @param wildcard offset in the query's name of the one whose wildcard answers; -1: none
    */
   read(
     client: number,
@@ -117,7 +116,7 @@ export class AccountKey {
   }
 }
 
-/** Where the owner of the first record of `type` in the authority section stands, or -1. */
+/** Offset of the owner of the first record of `type` in the authority section, or -1. */
 function zoneOf(reply: Reply, type: number): number {
   if (reply.authority === 0) return -1;
   for (records.of(reply); records.next();) {
@@ -128,9 +127,8 @@ function zoneOf(reply: Reply, type: number): number {
 }
 
 /**
- * True if an NSEC record denies what is asked for its owner alone, since the next name is the first
- * one below it: it was made for this question (`dnssec`, and others that sign while they answer),
- * and there is one for any name.
+ * True if an NSEC record denies only its owner, because the next name is the first one below it. Such a
+ * record was made for this query (`dnssec` and other online signers), and there is one for any name.
  */
 function isDeniedAlone(reply: Reply): boolean {
   if (reply.authority === 0) return false;

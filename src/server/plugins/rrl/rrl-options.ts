@@ -1,7 +1,4 @@
-/**
- * What `rrl` may say: the words of the plugin of that name that people compile into CoreDNS, and of
- * BIND.
- */
+/** The options of `rrl`: those of the external plugin of that name for CoreDNS, and of BIND. */
 import type { Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
@@ -108,5 +105,4 @@ export const syntax: Syntax<typeof args, typeof properties, 'once'> = directive(
         ],
 });
 
-/** What one `rrl` says. */
 export type RrlOptions = Options<typeof syntax>;

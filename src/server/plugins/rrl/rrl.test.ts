@@ -59,7 +59,7 @@ async function fates(
 }
 
 describe('rrl', () => {
-  test('a reload keeps the accounts: who is limited stays limited', async () => {
+  test('a reload keeps the accounts: a limited client stays limited', async () => {
     const world = await worldWith('responses-per-second 3', 'slip-ratio 0');
     assert.equal(await fates(world, 6, 'www.example.org. A'), '...---');
     world.setCorefile(corefileWith('responses-per-second 4', 'slip-ratio 0'));
@@ -139,7 +139,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('what is asked on the way to a reply, and refused, is no reply to the client', async (t) => {
+  test('refused internal lookups do not count as replies to the client', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(
@@ -168,7 +168,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('errors that messages get which are no query count as others do', async () => {
+  test('errors for messages that are not queries are counted too', async () => {
     const messages = {
       'an opcode that nobody knows': [0, 1, 0x10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1],
       'two questions': [0, 1, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1],
@@ -413,7 +413,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('report-only answers all, counts what would be limited, and names who', async () => {
+  test('report-only answers all, counts what would be limited, and logs the network', async () => {
     const world = await worldWith('responses-per-second 1', 'report-only');
     assert.equal(
       await fates(world, 9, 'www.example.org. A', { client: '192.0.2.77' }),

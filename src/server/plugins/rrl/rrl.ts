@@ -32,12 +32,12 @@ const LOG_MS = 60_000;
 /** The interval at which the number of dropped accounts is exported, in milliseconds. */
 const SHOW_MS = 1000;
 
-/** Short: a reply to a forged address must not be much larger than what was forged. */
+/** Short: a reply to a forged address must not be much larger than the query. */
 const slipped: readonly ExtendedError[] = [{ code: EDE.OTHER, text: 'rate limited' }];
 
 /**
- * Counts what is sent over UDP to each network, and drops or cuts what exceeds the allowances.
- * Streams are never limited.
+ * Counts UDP replies to each network, and drops or truncates those above the allowances. Streams are never
+ * limited.
  */
 export const rrl: Plugin = definePlugin({
   syntax,
@@ -71,7 +71,7 @@ class Rrl {
     this.#zones = all ? null : new ZoneMatch(options.zones);
     this.#exempt = exempt.length === 0 ? null : new Nets(exempt);
     this.#client = new ClientPrefix(bits4, bits6);
-    // A new configuration is no amnesty: an attacker would only have to wait for it.
+    // A reload keeps the accounts: otherwise an attacker would only have to wait for one.
     this.#accounts = context.kept(
       [options.table, options.windowSeconds, bits4, bits6].join(' '),
       () => new Accounts(options.table, options.windowSeconds),
@@ -225,7 +225,7 @@ function counters({ metrics }: WorkerContext): (route: Route) => Count {
     ),
     slipped: metrics.counter(
       'ndots_rrl_slipped_total',
-      'Replies beyond the allowances that were sent all the same: without records, so that clients ask over TCP.',
+      'Replies above the allowances that were sent without records, so that clients retry over TCP.',
       labels,
     ),
   };

@@ -74,7 +74,7 @@ interface Followed {
   readonly members: MemberZones;
   readonly publisher: ZonePublisher;
   readonly log: string[];
-  /** What was started and stopped, in order; time passes first. */
+  /** The started and stopped zones, in order; time passes first. */
   happened(): Promise<string[]>;
 }
 
@@ -170,7 +170,7 @@ describe('zones that catalogs name', () => {
     assert.deepEqual(await happened(), [], 'they are not that catalog’s any more');
   });
 
-  test('stay where another catalog names them, too, when the one that they belong to lets go', async () => {
+  test('stay if another catalog lists them too when their own removes them', async () => {
     const { members, publisher, log, happened } = follow([
       ['c.', []],
       ['d.', ['org.']],

@@ -16,7 +16,7 @@ import { ZoneData } from '../../zone/zone-data.ts';
 export interface CatalogMember {
   /** Absolute, lower case. */
   readonly zone: string;
-  /** Its label in the catalog: another one means that it begins anew. */
+  /** Its label in the catalog: another one resets the zone. */
   readonly id: string;
   /** The catalog to which the zone moves (`coo`); null: it stays. */
   readonly goesTo: string | null;

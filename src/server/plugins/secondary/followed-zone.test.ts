@@ -41,20 +41,20 @@ interface Followed {
   readonly published: string[];
   readonly asked: string[];
   readonly log: string[];
-  /** What the primaries have; null: they are not there. */
+  /** The version of the primaries; null: unavailable. */
   primary: number | null;
   brokenIxfr: boolean;
   /**
    * The serial of what it transfers, where that is another one than it says; null: it is the same.
    */
   transferred: number | null;
-  /** What the first primary has, which is not there at first. */
+  /** The version of the first primary, which is unavailable at first. */
   first: number | null;
   /** Of the SOA record, seconds. */
   times: Times;
   /** True if the zone has an NS record, as a whole, and after differences. */
   hasNs: { axfr: boolean; ixfr: boolean };
-  /** How long a transfer takes; a record comes each second. */
+  /** Duration of a transfer, with one record per second. */
   takesSeconds: number;
   readonly counted: { readonly fallbacks: number; readonly failures: number };
 }
@@ -179,7 +179,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('whose differences are of no use comes anew, and what is told counts anew, too', async () => {
+  test('with useless differences is transferred again as a whole, and its records are counted again', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -210,7 +210,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a primary that has an older serial is told of once for each, and counted each time', async () => {
+  test('a primary with an older serial is logged once per serial, and counted each time', async () => {
     const all = follow();
     all.primary = 10;
     all.zone.start();
@@ -297,7 +297,7 @@ describe('a zone that another server has', () => {
     }
   });
 
-  test('a zone whose primary answers does not expire before it is looked for again, whatever its SOA record says', async () => {
+  test('a zone whose primary answers does not expire before the next check, whatever its SOA record says', async () => {
     const all = follow();
     all.times = [60, 30, 1];
     all.zone.start();
@@ -309,7 +309,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('serves a zone for all of its expire interval, be it 1000 hours', async () => {
+  test('serves a zone for its entire expire interval, even 1000 hours', async () => {
     const all = follow();
     const hour = 3600;
     all.times = [24 * hour, 2 * hour, 1000 * hour];
@@ -336,7 +336,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('expires when nobody could be reached for its expire time, and comes back', async () => {
+  test('expires when no primary could be reached for its expire time, and returns', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -352,7 +352,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a reload while nobody can be reached does not keep it from expiring', async () => {
+  test('a reload while no primary can be reached does not prevent expiry', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -397,7 +397,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a zone that loses its NS records as a whole stays as it was, and that is told', async () => {
+  test('a transfer without NS records leaves the zone unchanged, and is logged', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -428,7 +428,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a primary that is not there yet is no error in the first ten seconds', async () => {
+  test('an unavailable primary is not an error in the first ten seconds', async () => {
     const all = follow();
     all.primary = null;
     all.zone.start();

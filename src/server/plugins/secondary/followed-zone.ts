@@ -1,4 +1,4 @@
-/** A zone that is kept as its primaries have it. */
+/** A zone that follows its primaries. */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -32,12 +32,12 @@ const RETRY_JITTER_MS = 2000;
 const IDLE_MS = 10_000;
 const TOTAL_MS = 10 * 60_000;
 /**
- * How long after the start a primary that cannot be reached is no error yet, milliseconds: servers
- * that are started together, or one that is its own primary, need as long.
+ * Time after the start in which an unreachable primary is not an error, milliseconds: servers that start
+ * together, or one that is its own primary, need this long.
  */
 const STARTING_MS = 10_000;
 
-/** How zones are fetched: over the network, or as a test says. */
+/** Transfers zones over the network, or as a test requires. */
 export interface Fetching {
   serial: typeof primarySerial;
   transfer: typeof transferIn;
@@ -54,7 +54,7 @@ export interface FollowedZoneParts {
   /** Absolute, lower case. */
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
-  /** What queries and their replies are signed with; null: nothing. */
+  /** The key that signs queries and their replies; null: none. */
   readonly key: TsigSigningKey | null;
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
@@ -65,7 +65,6 @@ export interface FollowedZoneParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Where failed transfers are logged. */
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
@@ -78,10 +77,9 @@ export interface FollowedZoneParts {
 }
 
 /**
- * Keeps a copy of a zone (RFC 1034 section 4.3.5): transfers it, asks for the serial of its
- * primaries every refresh interval and after a NOTIFY, transfers changes, tries again every retry
- * interval, and stops serving it if no primary could be reached for the expire interval. The three
- * intervals are those of its SOA record.
+ * A copy of a zone (RFC 1034 section 4.3.5): it queries the serials of its primaries every refresh
+ * interval and after a NOTIFY, and transfers changes. After a failure it tries again every retry interval. If no
+ * primary could be reached for the expire interval, the zone expires. The intervals are those of its SOA record.
  */
 export class FollowedZone {
   readonly #parts: FollowedZoneParts;
@@ -146,10 +144,7 @@ export class FollowedZone {
     return this.#parts.publisher.packed(this.#parts.zone);
   }
 
-  /**
-   * Looks at the primaries, one after the other until one has a newer version, and sets the time
-   * for the next look.
-   */
+  /** Checks the primaries, one after the other until a newer version is found, and schedules the next check. */
   async #look(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#timer?.cancel();

@@ -1,4 +1,4 @@
-/** The zones that catalogs name: which are followed, and whose they are. */
+/** The zones that catalogs list: which are followed, and for which catalog. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';

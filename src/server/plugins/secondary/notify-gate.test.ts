@@ -15,7 +15,7 @@ function gate() {
   return { clock, passed, lines, it };
 }
 
-test('of a hundred thousand notifications a second soon no more than one is looked at each second, the last one too', async () => {
+test('of a hundred thousand notifications per second at most one per second is soon handled, including the last', async () => {
   const { clock, passed, it } = gate();
   for (let tenth = 0; tenth < 100; tenth++) {
     for (let i = 0; i < 1000; i++) it.notified('example.org.', '192.0.2.1');
@@ -33,7 +33,7 @@ test('of a hundred thousand notifications a second soon no more than one is look
   it.close();
 });
 
-test('of notifications for thousands of zones a thousand are looked at at once, and two hundred a second from then on, each zone in its turn', async () => {
+test('of notifications for thousands of zones, a thousand are handled at once, then two hundred per second, in turn', async () => {
   const { clock, passed, it } = gate();
   const zones = Array.from({ length: 5000 }, (_, i) => `z${i}.example.`);
   for (let second = 0; second < 10; second++) {

@@ -2,14 +2,13 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 
 /**
- * How long a notification after another one is delayed, in milliseconds. The delay doubles each
- * time up to the limit, and starts over when no notifications come.
+ * Delay of a notification after another one, in milliseconds. It doubles each time up to the limit, and
+ * starts over when no notifications come.
  */
 const WAIT_MS = { first: 100, most: 1000 };
 /**
- * Of all zones together so many are looked at at once, and from then on one each time so many
- * milliseconds have passed: a forger who knows a thousand zones could have the primary asked for
- * their serials thousands of times a second.
+ * For all zones together, this many are checked at once, and then one per interval: a forger who knows a
+ * thousand zones could otherwise cause thousands of serial queries per second.
  */
 const BURST = 1000;
 const LOOK_MS = 5;
@@ -25,7 +24,7 @@ export interface NotifyGateParts {
 
 interface Zone {
   timer: Timer | null;
-  /** How long those wait that follow the next one, milliseconds. */
+  /** Delay of the notifications after the next one, milliseconds. */
   waitMs: number;
   /** The primary that has sent NOTIFY since the zone was last checked; null: none. */
   again: string | null;

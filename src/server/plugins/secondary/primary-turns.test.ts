@@ -47,7 +47,7 @@ describe('turns at a primary', () => {
     assert.equal(await turns.run(other, async () => 7), 7);
   });
 
-  test('who waited while a primary was silent does not wait for it again, and later it is asked anew', async () => {
+  test('a zone that waited for a silent primary skips it at first, and queries it again later', async () => {
     const { clock, turns } = makeTurns();
     const silent = (): Promise<never> =>
       new Promise((_, reject) => clock.after(10_000, () => reject(new Error('silent'))));
@@ -61,7 +61,7 @@ describe('turns at a primary', () => {
     assert.equal(await turns.run(one, async () => 'there'), 'there');
   });
 
-  test('a task that fails at once says nothing of the primary', async () => {
+  test('a task that fails at once says nothing about the primary', async () => {
     const { turns } = makeTurns();
     await assert.rejects(turns.run(one, () => Promise.reject(new Error('refused'))));
     assert.equal(await turns.run(one, async () => 'there'), 'there');

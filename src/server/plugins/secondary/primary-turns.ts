@@ -1,4 +1,4 @@
-/** How many zones each primary is asked for at a time. */
+/** Limits the zones that each primary is queried for at a time. */
 import type { Clock } from '../../base/clock.ts';
 import { printSpan } from '../../base/elapsed.ts';
 import { printHostPort } from '../../base/ip.ts';
@@ -8,7 +8,7 @@ import type { RemoteServer } from '../../transport/one-exchange.ts';
 /** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
 const SLOW_AFTER_MS = 5000;
 /**
- * How long a primary that did not answer is skipped, in milliseconds: zones whose turn comes ask
+ * Time for which a primary that did not answer is skipped, in milliseconds: zones whose turn comes query
  * their next primary at once.
  */
 const ALONE_FOR_MS = 5000;
@@ -21,9 +21,9 @@ interface Primary {
 }
 
 /**
- * Lets zones ask their primaries in turn, in the order in which they come. Thousands of zones that
- * are due at once, after a start or an outage, then do not cause a flood of connections, and a zone
- * whose primary is silent or endless does not delay others for long.
+ * Lets zones query their primaries in turn, in the order of arrival. Thousands of zones that are due at once,
+ * after a start or an outage, then do not cause a flood of connections. A zone whose primary is silent or
+ * endless does not delay others for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;

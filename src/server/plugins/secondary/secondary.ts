@@ -30,7 +30,7 @@ import type { FollowedZone } from './followed-zone.ts';
 import { NotifyGate } from './notify-gate.ts';
 
 const sizeLimit = { min: 1024, max: 2 ** 32 };
-/** Each of them is followed, which takes some 3 KiB besides its records. */
+/** Each followed zone takes some 3 KiB in addition to its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
 /** BIND asks for ten transfers, and 20 serials a second, at a time. */
 const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
@@ -42,7 +42,7 @@ const syntax = directive({
   args: { zones: zones({ help: 'the zones to transfer' }) },
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
-      help: 'the primaries, queried one after the other until one has a newer version',
+      help: 'the primaries, queried in order until a newer version is found',
     }),
     catalog: addingUp(
       custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
@@ -77,10 +77,15 @@ const syntax = directive({
     all
       .filter(({ primaries }) => primaries === null)
       .map(({ at, zones: names }) =>
-        pluginRemark('secondary', at, `left out, as nobody has it: ${names.join(' ')}`, {
-          code: 'directive-warning',
-          remedy: 'Write in braces: transfer from ADDRESS',
-        }),
+        pluginRemark(
+          'secondary',
+          at,
+          `left out, because no primary is configured: ${names.join(' ')}`,
+          {
+            code: 'directive-warning',
+            remedy: 'Write in braces: transfer from ADDRESS',
+          },
+        ),
       ),
 });
 

@@ -43,7 +43,7 @@ describe('the memory of zones that are fetched', () => {
     assert.throws(() => endless.take(1), NoRoom);
   });
 
-  test('a second version of a large zone, made of the first by differences, is bounded, too', () => {
+  test('a second version of a large zone, built from differences, is limited too', () => {
     const { memory: all, used } = memory(1000 * KIB);
     all.serve(600 * KIB);
     const changes = all.arrive();
@@ -58,7 +58,7 @@ describe('the memory of zones that are fetched', () => {
     assert.equal(used(), 600 * KIB);
   });
 
-  test('a transfer that begins anew gives back what it took, and counts from nothing', () => {
+  test('a restarted transfer releases its memory, and counts from zero', () => {
     const { memory: all, used } = memory(1000 * KIB);
     const one = all.arrive();
     one.reserve(300 * KIB);

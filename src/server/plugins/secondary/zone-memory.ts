@@ -4,7 +4,7 @@ import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts
 
 /** Memory is asked for in steps of so many bytes that have come. */
 const STEP = 64 * 1024;
-/** What comes is there as it came, as it grows, and as it will be served. */
+/** An incoming transfer counts as received, while it grows, and as it will be served. */
 const TIMES = 3;
 
 /** The zone does not fit into memory beside the others. */
@@ -31,10 +31,7 @@ export class ZoneMemory implements KeptAcrossReloads {
     return this;
   }
 
-  /**
-   * Zones that are served take so many bytes more, or fewer. They are there, whether there is room
-   * or not.
-   */
+  /** Changes the bytes of served zones, which exist whether there is room or not. */
   serve(bytes: number): void {
     this.#used += bytes;
     this.#gauge.set(this.#used);
@@ -52,7 +49,7 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.serve(-arrival.claimed);
   }
 
-  /** What has come of it is thrown away: it comes anew. */
+  /** Discards the received part: the transfer starts again. */
   restart(arrival: ArrivingZone): void {
     if (!this.#arrivals.has(arrival)) return;
     this.serve(-arrival.claimed);
@@ -102,7 +99,11 @@ export class ArrivingZone {
     return this.#ending.signal;
   }
 
-  /** Counts a record of so many bytes and reserves memory for it. @throws NoRoom */
+  /**
+   * Counts a record of this many bytes and reserves memory for it.
+   *
+   * @throws NoRoom
+   */
   take(bytes: number): void {
     this.check();
     this.records++;
@@ -115,7 +116,11 @@ export class ArrivingZone {
     this.check();
   }
 
-  /** Reserves memory for what is no record that comes. @throws NoRoom */
+  /**
+   * Reserves memory for other data than a received record.
+   *
+   * @throws NoRoom
+   */
   reserve(bytes: number): void {
     this.check();
     this.#claim(bytes);

@@ -48,7 +48,7 @@ describe('shed', () => {
     counters('udp').dropped.add(2);
     counters('tcp').dropped.add(7);
     const first = stops.splice(0);
-    // The configuration that comes stands before the one that goes ends.
+    // The new configuration starts before the old one ends.
     setUp();
     for (const stop of first) stop();
     counters('udp').lost.add(1);

@@ -1,6 +1,6 @@
 /**
- * `shed`: counts what is lost at a UDP socket that cannot keep up. That nothing piles up there
- * needs no directive here.
+ * `shed`: counts datagrams that are lost at a UDP socket that cannot keep up. Nothing accumulates there, with
+ * or without the directive.
  */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';

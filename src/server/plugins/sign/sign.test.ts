@@ -46,7 +46,7 @@ interface Stage {
   readonly folder: string;
   readonly clock: VirtualClock;
   readonly key: ZoneKey;
-  /** Starts a server over the folder; of several the last one is closed in the end. */
+  /** Starts a server with the directory; the last one is closed at the end. */
   open(more?: string): Promise<World>;
   signed(): readonly ZoneRecord[];
   serial(): number;
@@ -88,7 +88,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
         }
         prometheus 127.0.0.1:0
       }`;
-      // Other threads sign meanwhile.
+      // Other threads sign at the same time.
       const ticks = every(clock, 1, () => undefined);
       try {
         return (world = await makeWorld(corefile, { folder, clock }));
@@ -244,7 +244,7 @@ describe('sign', () => {
     ['with signatures that have ended', -40, -1, 'was more than 6 days ago'],
   ];
   for (const [when, inception, expiration, why] of ends)
-    test(`a zone is signed anew ${when}, and served so`, async (t) => {
+    test(`a zone is signed again ${when}, and served`, async (t) => {
       const { open, serial, clock, rewrite, until } = stage(t);
       const world = await open();
       const before = serial();
@@ -267,7 +267,7 @@ describe('sign', () => {
     assert.ok(signed().some(({ name }) => name === 'new.example.org.'));
   });
 
-  test('a file with mistakes leaves the signed one as it is: they are told of and counted, once', async (t) => {
+  test('a file with errors leaves the signed one unchanged: they are logged and counted, once', async (t) => {
     const { open, clock, folder, until, serial } = stage(t);
     const world = await open();
     const before = serial();
@@ -319,7 +319,7 @@ describe('sign', () => {
     await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
   });
 
-  test('and so it is if the clock of the machine is set back by a year meanwhile', async (t) => {
+  test("the same holds if the machine's clock is set back by a year in between", async (t) => {
     const { folder, clock, open, until } = stage(t);
     const blocked = join(folder, 'db.example.org.signed.new');
     mkdirSync(blocked);
@@ -331,7 +331,7 @@ describe('sign', () => {
     await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
   });
 
-  test('other keys sign the zone anew', async (t) => {
+  test('other keys sign the zone again', async (t) => {
     const { open, serial, folder } = stage(t);
     await open();
     const before = serial();
@@ -369,7 +369,7 @@ describe('sign', () => {
     assert.equal(readFileSync(join(folder, 'db.example.org.signed'), 'utf8'), text);
   });
 
-  test('a file whose name is no UTF-8 is refused, without a key, too', async () => {
+  test('a file whose name is not UTF-8 is rejected, even without a key', async () => {
     await assert.rejects(
       makeWorld('example.org {\n sign "\uFFFD"\n whoami\n}'),
       /dbfile "\uFFFD" contains invalid characters/,

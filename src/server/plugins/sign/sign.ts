@@ -17,7 +17,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { signMetrics } from './sign-metrics.ts';
 import { ZoneSigner } from './zone-signer.ts';
 
-/** How often to look whether a file has changed or signatures are old, milliseconds. */
+/** Interval of checks for changed files and old signatures, milliseconds. */
 const LOOK_MS = 60_000;
 
 interface KeySource {
@@ -65,7 +65,7 @@ const syntax = directive({
       pluginRemark('sign', at, 'nothing is signed: there is no key to sign with', {
         code: 'directive-warning',
         remedy:
-          'Write: key file KEY, with what dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE has made.',
+          'Write: key file KEY, with a key from: dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE',
       }),
     ];
   },
@@ -92,7 +92,7 @@ export const sign: Plugin = definePlugin({
       }
     }
     if (problems.length > 0) throw new Problems(problems);
-    // `file` reads what is there behind this: a zone that could not be served yet is waited for.
+    // `file` waits for a zone that could not be served yet and reads it after this.
     for (const signer of signers) {
       signer.tell();
       if (!signer.isUsable) await signer.refresh();
@@ -109,8 +109,8 @@ export const sign: Plugin = definePlugin({
 });
 
 /**
- * Bytes of a Corefile that are no UTF-8 have become something else: there is no such file, even
- * without a key that would have it read.
+ * Invalid UTF-8 in a Corefile has been replaced: there is no such file, even without a key that would have it
+ * read.
  */
 function unreadableName(file: string): Problem {
   return new Problem({

@@ -14,10 +14,7 @@ import { soa } from '../../wire/record/soa.ts';
 import { parseZone } from '../../wire/zone-text.ts';
 import type { SignedRrset } from './signed-records.ts';
 
-/**
- * The SOA record and its signatures stand first; another program may write some records before
- * them.
- */
+/** The SOA record and its signatures come first; another program may write some records before them. */
 const HEAD_BYTES = 65_536;
 const HEAD_RECORDS = 100;
 
@@ -26,7 +23,7 @@ export interface SignedHead {
   readonly serial: number | null;
   /** Over the SOA record. */
   readonly signatures: readonly Signature[];
-  /** When the file was written, milliseconds since 1970. */
+  /** Modification time of the file, milliseconds since 1970. */
   readonly writtenAt: number;
 }
 

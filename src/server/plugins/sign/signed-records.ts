@@ -26,7 +26,7 @@ export interface Signing {
   readonly serial: number;
 }
 
-/** What signing makes anew: records of these types in the zone's file are left out. */
+/** Types that signing creates: such records of the zone file are removed. */
 const made: ReadonlySet<number> = new Set([
   ...[TYPE.RRSIG, TYPE.DNSKEY, TYPE.CDS, TYPE.CDNSKEY, TYPE.NSEC, TYPE.NSEC3, TYPE.NSEC3PARAM],
 ]);
@@ -65,7 +65,7 @@ export async function* signedZone(
   yield (await Promise.all(batch)).flat();
 }
 
-/** @param follower the next name of the chain; null: the name is none of the zone's own */
+/** @param follower the next name of the chain; null: the name does not belong to the zone itself */
 async function signName(
   names: NameReader,
   node: number,
@@ -91,7 +91,7 @@ async function signName(
   );
 }
 
-/** What each name of the zone has, with what signing adds and without what it makes anew. */
+/** Reads the RRsets of each name, with those that signing adds and without those that it replaces. */
 class NameReader {
   readonly origin: WireName;
   readonly #zone: ZoneData;
@@ -168,7 +168,7 @@ function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): read
   ];
 }
 
-/** SOA data with another serial: it stands behind the two names. */
+/** SOA data with another serial, which follows the two names. */
 function withSerial(soa: Uint8Array, serial: number): Uint8Array {
   const at = nameLength(soa);
   const changed = soa.slice();

@@ -16,18 +16,18 @@ import { signedZone } from './signed-records.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** Seconds: signatures begin so long before they are made, with up to so much more. */
+/** Seconds: signatures start this long before they are made, plus a random extra. */
 const BEFORE = 3 * HOUR;
 const BEFORE_JITTER = 18 * HOUR;
-/** They end so long behind it, with up to so much more. */
+/** They end this long after it, plus a random extra. */
 const AFTER = 32 * DAY;
 const AFTER_JITTER = 5 * DAY;
-/** The zone is signed anew when its signatures began so long ago, or end within so long. */
+/** A zone is signed again when its signatures started this long ago, or end within this time. */
 const RENEW_AGE = 6 * DAY;
 const RENEW_LEFT = 14 * DAY;
-/** After a failure it is tried again when the file changes, or so much later. */
+/** After a failure it is tried again when the file changes, or after this time. */
 const RETRY = 5 * HOUR;
-/** The same where it is not the zone's fault: a disk may have room again, a folder may come. */
+/** The same for failures that are not the zone's: a full disk, a missing directory. */
 const RETRY_SYSTEM = 60;
 
 export interface ZoneSignerParts {
@@ -46,13 +46,11 @@ export interface ZoneSignerParts {
 export class ZoneSigner {
   readonly #parts: ZoneSignerParts;
   readonly #signers: readonly Signer[];
-  /** Seconds, drawn once: zones that were signed together are not signed anew together. */
+  /** Seconds, drawn once: zones signed together are not signed again together. */
   readonly #jitter: { readonly before: number; readonly after: number };
-  /** What the source looked like when it was signed last, or when that failed. */
+  /** The state of the source at the last signing or failure. */
   #stamp: string | null = null;
-  /**
-   * When a failed attempt is repeated, by the monotonic clock; -Infinity: the last one succeeded.
-   */
+  /** Time of the next try after a failure, by the monotonic clock; -Infinity: the last one succeeded. */
   #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
@@ -73,7 +71,7 @@ export class ZoneSigner {
     );
   }
 
-  /** Signs the zone if that is due. Never fails: what goes wrong is logged and counted. */
+  /** Signs the zone if that is due. Never throws: failures are logged and counted. */
   refresh(): Promise<void> {
     this.#busy ??= this.#refresh().finally(() => {
       this.#busy = null;

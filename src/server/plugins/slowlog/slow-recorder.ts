@@ -1,4 +1,4 @@
-/** Where the time of one query goes, noted while it is answered. */
+/** Records where the time of one query goes. */
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { rcodeName } from '../../wire/iana.ts';
@@ -9,25 +9,21 @@ import { printSeconds } from '../../engine/contract/log-format.ts';
 const LINKS_MAX = 64;
 /** The most exchanges with upstreams that are recorded. */
 const EXCHANGES_MAX = 8;
-/**
- * How many uses of one recorder are distinguished; with the number of the link this makes a small
- * integer.
- */
+/** Number of distinguished uses of one recorder; with the number of the link this is a small integer. */
 const USES = 1 << 20;
-/** What took less is not worth a word, milliseconds. */
+/** Shorter times are not reported, milliseconds. */
 const WORTH_MS = 0.5;
 
 /**
- * What the cache had to do with a reply. `joined`: it came of another query's exchange. `-`: no
- * cache was asked.
+ * The cache's part in a reply. `joined`: from another query's exchange. `-`: the query did not reach the
+ * cache.
  */
 export type CacheState = 'hit' | 'joined' | 'miss' | '-';
 
 /**
- * Records which links a query enters and when they have their reply. What happens within the turn
- * in which the query came takes too little time to matter, so the clock is not read; from `wait` on
- * it is. A recorder whose query was answered at once is reused (`begin`): late events of the
- * previous query are ignored.
+ * Records which links a query enters and when they have their reply. Events in the turn of the query's
+ * arrival take too little time to matter, so the clock is read only from `wait` on. A recorder whose query
+ * was answered at once is reused (`begin`): late events of the previous query are ignored.
  */
 export class SlowRecorder implements LinkRecorder {
   readonly #clock: Clock;
@@ -122,7 +118,8 @@ export class SlowRecorder implements LinkRecorder {
   }
 
   /**
-   * How long each link took itself, the longest first: `forward:2.003s,cache:0.1s`; `-`: none.
+   * The time of each link without the links after it, longest first: `forward:2.003s,cache:0.1s`; `-`: none.
+   *
    * @param end clock's ms
    */
   spent(end: number): string {

@@ -43,7 +43,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('who joins another query’s exchange is told apart from who made it', async () => {
+  test("a query that joins another one's exchange is distinguished from the one that started it", async () => {
     const world = await serve(() => slow(1900));
     const first = world.begin('api.example.com. A', { id: 1 });
     await world.clock.advance(500);
@@ -59,7 +59,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('a stale answer that came late is told as stale', async () => {
+  test('a late stale answer is marked as stale', async () => {
     let down = false;
     const clock = new VirtualClock();
     const world = await makeWorld(
@@ -101,7 +101,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('a refresh in the background is no part of the query that caused it', async () => {
+  test('a background refresh is not part of the query that caused it', async () => {
     const clock = new VirtualClock();
     const world = await makeWorld(
       '.:53 {\n slowlog\n cache {\n serve_stale 1h immediate\n }\n forward . 192.0.2.53\n}',

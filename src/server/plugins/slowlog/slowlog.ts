@@ -20,7 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SlowRecorder } from './slow-recorder.ts';
 
-/** When an upstream is dead every query is slow, and the first lines say it all. */
+/** With a dead upstream every query is slow, and the first lines are enough. */
 const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({

@@ -1,4 +1,4 @@
-/** What templates can see of a query. */
+/** The data that templates can use. */
 import { printAddress } from '../../base/ip.ts';
 import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
@@ -6,7 +6,7 @@ import { printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { asString, Struct, type GoValue } from './go-values.ts';
 
-/** What a match says of a query: what templates are carried out on. */
+/** A matched query: the data of its templates. */
 export interface Matched {
   readonly zone: string;
   /** Names of class and type: the query's, or the template's where the query says ANY. */

@@ -21,7 +21,7 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** Longer texts than this are no record, but a mistake. */
+/** Longer texts are not a record but a mistake. */
 const OUTPUT_MAX = 65_536;
 /** Rounds of all loops of one template. */
 const ROUNDS_MAX = 10_000;
@@ -259,7 +259,7 @@ function fieldOf(value: GoValue, name: string, given: readonly GoValue[]): GoVal
   throw new TemplateValueError(`can't evaluate field ${name} in type ${typeOf(value)}`);
 }
 
-/** How many rounds a value is good for; null: none can be made of it. */
+/** Number of loop iterations of a value; null: it cannot be iterated. */
 function sizeOf(value: GoValue): bigint | null {
   if (typeof value === 'bigint') return value > 0n ? value : 0n;
   if (isList(value)) return BigInt(value.length);

@@ -1,7 +1,6 @@
 /**
- * What Go's templates compute with, as far as they meet it here. Whole numbers are bigint, so that
- * all 64 bits are kept; numbers with a fraction are number. `null` is nil, `undefined` the value of
- * a map's missing key.
+ * Values of Go's templates. Whole numbers are bigint, for all 64 bits; numbers with a fraction
+ * are number. `null` is nil, `undefined` the value of a map's missing key.
  */
 export type GoValue =
   | string
@@ -75,7 +74,11 @@ export function isTrue(value: GoValue): boolean {
   return Boolean(value);
 }
 
-/** The value as a string. @throws TemplateValueError if it is none */
+/**
+ * The value as a string.
+ *
+ * @throws TemplateValueError if it is not one
+ */
 export function asString(value: GoValue): string {
   if (typeof value === 'string') return value;
   throw value === undefined
@@ -83,7 +86,11 @@ export function asString(value: GoValue): string {
     : new TemplateValueError(`wrong type for value; expected string; got ${typeOf(value)}`);
 }
 
-/** The value as a whole number. @throws TemplateValueError if it is none */
+/**
+ * The value as a whole number.
+ *
+ * @throws TemplateValueError if it is not one
+ */
 export function asInteger(value: GoValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);

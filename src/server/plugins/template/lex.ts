@@ -1,4 +1,4 @@
-/** Why a text is no template; `at` counts characters from its start. */
+/** An invalid template; `at` counts characters from its start. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
   readonly at: number;
@@ -32,7 +32,7 @@ export interface Lexeme {
   readonly kind: LexemeKind;
   readonly text: string;
   readonly at: number;
-  /** True if white space stands before it: `.a.b` is one operand, `.a .b` are two. */
+  /** True if white space precedes it: `.a.b` is one operand, `.a .b` are two. */
   readonly spaced: boolean;
 }
 

@@ -37,7 +37,7 @@ interface Template {
   readonly authorities: readonly Maker[];
   readonly rcode: number;
   readonly errors: readonly ExtendedError[] | null;
-  /** Where a name that no expression matches goes on; null: nowhere. */
+  /** Zones of `fallthrough`; null: none. */
   readonly through: ZoneMatch | null;
 }
 
@@ -223,7 +223,11 @@ export class TemplateLink {
 
 const walker = new Records();
 
-/** Appends the answer section of what was found. @returns whether that was cut */
+/**
+ * Appends the answer section of the reply.
+ *
+ * @returns whether that was truncated
+ */
 function take(found: Reply, all: DnsRecord[]): boolean {
   if (found.bare) return false;
   const records = answersOf(found);

@@ -2,7 +2,11 @@
 import { TemplateError, type Lexeme } from './lex.ts';
 import type { GoValue } from './go-values.ts';
 
-/** The value of a number, text or character as it stands in a template. @throws TemplateError */
+/**
+ * The value of a number, text or character in a template.
+ *
+ * @throws TemplateError
+ */
 export function literalValue({ kind, text, at }: Lexeme): GoValue {
   if (kind === 'number') return numberValue(text, at);
   if (text.startsWith('`')) return text.slice(1, -1).replaceAll('\r', '');
@@ -21,7 +25,7 @@ function numberValue(text: string, at: number): GoValue {
   if (/^(?:0x[\da-f]+|0b[01]+|[1-9]\d*|0)$/i.test(plain)) return signed(sign!, BigInt(plain));
   if (/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
     const value = Number(plain);
-    // Go takes 1e3 for an integer, too: whatever is whole fits where a whole number is wanted.
+    // Go reads 1e3 as an integer too: any whole number is valid where an integer is expected.
     return Number.isSafeInteger(value)
       ? signed(sign!, BigInt(value))
       : sign === '-'

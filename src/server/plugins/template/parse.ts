@@ -9,7 +9,7 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
   return new TemplateParser(lex(source)).whole();
 }
 
-/** How deep actions and parentheses may lie within each other: more is a mistake, or an attack. */
+/** Nesting limit of actions and parentheses: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
 /**

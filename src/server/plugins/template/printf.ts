@@ -177,7 +177,7 @@ function floatDigits(value: number, { verb, precision }: Spec): string | null {
   }
 }
 
-/** `%.3g`: so many digits, without zeros at the end. */
+/** `%.3g`: this many digits, without trailing zeros. */
 function general(value: number, digits: number): string {
   const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split('e')[1]);
   if (exponent < -4 || exponent >= digits) {

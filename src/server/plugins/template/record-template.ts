@@ -32,10 +32,7 @@ export class RecordFailure extends Error {
   }
 }
 
-/**
- * Reads the template of one record; what is wrong with it is refused with its place in the
- * Corefile.
- */
+/** Parses the template of one record; errors have their place in the Corefile. */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],
@@ -69,7 +66,8 @@ function lineOf(text: string, at: number): number {
 }
 
 /**
- * The record that the template makes of a query; null if it gives no text.
+ * The record that the template produces for a query; null if it has no output.
+ *
  * @throws RecordFailure
  */
 export function makeRecord(template: RecordTemplate, data: Struct): DnsRecord | null {
@@ -118,7 +116,7 @@ export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | 
   }
 }
 
-/** What will fail at every query. */
+/** Detects mistakes that will fail for every query. */
 export function doubtsAbout(
   template: RecordTemplate,
 ): { readonly text: string; readonly hint: string | null; readonly place: Place }[] {
@@ -139,7 +137,11 @@ export function doubtsAbout(
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return [
-      { text: `${section}: this is no record: ${error.message}`, hint: null, place: token.place },
+      {
+        text: `${section}: this is not a record: ${error.message}`,
+        hint: null,
+        place: token.place,
+      },
     ];
   }
 }

@@ -72,7 +72,7 @@ export class TemplateCounters {
   }
 }
 
-/** Handles that are kept for each route and zone; further types are counted without one. */
+/** Cached handles for each route and zone; further types are counted without one. */
 const KINDS_MAX = 200;
 
 function classLabel(qclass: number): string {

@@ -72,7 +72,7 @@ describe('template', () => {
     assert.equal(reply.rcode, RCODE.NOERROR);
   });
 
-  test('a name that no expression matches goes on with fallthrough', async () => {
+  test('a name that no expression matches continues with fallthrough', async () => {
     const world = await serve(device);
     assert.equal((await world.ask('other.example. A')).rcode, RCODE.REFUSED);
   });
@@ -155,7 +155,7 @@ describe('template', () => {
     ]);
   });
 
-  test('the client, the message and metadata can be told', async () => {
+  test('the client, the message and metadata are available', async () => {
     const world = await serve(
       'template IN TXT . {\n answer `x`\n}'.replace(
         '`x`',
@@ -261,7 +261,7 @@ describe('template with a CNAME', () => {
     ]);
   });
 
-  test('a target that nobody knows leaves the CNAME and NOERROR', async () => {
+  test('an unresolvable target leaves the CNAME and NOERROR', async () => {
     const world = await serve(alias.replace('known.test', 'unknown.test'));
     const reply = await world.ask('foogle.com. A');
     assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.NOERROR, 1]);
@@ -322,7 +322,7 @@ describe('what goes wrong in a template', () => {
     );
   });
 
-  test('a text that is no record is SERVFAIL, logged and counted', async () => {
+  test('output that is not a record is SERVFAIL, logged and counted', async () => {
     const world = await serve('template IN A . {\n additional "{{ .Name }} 1 IN A {{ .Type }}"\n}');
     assert.equal((await world.ask('a.test. A')).rcode, RCODE.SERVFAIL);
     assert.ok(
@@ -349,7 +349,7 @@ describe('what goes wrong in a template', () => {
       metrics,
       /matches_total\{class="IN",server="dns:\/\/:53",type="",view="",zone="example\."\} 2/,
     );
-    // What CoreDNS's library calls them.
+    // The names in CoreDNS's library.
     assert.match(metrics, /matches_total\{.*type="None".*\} 1\n/);
     assert.match(metrics, /matches_total\{.*type="Reserved".*\} 1\n/);
   });

@@ -1,4 +1,4 @@
-/** `template`: answers that are made of the query. */
+/** `template`: builds answers from the query. */
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';

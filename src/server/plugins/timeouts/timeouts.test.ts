@@ -26,7 +26,7 @@ describe('timeouts', () => {
     );
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
+  test("errors have CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['read 500ms', /timeout provided '500ms' needs to be between 1 second and 24 hours/],
       ['idle 25h', /timeout provided '25h' needs to be between 1 second and 24 hours/],

@@ -1,13 +1,11 @@
-/**
- * When the certificates end that are served: as a metric, and in the log once one has. Main thread.
- */
+/** Reports the expiry of served certificates: as a metric, and in the log after an expiry. Main thread. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import { endOf, outOfTime } from '../../engine/contract/server-certificate.ts';
 
-/** How often it is looked whether one has ended. */
+/** Interval of the checks for expired certificates. */
 const LOOK_MS = 3600_000;
 
 interface CertificateWatchParts {

@@ -47,7 +47,7 @@ describe('tls', () => {
     await world.close();
   });
 
-  test('a log of keys is planned below the root, with a warning, and made by nobody who does not serve', async () => {
+  test('a key log is resolved below the root, with a warning, and created only by a process that serves', async () => {
     const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
     assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(folder, 'secrets'));
     assert.match(
@@ -72,7 +72,7 @@ describe('tls', () => {
     assert.equal(await warned(0o600), false);
   });
 
-  test('a log of keys that cannot be written is found out at the start', async () => {
+  test('an unwritable key log is detected at start', async () => {
     for (const [file, why] of [
       ['none/secrets', 'no such file or directory'],
       ['.', 'is a directory'],
@@ -84,7 +84,7 @@ describe('tls', () => {
     await assert.rejects(worldWith('tls a.crt a.key {\n keylog\n }'), /Wrong argument count/);
   });
 
-  test('a key of another certificate, files without PEM and missing files are found out at the start', async () => {
+  test('a key of another certificate, files without PEM and missing files are detected at start', async () => {
     await assert.rejects(
       worldWith('tls a.crt b.key'),
       /plugin\/tls: could not load TLS cert: the key does not belong to the certificate/,
@@ -96,7 +96,7 @@ describe('tls', () => {
     );
   });
 
-  test('authorities without a certificate are found out at the start, as is a key with a passphrase', async () => {
+  test('a CA file without a certificate is detected at start, and so is a key with a passphrase', async () => {
     writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
     writeFileSync(join(folder, 'empty'), '');
     for (const [authority, why] of [
@@ -166,20 +166,20 @@ describe('tls', () => {
     await world.close();
   });
 
-  test('a key in the place of the certificate is told of', async () => {
+  test('a key in place of the certificate is reported', async () => {
     assert.match(
       await refusal('tls a.key a.crt'),
       /a\.key holds a private key: the certificate comes first/,
     );
   });
 
-  test('where the line with the certificate has a mistake, no second one is told of', async () => {
+  test('an error in the line with the certificate is reported alone', async () => {
     const told = await refusal('tls a.crt');
     assert.match(told, /Wrong argument count/);
     assert.doesNotMatch(told, /needs a certificate/);
   });
 
-  test('mistakes are told; ACME is refused rather than ignored', async () => {
+  test('errors are reported; ACME is rejected rather than ignored', async () => {
     await assert.rejects(worldWith('tls a.crt'), /Wrong argument count/);
     await assert.rejects(worldWith('tls a b c d'), /Wrong argument count/);
     await assert.rejects(

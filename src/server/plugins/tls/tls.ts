@@ -94,12 +94,13 @@ export const tls: Plugin = definePlugin({
   },
 });
 
-/** The right to read, of the group and of everybody. */
+/** Read permission of group and others. */
 const OTHERS_READ = 0o044;
 
 /**
- * Looks whether a file can be written, and makes none: not everybody who reads a configuration
- * serves it.
+ * Checks that a file can be written without creating it: not every process that reads a configuration serves
+ * it.
+ *
  * @throws Problem
  */
 function checkWritable(path: string): void {
@@ -111,7 +112,7 @@ function checkWritable(path: string): void {
     throw new Problem({
       code: 'keylog-unwritable',
       text: `unable to write TLS Key Log to ${JSON.stringify(path)}: ${whyFailed(error)}`,
-      remedy: `Check the folder and who may write there: ls -ld ${dirname(path)}`,
+      remedy: `Check the directory and its permissions: ls -ld ${dirname(path)}`,
       cause: error,
     });
   }

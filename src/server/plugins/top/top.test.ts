@@ -151,7 +151,7 @@ describe('top', () => {
     await world.close();
   });
 
-  test('what the server asks itself is no client’s', async () => {
+  test('internal lookups do not belong to a client', async () => {
     const world = await serve();
     await world.ask('backend.shop.svc.cluster.local. A', { proto: 'internal' });
     assert.deepEqual(await series(world, 'clients'), []);

@@ -23,14 +23,14 @@ import { silence, type Reply } from '../../wire/reply.ts';
 /** Series of each family and worker; everything behind them is bounded by it. */
 const shownLimit = limit({ default: 10, min: 1, max: 100 });
 /**
- * Slots of each sketch: every key with a larger share than one in so many is found. 300 bytes for a
- * name, 60 for a client.
+ * Slots of each sketch: every key with a larger share than one in this number is found. 300 bytes for a name,
+ * 60 for a client.
  */
 const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
 const syntax = directive({
   name: 'top',
-  summary: 'metrics that name who asks most, for what, and what of it is in vain',
+  summary: 'metrics for the busiest clients, their most-queried names, and failed lookups',
   repeat: 'once',
   args: {
     shown: optional(integer('COUNT', shownLimit), {
@@ -112,7 +112,7 @@ class Top {
       ),
     };
     context.onStart(() => {
-      // A network is no pod.
+      // A network is not a pod.
       if (bits4 === 32 && bits6 === 128) this.#pods = context.find(clientNamespaces)[0] ?? null;
     });
     context.onStop(() => {
@@ -121,7 +121,7 @@ class Top {
   }
 
   readonly link: Next = (query) => {
-    // An internal lookup is no client's query.
+    // An internal lookup does not come from a client.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const { clients, names } = this.#families;
     const { bytes, length, hash } = this.#client.read(query);

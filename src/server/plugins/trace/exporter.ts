@@ -7,11 +7,11 @@ import type { Log } from '../../base/log.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Span } from './span.ts';
 
-/** How long a collector may take for a batch, in milliseconds. */
+/** Time limit of a collector for a batch, in milliseconds. */
 const ANSWER_MS = 5000;
 /** And so long for all that is left when the server ends. */
 const CLOSE_MS = 1000;
-/** What a collector answers is not read further. */
+/** Longer replies of a collector are not read. */
 const ANSWER_MAX = 4096;
 /** The least time between two reports about failures, in milliseconds. */
 const TELL_MS = 10_000;
@@ -57,7 +57,7 @@ export class Exporter {
     else this.#timer ??= clock.after(intervalMs, () => this.#next());
   }
 
-  /** Sends what is left, as far as the collector takes it within a second. */
+  /** Sends the remaining spans, as far as the collector accepts them within a second. */
   async close(): Promise<void> {
     const { clock, dropped } = this.#parts;
     this.#timer?.cancel();

@@ -1,4 +1,4 @@
-/** What becomes of one query, while it is answered. */
+/** The trace of one query, recorded while it is answered. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { LinkRecorder } from '../../transport/query.ts';
@@ -6,7 +6,7 @@ import type { Span } from './span.ts';
 
 /** The most spans of one trace, because a query can loop. */
 const SPANS_MAX = 128;
-/** What the first span is called, as CoreDNS calls it. */
+/** Name of the first span, as in CoreDNS. */
 const ROOT = 'servedns';
 
 interface OpenSpan {

@@ -1,9 +1,9 @@
 import type { Span, SpanBatch } from './span.ts';
 
 /**
- * A worker's spans until the control plane has taken them. One batch is under way at a time; what
- * comes meanwhile waits, and the oldest is dropped when too much does, so that a control plane that
- * is busy or a collector that is away costs a worker neither time nor memory.
+ * A worker's spans until the control plane has taken them. One batch is in flight at a time. The others wait,
+ * and above the limit the oldest are dropped, so that a busy control plane or an unavailable collector costs
+ * a worker neither time nor memory.
  */
 export class SpanQueue {
   readonly #from: string;

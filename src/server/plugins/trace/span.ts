@@ -16,7 +16,7 @@ export interface Span {
   readonly tookMs: number;
   /** By name. Of the first span only. */
   readonly tags: Readonly<Record<string, string>>;
-  /** What went wrong, or null. */
+  /** The error, or null. */
   readonly error: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** What a `trace` line may say. */
+/** The options of a `trace` line. */
 import { Problem, type Place } from '../../base/problem.ts';
 import { optional, position, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -48,7 +48,7 @@ function isKind(text: string): text is CollectorKind {
   return text === 'zipkin' || text === 'otlp';
 }
 
-/** A URL as it stands; HOST:PORT with the usual path. */
+/** A URL unchanged; HOST:PORT with the usual path. */
 function urlOf(text: string, path: string): string | null {
   const whole = /^https?:\/\//.test(text) ? text : `http://${text}${path}`;
   if (!URL.canParse(whole)) return null;

@@ -96,7 +96,7 @@ describe('trace', () => {
     );
   }
 
-  test('every: one of so many, and 0 is none', { timeout: 60_000 }, async (t) => {
+  test('every: one in AMOUNT, and 0 traces nothing', { timeout: 60_000 }, async (t) => {
     const made = await collector(t);
     const server = await serveProcess(`trace ${made.at} {\n every 10\n}\n${chain}`, {});
     t.after(() => server.stop());
@@ -167,7 +167,7 @@ describe('trace', () => {
     await world.close();
   });
 
-  test("mistakes are told in CoreDNS's words, and datadog's users what to write", async () => {
+  test("errors have CoreDNS's words, and datadog's users get a replacement", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['trace a b c', /[Ww]rong argument count/],
       ['trace foobar localhost:8888', /tracing endpoint type 'foobar' is not supported/],
@@ -223,7 +223,7 @@ describe('a worker’s spans', () => {
     );
   });
 
-  test('a query that goes round and round has so many spans and no more', () => {
+  test('a query in a loop has a limited number of spans', () => {
     const recorder = new TraceRecorder(new VirtualClock(), seededRandom(1), 0);
     for (let i = 0; i < 1000; i++) {
       const entered = recorder.entered('x');

@@ -16,13 +16,13 @@ import { TraceRecorder } from './recorder.ts';
 import type { Span, SpanBatch, Taken } from './span.ts';
 import { zipkinBody, type Reporter } from './zipkin.ts';
 
-/** How often a worker sends what it has, though it is no whole batch. */
+/** Interval after which a worker sends an incomplete batch. */
 const FLUSH_MS = 200;
 const usual = { backlog: 1000, batch: 100, intervalMs: 1000 };
 /** Spans take some 500 bytes each, here and in every worker. */
 const most = { backlog: 1_000_000, batch: 10_000 };
 
-/** Follows one of so many queries. The others pay a count; links pay one look at a field. */
+/** Traces one in every AMOUNT queries. The others cost a counter and one field read per link. */
 export const trace: Plugin = definePlugin({
   syntax,
   operational: true,

@@ -4,7 +4,7 @@ import type { Span } from './span.ts';
 /** The reporting service, for collectors. */
 export interface Reporter {
   readonly service: string;
-  /** Where it listens; `''` and 0: everywhere, or not known. */
+  /** Listen address; `''` and 0: all addresses, or unknown. */
   readonly address: string;
   readonly port: number;
 }
@@ -27,7 +27,7 @@ export function zipkinBody(spans: readonly Span[], { service, address, port }: R
     ...(parent === null ? { kind: 'SERVER' } : { parentId: parent }),
     name,
     timestamp: Math.round(startMs * 1000),
-    // Zipkin takes 0 for a duration that is not known.
+    // Zipkin reads 0 as an unknown duration.
     duration: Math.max(1, Math.round(tookMs * 1000)),
     localEndpoint,
     tags: error === null ? tags : { ...tags, error },

@@ -13,7 +13,7 @@ export const receiver: Value<Receiver> = value<Receiver>('ADDRESS', ({ text }) =
     parseServer(text) ??
     wrongForm(
       `not an IP address: "${text}"`,
-      'Write an address, perhaps with its port (192.0.2.10, [2001:db8::1]:5300), or * for everybody.',
+      'Write an address with an optional port (192.0.2.10, [2001:db8::1]:5300), or * for all clients.',
     )
   );
 });

@@ -132,7 +132,7 @@ describe('transfer', () => {
 });
 
 describe('notifications', () => {
-  test('several changes are told of once, the same serial never twice', async () => {
+  test('several changes are notified once, the same serial never twice', async () => {
     const clock = new VirtualClock();
     const asked: string[] = [];
     const counter = { add: () => undefined };

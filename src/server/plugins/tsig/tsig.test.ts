@@ -45,7 +45,7 @@ const now = (world: World): number => Math.floor(world.clock.wall() / 1000);
 interface Signed {
   readonly reply: Message;
   readonly bytes: Uint8Array;
-  /** What its TSIG record says; null: it has none. */
+  /** The error of its TSIG record; null: it has none. */
   readonly error: number | null;
   /** Bytes of its MAC. */
   readonly mac: number;
@@ -121,7 +121,7 @@ describe('tsig', () => {
     assert.match(world.metrics(), /ndots_tsig_queries_total\{result="BADSIG"\} 2/);
   });
 
-  test('a clock that differs by more than the fudge is told of the time, under a signature', async (t) => {
+  test("a clock that differs by more than the fudge gets the server's time, signed", async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const late = now(world) - 301;
     const { reply, bytes, exchange, error, mac } = await asked(
@@ -161,7 +161,7 @@ describe('tsig', () => {
       out[at + 1]! -= 22;
       return out;
     };
-    // Whoever knows the name of a key could have 64 KiB hashed with each message.
+    // A client that knows the name of a key could have 64 KiB hashed with each message.
     const talkative = (bytes: Uint8Array): Uint8Array => {
       const at = tsigAt(bytes) + 13 + 8;
       const out = Uint8Array.from([...bytes, ...new Uint8Array(7)]);
@@ -259,7 +259,7 @@ describe('tsig', () => {
     await assert.rejects(makeWorld(corefile, { folder }), /cannot be read/);
   });
 
-  test('a secret that is no base64, and an algorithm that is not known, are warned of and prove nothing', async (t) => {
+  test('a secret that is not base64, and an unknown algorithm, cause a warning and verify nothing', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(

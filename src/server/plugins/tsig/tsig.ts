@@ -98,7 +98,7 @@ export const tsig: Plugin = definePlugin({
     const { clock, log } = context;
     const counted = context.metrics.counter(
       'ndots_tsig_queries_total',
-      'Queries that are signed or have to be, by what came of proving it: signed, missing, BADKEY, BADSIG, BADTIME, BADTRUNC, FORMERR.',
+      'Queries that have or need a signature, by result: signed, missing, BADKEY, BADSIG, BADTIME, BADTRUNC, FORMERR.',
       ['result'],
     );
     const missing = counted.with('missing');

@@ -84,7 +84,7 @@ describe('directives that are not served', () => {
     ['https3 {\n max_connections -1\n}', /max_connections must be a non-negative integer: -1/],
   ];
   for (const [lines, message] of mistakes) {
-    test(`a mistake in it is told in CoreDNS's words: ${lines.replaceAll('\n', ' ')}`, async () => {
+    test(`an error in it has CoreDNS's words: ${lines.replaceAll('\n', ' ')}`, async () => {
       const problems = await problemsOf(...lines.split('\n'));
       assert.equal(problems.length, 1);
       assert.match(problems[0]!.message, message);

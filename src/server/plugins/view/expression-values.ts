@@ -38,14 +38,22 @@ export function typeOf(value: ExpressionValue): Type {
   return typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');
 }
 
-/** The value as a string. @throws ExpressionValueError if it is none */
+/**
+ * The value as a string.
+ *
+ * @throws ExpressionValueError if it is not one
+ */
 export function asString(value: ExpressionValue): string {
   if (typeof value !== 'string')
     throw new ExpressionValueError(`${typeOf(value)} where a string should be`);
   return value;
 }
 
-/** The value as a number. @throws ExpressionValueError if it is none */
+/**
+ * The value as a number.
+ *
+ * @throws ExpressionValueError if it is not one
+ */
 export function asNumber(value: ExpressionValue): number {
   if (typeof value !== 'number')
     throw new ExpressionValueError(`${typeOf(value)} where a number should be`);
@@ -59,7 +67,11 @@ export function asBool(value: ExpressionValue): boolean {
   return value;
 }
 
-/** The value as an array. @throws ExpressionValueError if it is none */
+/**
+ * The value as an array.
+ *
+ * @throws ExpressionValueError if it is not one
+ */
 export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
   if (!Array.isArray(value))
     throw new ExpressionValueError(`${typeOf(value)} where an array should be`);
@@ -70,7 +82,11 @@ export function isMap(value: ExpressionValue): value is ReadonlyMap<string, Expr
   return value instanceof Map;
 }
 
-/** The value as a map. @throws ExpressionValueError if it is none */
+/**
+ * The value as a map.
+ *
+ * @throws ExpressionValueError if it is not one
+ */
 export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionValue> {
   if (!isMap(value)) throw new ExpressionValueError(`${typeOf(value)} where a map should be`);
   return value;
@@ -89,8 +105,8 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
 }
 
 /**
- * The most steps of one evaluation, which takes some milliseconds then: items that are looked at,
- * one after the other, and eight characters.
+ * The steps of one evaluation, which takes some milliseconds: items that are examined one after the other,
+ * and groups of eight characters.
  */
 const STEPS_MAX = 100_000;
 let steps = 0;
@@ -114,7 +130,7 @@ export function stepThrough(values: readonly ExpressionValue[]): void {
     else if (isMap(value)) step(value.size);
 }
 
-/** @throws ExpressionValueError if a text of so many characters would be too long */
+/** @throws ExpressionValueError if a text of this many characters would be too long */
 export function checkLength(characters: number): void {
   if (characters > TEXT_MAX)
     throw new ExpressionValueError(

@@ -1,4 +1,4 @@
-/** What an expression is made of. */
+/** A word of an expression. */
 export interface ExpressionWord {
   readonly kind: 'number' | 'string' | 'name' | 'sign' | 'end';
   /** The text; for a string its value. */
@@ -7,7 +7,7 @@ export interface ExpressionWord {
   readonly at: number;
 }
 
-/** Why a text is no expression, and where: `text (1:COLUMN)` as expr-lang has it. */
+/** An invalid expression, with its place: `text (1:COLUMN)` as in expr-lang. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 

@@ -48,9 +48,9 @@ export function compileExpression(text: string): CompiledPart {
 /** The most nested parentheses. */
 const DEPTH_MAX = 100;
 /**
- * Operators, functions behind `|`, members and indexes in one expression. Each holds what stands
- * before it, so that a chain is as deep as it is long. expr-lang takes 10 000 parts, of which each
- * of these makes two at least.
+ * Operators, functions after `|`, members and indexes in one expression. Each contains the part before it, so
+ * a chain is as deep as it is long. expr-lang accepts 10 000 nodes, of which each of these makes at least
+ * two.
  */
 const CHAINED_MAX = 5000;
 /** The most constants (`let`) of an expression. */
@@ -60,7 +60,7 @@ class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
-  /** The operators and the like so far, of at most `CHAINED_MAX`. */
+  /** Chained parts so far, at most `CHAINED_MAX`. */
   #chained = 0;
   #predicates = 0;
   /** The constants (`let`) that are visible at the current place. */
@@ -184,7 +184,6 @@ class ExpressionParser {
     return left;
   }
 
-  /** One more part holds what stands before it. */
   #chain(): void {
     if (++this.#chained > CHAINED_MAX)
       throw new ExpressionError(
@@ -245,7 +244,8 @@ class ExpressionParser {
     if (text === '.' && this.#predicates > 0)
       return this.#member({ type: 'any', at, run: (_query, item) => item }, false);
     if (text === '#') {
-      if (this.#predicates === 0) throw new ExpressionError('# stands only inside a predicate', at);
+      if (this.#predicates === 0)
+        throw new ExpressionError('# is only allowed inside a predicate', at);
       return { type: 'any', at, run: (_query, item) => item };
     }
     this.#at--;

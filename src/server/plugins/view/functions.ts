@@ -1,4 +1,4 @@
-/** What expressions can ask of a query, and the functions that they may call. */
+/** The fields of a query that expressions can read, and their functions. */
 import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
@@ -19,7 +19,7 @@ import {
   type ExpressionValue,
 } from './expression-values.ts';
 
-/** What can be asked of a query; CoreDNS's names. None takes an argument. */
+/** The fields of a query; CoreDNS's names. None takes an argument. */
 export const ofQuery: Readonly<
   Record<string, { readonly type: Type; read(query: Query): ExpressionValue }>
 > = {

@@ -120,7 +120,7 @@ describe('view', () => {
     "repeat('ab', 1000000000) != ''",
     'len(take([1, 2], -1)) == 0',
     'len(take([1, 2], 1.5)) == 1',
-    // What doubles in each step takes no memory.
+    // Doubling in each step allocates no memory.
     `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
     'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
     'let a = map(1..9000, # + id()); len(flatten([a, a])) > 1',
@@ -202,7 +202,7 @@ describe('view', () => {
     await world.close();
   });
 
-  test('a mistake in a view is the only problem: its block does not clash with the one it stands before', async () => {
+  test('an error in a view is the only problem: its block does not conflict with the next one', async () => {
     await assert.rejects(worldWith("name( == 'a'"), (error: unknown) => {
       const { problems } = error as { problems: readonly Error[] };
       assert.equal(problems.length, 1);
@@ -210,7 +210,7 @@ describe('view', () => {
     });
   });
 
-  test('what is no expression is refused, with its place and what was meant', async () => {
+  test('an invalid expression is rejected, with its place and a suggestion', async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ["name( == 'a'", /unexpected token "==" \(1:7\)/],
       ["nam() == 'a'", /unknown name nam, did you mean name\? \(1:1\)/],
@@ -224,7 +224,7 @@ describe('view', () => {
       ["'abc", /literal not terminated \(1:1\)/],
       ['true true', /unexpected token "true" \(1:6\)/],
       ['', /unexpected end of the expression/],
-      ['# == 1', /# stands only inside a predicate/],
+      ['# == 1', /# is only allowed inside a predicate/],
       ['id() > 0 @ true', /unrecognized character: "@"/],
       ['let x = 1', /unexpected end/],
       ['let name = 1; name == 1', /name is a function already \(1:5\)/],

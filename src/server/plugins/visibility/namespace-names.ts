@@ -9,14 +9,14 @@ import { endOfName } from '../../wire/skip.ts';
 const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
 const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64);
 
-/** Says of the namespace `bytes[at, at + length)` whether it may be seen. */
+/** Returns whether the namespace `bytes[at, at + length)` is visible. */
 export type Sees = (bytes: Uint8Array, at: number, length: number) => boolean;
 
 export class NamespaceNames {
   readonly #zones: readonly WireName[];
   readonly #records = new Records();
   readonly #name = new Uint8Array(NAME_MAX + 1);
-  /** Where the namespace's label begins that `find` found. */
+  /** Offset of the namespace's label that `find` found. */
   #at = -1;
 
   /** @param zones wire form, lower case */
@@ -41,8 +41,8 @@ export class NamespaceNames {
   }
 
   /**
-   * True if any name in the reply may not be seen, be it the owner of a record or in its data; that
-   * of the question aside.
+   * True if any name in the reply is hidden, as the owner of a record or in its data, except that of the
+   * question.
    */
   hidesAny(reply: Reply, sees: Sees): boolean {
     const records = this.#records;

@@ -4,7 +4,7 @@
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 
-/** Stands for clients that are no pod's: nodes, host-network pods, the world outside. */
+/** Clients that are not pods: nodes, host network, external clients. */
 export const UNKNOWN = '@unknown';
 
 /** A namespace, the beginnings of some (`team-*`), or all (`*`). */
@@ -45,7 +45,7 @@ function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): N
   const unknown = client && text === UNKNOWN;
   if (!unknown && !NAMESPACE.test(text)) {
     return refuse(`not a namespace: ${JSON.stringify(text)}`, place, {
-      hint: 'Namespaces are in lower case; only at the end may stand a *.',
+      hint: 'Namespaces are in lower case; * is allowed only at the end.',
     });
   }
   const open = text.endsWith('*');

@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
-/** Client address → its namespace; empty: it is no pod. */
+/** Client address → its namespace; empty: not a pod. */
 const clients = new Map([
   ['10.244.0.1', 'team-a'],
   ['10.244.0.2', 'team-b'],
@@ -133,7 +133,7 @@ describe('visibility', () => {
         const reply = await world.ask('rewritten.team-a.svc.cluster.local. A', from(client));
         assert.ok(!reply.answer.some(({ type }) => type === TYPE.A), client);
       }
-      // Who asks for the rewritten name himself is known.
+      // A client that queries the rewritten name itself is known.
       for (const [client, count] of [
         ['10.244.0.2', 1],
         ['10.244.0.1', 0],
@@ -166,7 +166,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('a node is nobody, whichever namespace its pods on the host network are of: tenants ask from there, too', async () => {
+  test('a node is unknown, whatever the namespace of its host-network pods: tenants can send from there too', async () => {
     const world = await serve(tenants);
     for (const question of ['web.team-b.svc.cluster.local. A', '2.0.96.10.in-addr.arpa. PTR']) {
       const reply = await world.ask(question, from('192.0.2.5'));
@@ -201,7 +201,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('the address of a service has no name for who may not see it', async () => {
+  test('the address of a service has no name for a client that may not see it', async () => {
     const world = await serve(tenants, 'cache');
     for (const client of ['10.244.0.4', '10.244.0.1', '10.244.0.4']) {
       const reply = await world.ask('2.0.96.10.in-addr.arpa. PTR', from(client));
@@ -210,7 +210,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('an alias into another namespace shows nothing of it, whoever asked before', async () => {
+  test('an alias into another namespace reveals nothing about it, whatever others queried before', async () => {
     for (const order of [
       ['10.244.0.1', '10.244.0.4'],
       ['10.244.0.4', '10.244.0.1'],
@@ -226,7 +226,7 @@ describe('visibility', () => {
     }
   });
 
-  test('transfers of the zone show everything, and are denied to who does not see everything', async () => {
+  test('transfers of the zone reveal everything, and are denied to clients that may not see everything', async () => {
     const world = await serve(tenants, 'transfer cluster.local {\n  to *\n }');
     const transfer = (client: string): Promise<Message> =>
       world.ask('cluster.local. AXFR', { client, proto: 'tcp' });
@@ -283,7 +283,7 @@ cluster.local {
     await other.close();
   });
 
-  test('names outside the cluster zones are nobody’s', async () => {
+  test('names outside the cluster zones are not checked', async () => {
     const world = await serve(tenants);
     const reply = await world.ask('web.team-b.svc.example.org. A', from('10.244.0.1'));
     assert.doesNotMatch(printMessage(reply), /EDE: 18/);
@@ -330,7 +330,7 @@ cluster.local {
     await world.close();
   });
 
-  test('without watched pods nobody is known, and the log says so', async () => {
+  test('without watched pods no client is known, and the log says so', async () => {
     const world = await serve(tenants, '', 'insecure');
     await world.clock.advance(100);
     assert.ok(world.log.some((line) => line.includes('[ERROR]') && line.includes('pods verified')));
@@ -339,7 +339,7 @@ cluster.local {
     await world.close();
   });
 
-  test('mistakes are told', async () => {
+  test('errors are reported', async () => {
     for (const [line, message] of [
       ['deny team-a to *', /a line reads 'deny from NAMESPACE… to NAMESPACE…'/],
       ['deny from a to', /a line reads/],
@@ -352,7 +352,7 @@ cluster.local {
     await assert.rejects(makeWorld('. {\n visibility\n whoami\n}'), /no rule/);
   });
 
-  test('property: what a client is told depends on the policy alone, never on who asked before', async () => {
+  test("property: a client's answer depends only on the policy, never on earlier queries of others", async () => {
     const hidden = (client: string, namespace: string): boolean =>
       namespace !== client &&
       namespace !== 'shared' &&

@@ -152,7 +152,7 @@ class Visibility {
   }
 
   readonly link: Next = (query) => {
-    // A part of a reply that is looked at as a whole, further up.
+    // Part of a reply that is checked as a whole, further up.
     if (query.screen === this) return this.#next(query);
     const client = this.#isForAll(query) ? null : (this.#clients?.of(query) ?? '');
     const rules = (this.#rules = this.#rulesOf(client));
@@ -238,9 +238,8 @@ class Visibility {
   }
 
   /**
-   * The reply for a name that is visible, but is an alias of one that is not: the same as without
-   * data, serial and TTL included. With any other reply a client that can create aliases could find
-   * out whether their targets exist.
+   * The reply for a visible name that is an alias of a hidden one: the same as without data, including serial
+   * and TTL. Any other reply would let a client that can create aliases learn whether their targets exist.
    */
   #withoutData(query: Query): Maybe<Reply> {
     // A type of its own for each type that is asked for, so that each has an age of its own in a

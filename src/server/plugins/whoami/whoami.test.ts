@@ -8,7 +8,7 @@ import { aaaa } from '../../wire/record/aaaa.ts';
 import { srv } from '../../wire/record/srv.ts';
 
 describe('whoami', () => {
-  test('address and port stand in the additional section, whatever the type', async () => {
+  test('address and port are in the additional section, for all types', async () => {
     const world = await makeWorld('.:53 {\n whoami\n}');
     for (const type of ['A', 'TXT', 'ANY']) {
       const reply = await world.ask(`Who.example.org. ${type}`, { client: '192.0.2.7' });

@@ -1,8 +1,8 @@
 /**
- * What the control part tells the workers about the cluster: one fact per object that came, changed
- * or went, cut down to what an answer needs. Addresses, host names and zones of endpoints are
- * encoded as strings of bytes (endpoint-encoding.ts): such a string survives a structured clone as
- * one copy, so that a worker takes in thousands of endpoints in the time of one query.
+ * Messages from the control part to the workers about the cluster: one fact per object that was added,
+ * changed or removed, with only the fields that DNS needs. Addresses, host names and zones of endpoints are
+ * encoded as strings of bytes (endpoint-encoding.ts), which a structured clone copies at once, so that a
+ * worker applies thousands of endpoints in the time of one query.
  */
 export type ClusterFact =
   | NamespaceFact
@@ -52,7 +52,7 @@ export interface SliceFact {
   readonly ports: string;
   /** Encoded ready endpoints (`encodeEndpoints`); null: the slice is gone. */
   readonly endpoints: string | null;
-  /** When the change happened, milliseconds since 1970; 0 if that is not to be measured. */
+  /** Time of the change, milliseconds since 1970; 0 if it is not measured. */
   readonly triggeredAt: number;
 }
 
@@ -86,16 +86,13 @@ export interface AddressFact {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/**
- * When the facts that follow were made: the zone's serial once one of them changes anything. Unix
- * time, seconds.
- */
+/** Time of the following facts: the zone's serial once one of them changes anything. Unix time, seconds. */
 export interface TimeFact {
   readonly about: 'time';
   readonly at: number;
 }
 
-/** The serials as they are: for a worker that was given everything at once. */
+/** The current serials, for a worker that received everything at once. */
 export interface SerialsFact {
   readonly about: 'serials';
   readonly own: number;
@@ -107,8 +104,8 @@ export interface ListedFact {
 }
 
 /**
- * What a worker says of a batch: when the changes that it brought in happened, by kind of service,
- * milliseconds since 1970; for the programming latency. Undefined: there is nothing to be measured.
+ * A worker's acknowledgement of a batch: the times of its changes by kind of service, milliseconds since
+ * 1970, for the programming latency. Undefined: not measured.
  */
 export type TriggerTimes =
   | { readonly cluster: readonly number[]; readonly headless: readonly number[] }

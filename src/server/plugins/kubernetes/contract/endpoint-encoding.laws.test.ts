@@ -73,7 +73,7 @@ test('an address as a label leads back to that address', () => {
   );
 });
 
-test('a label that is no address in its usual form is none', () => {
+test('a label that is not an address in its usual form is rejected', () => {
   for (const text of [
     '',
     'a',

@@ -1,4 +1,4 @@
-/** How endpoints, addresses and ports travel to workers and lie in their memory. */
+/** Encoding of endpoints, addresses and ports for workers and their memory. */
 import { parseAddress, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { NameError, parseName, type WireName } from '../../../wire/name.ts';
@@ -19,8 +19,8 @@ const NAME = 8;
 const TEXT_MAX = 255;
 
 /**
- * The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain
- * name is left out.
+ * Encodes the ready addresses of a slice's endpoints, in their order, without those that are neither an IP
+ * address nor a domain name.
  */
 export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
   let encoded = '';
@@ -119,7 +119,7 @@ export class EndpointReader {
   #at = 0;
   #end = 0;
   #encoded = '';
-  /** Where the present endpoint begins, for `seek`. */
+  /** Offset of the current endpoint, for `seek`. */
   place = 0;
   get bytes(): Uint8Array {
     return this.#bytes;

@@ -125,7 +125,7 @@ export const syntax: Syntax<
   'once'
 > = directive({
   name: 'kubernetes',
-  summary: 'cluster DNS from Kubernetes objects: an API server, or a folder of manifests',
+  summary: 'cluster DNS from Kubernetes objects: an API server, or a directory of manifests',
   repeat: 'once',
   args: {
     zones: zones({
@@ -269,7 +269,6 @@ export const syntax: Syntax<
   },
 });
 
-/** What a `kubernetes` directive says. */
 export type KubernetesOptions = Options<typeof syntax>;
 
 interface ZoneOptions {
@@ -303,7 +302,7 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
   return problems;
 }
 
-/** The first zone that is no reverse zone; null if all are. */
+/** The first zone that is not a reverse zone; null if all are. */
 export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }

@@ -49,7 +49,7 @@ class Watcher {
     return this;
   }
 
-  /** The namespace of who sends from there, or null. */
+  /** The namespace of the pod that sends from the address, or null. */
   client(text: string): string | null {
     const address = parseAddress(text)!;
     const number = this.clients.client(address, 0, address.length);
@@ -79,7 +79,7 @@ describe('who sends from an address', () => {
     assert.equal(new Watcher().put(pod('a.default', '10.0.0.1')).client('10.0.0.1'), 'default');
   });
 
-  test('is nobody when no pod has it', () => {
+  test('is unknown when no pod has it', () => {
     assert.equal(new Watcher().put(pod('a.default', '10.0.0.1')).client('10.0.0.2'), null);
   });
 
@@ -94,7 +94,7 @@ describe('who sends from an address', () => {
     assert.equal(new Watcher().put(...stale).client('100.104.247.253'), null);
   });
 
-  test('is no pod any more once it finishes', () => {
+  test('is no longer a pod once it finishes', () => {
     const watcher = new Watcher().put(pod('job.batch', '10.0.0.1'));
     assert.equal(watcher.client('10.0.0.1'), 'batch');
     watcher.put(pod('job.batch', '10.0.0.1', { phase: 'Succeeded' }));
@@ -102,7 +102,7 @@ describe('who sends from an address', () => {
     assert.equal(watcher.has('10.0.0.1', 'batch'), false);
   });
 
-  test('is a terminating pod only while nobody else has the address', () => {
+  test('is a terminating pod only while no other pod has the address', () => {
     const watcher = new Watcher().put(pod('old.default', '10.0.0.1', { terminating: true }));
     assert.equal(watcher.client('10.0.0.1'), 'default');
     watcher.put(pod('new.other', '10.0.0.1'));
@@ -111,14 +111,14 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('10.0.0.1'), 'default');
   });
 
-  test('cannot be told while two living pods of different namespaces have the address', () => {
+  test('is unknown while two living pods of different namespaces have the address', () => {
     const watcher = new Watcher().put(pod('old.default', '10.0.0.1'), pod('new.other', '10.0.0.1'));
     assert.equal(watcher.client('10.0.0.1'), null);
     watcher.remove('old.default');
     assert.equal(watcher.client('10.0.0.1'), 'other');
   });
 
-  test('on the host network can be told only if all its pods are of one namespace', () => {
+  test('on the host network is known only if all its pods are in one namespace', () => {
     const host = { hostNetwork: true };
     const watcher = new Watcher().put(
       pod('proxy.kube-system', '192.0.2.7', host),
@@ -131,7 +131,7 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('192.0.2.7'), 'kube-system');
   });
 
-  test('is no pod’s alone where a pod on the host network has the address, also beside others', () => {
+  test('does not belong to one pod if a pod on the host network has the address, also beside others', () => {
     for (const named of [false, true]) {
       const watcher = new Watcher(named).put(
         pod('proxy.kube-system', '192.0.2.7', { hostNetwork: true }),
@@ -187,7 +187,7 @@ test('every namespace with a living pod at an address is known there', () => {
   );
 });
 
-test('a newcomer is told each address once', () => {
+test('a newcomer receives each address once', () => {
   const watcher = new Watcher();
   for (let i = 0; i < 500; i++) watcher.put(pod(`p${i}.default`, `10.0.${i >> 8}.${i & 255}`));
   watcher.put(pod('shared.other', '10.0.0.7')).remove('p9.default');

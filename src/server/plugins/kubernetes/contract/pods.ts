@@ -21,18 +21,15 @@ interface PodName {
 }
 
 /**
- * The main thread's table of pods by address. Workers are sent only what follows from it: the
- * namespaces that an address stands for, and the pod that sends from it. One entry per pod and
- * address, in typed arrays (about 80 bytes): a pod is identified by a 64-bit hash of its namespace
- * and name.
+ * The main thread's table of pods by address. Workers receive only the result: the namespaces of an address,
+ * and the pod that sends from it. One entry per pod and address, in typed arrays (about 80 bytes): a pod is
+ * identified by a 64-bit hash of its namespace and name.
  *
- * Which pod sends from an address:
+ * The pod that sends from an address:
  *
- * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: another pod may
- *   have their address by now;
- * - terminating pods count only while no other pod has the address;
- * - if pods of several namespaces remain (host network, or an address that was just reassigned), it
- *   is unknown.
+ * - Finished (Succeeded, Failed) and lost (Unknown) pods never count: another pod may have their address.
+ * - Terminating pods count only while no other pod has the address.
+ * - If pods of several namespaces remain (host network, a reassigned address), it is unknown.
  */
 export class PodTable {
   readonly #named: boolean;

@@ -66,7 +66,7 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
   );
   const left = metrics.counter(
     'ndots_kubernetes_apiserver_left_out_total',
-    'Objects of the API server, and changes of them, that were left out for want of apiserver_memory, by kind.',
+    'Objects of the API server, and changes of them, that were omitted because of apiserver_memory, by kind.',
     ['kind'],
   );
   return {

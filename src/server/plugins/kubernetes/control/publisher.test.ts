@@ -11,8 +11,8 @@ import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
 /**
- * A publisher whose data set is the test: what is published is kept, and nothing is applied before
- * the test says so.
+ * A publisher whose data set is the test: published facts are stored, and nothing is applied before the test
+ * does it.
  */
 function rig(objects: readonly KubeObject[] = []) {
   const clock = new VirtualClock();
@@ -54,7 +54,7 @@ function rig(objects: readonly KubeObject[] = []) {
 
 const about = (facts: readonly ClusterFact[]): string[] => facts.map((fact) => fact.about);
 
-test('who waits for the first listing waits no longer once the configuration is gone', async () => {
+test('waiting for the first listing ends with the configuration', async () => {
   const { publisher } = rig([namespace('a')]);
   let ready = false;
   publisher.whenSettled(() => {
@@ -65,7 +65,7 @@ test('who waits for the first listing waits no longer once the configuration is 
   assert.equal(ready, true);
 });
 
-describe('what workers are told of a cluster', () => {
+describe('the facts about a cluster that workers receive', () => {
   test('is one fact for each object, and the time of the change', async () => {
     const { publisher, source, published, clock } = rig([namespace('a')]);
     publisher.start();

@@ -29,12 +29,12 @@ export interface PublisherParts {
   readonly outside: boolean;
 }
 
-/** What a fact without endpoints takes on its way, bytes. */
+/** Size of a fact without endpoints in transit, bytes. */
 const FACT_BYTES = 64;
 
 /**
- * The control thread's end of what workers know of a cluster: turns a source's objects into facts,
- * cut down to what DNS shows, and publishes them. Outlives reloads that do not change the source.
+ * The control thread's end of the replication to workers: turns a source's objects into facts, with only the
+ * fields that DNS needs, and publishes them. Outlives reloads that do not change the source.
  */
 export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
@@ -161,8 +161,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   /**
-   * When the first listing is complete, informs the workers, and everybody else when the workers
-   * have acknowledged it.
+   * Informs the workers of the first complete listing, and all others when the workers have acknowledged it.
    */
   #check(): void {
     if (this.#listed || !this.#parts.source.synced) return;

@@ -13,7 +13,7 @@ export interface Surroundings {
  */
 export interface SourcePlan {
   readonly manifests: string | null;
-  /** Bytes that the objects of the folder may take. */
+  /** Memory limit of the directory's objects, bytes. */
   readonly manifestMemory: number;
   /**
    * Bytes that the objects of the API server may take; null: what the process's own limit leaves

@@ -1,12 +1,12 @@
-/** Which source a directive names: a folder of manifests, or an API server and the way to it. */
+/** The source of a directive: a directory of manifests, or an API server and its connection. */
 import type { Source } from '../../../kube/store/source.ts';
 import type { SourceParts } from './api-source.ts';
 import type { SourcePlan } from './source-plan.ts';
 
 /**
- * Loads what it takes to open the source that the plan names: of manifests and API server only the
- * one.
- * @returns opens it, and throws a Problem (folder, files, environment)
+ * Loads only the code that opens the source of the plan.
+ *
+ * @returns opens it, and throws a Problem (directory, files, environment)
  */
 export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Source> {
   const { manifests: folder, manifestMemory: memory, wanted } = plan;
@@ -18,12 +18,12 @@ export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts)
   return ({ clock, log, metrics }) => {
     const problems = metrics.counter(
       'ndots_kubernetes_manifest_problems_total',
-      'Mistakes in files of the manifest folder, and files that were more than its limits.',
+      'Errors in files of the manifest directory, and files above its limits.',
       ['code'],
     );
     const bytes = metrics.gauge(
       'ndots_kubernetes_manifest_bytes',
-      'Memory that the objects of the manifest folder take, reckoned.',
+      'Computed memory of the objects in the manifest directory.',
       [],
     );
     return manifestSource({

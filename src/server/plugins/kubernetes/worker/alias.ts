@@ -17,7 +17,6 @@ import { EndpointReader } from '../contract/endpoint-encoding.ts';
 import { PLUGIN, type ReplyBuilder } from './reply-builder.ts';
 import { writeAddresses } from './targets.ts';
 
-/** What answering an alias takes: the question's zone, and where else to ask. */
 export interface AliasParts {
   readonly zone: ClusterZone;
   readonly lookup: ClusterLookup;
@@ -31,7 +30,7 @@ export interface AliasParts {
 /** CNAMEs that may lead on after the first one. */
 const CHAIN_MAX = 10;
 
-/** The name an ExternalName service stands for; null if what it holds is no domain name. */
+/** The domain name of an ExternalName service; null if it is invalid. */
 export function externalTarget(text: string): WireName | null {
   try {
     const name = parseName(text);
@@ -44,9 +43,9 @@ export function externalTarget(text: string): WireName | null {
 const reader = new EndpointReader();
 
 /**
- * The domain name that all endpoints the lookup found come down to; null if any of them has an IP
- * address, since a name with addresses can be no alias. Of several names it is the first by its
- * bytes: one owner has one CNAME (RFC 2181 section 10.1), the same one from every server.
+ * The domain name that all endpoints of the lookup have; null if any of them has an IP address, since a name
+ * with addresses cannot be an alias. Of several names it is the first by its bytes: one owner has one CNAME
+ * (RFC 2181 section 10.1), the same one from every server.
  */
 export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
@@ -139,7 +138,7 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
   mover.raw(query.bytes, question, question + query.nameLength + 4);
   let owner: number = HEADER.SIZE;
   for (const target of chain) owner = writeAlias(owner, target, ttl);
-  // What points to the target's question now points to the last CNAME's data.
+  // Pointers to the target's question now point to the last CNAME's data.
   const last = chain.at(-1)!;
   for (let at = 0; last[at] !== 0; at += last[at]! + 1) mover.map(HEADER.SIZE + at, owner + at);
   let count = chain.length;
@@ -164,7 +163,11 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
   return new Reply(replySlab.bytes, start, end, RCODE.NOERROR, PLUGIN).with({ errors });
 }
 
-/** Writes `OWNER CNAME TARGET`; gives where the target stands. */
+/**
+ * Writes `OWNER CNAME TARGET`.
+ *
+ * @returns the offset of the target
+ */
 function writeAlias(owner: number, target: WireName, ttl: number): number {
   mover.u16(0xc000 | owner);
   mover.u16(TYPE.CNAME);
@@ -180,7 +183,7 @@ function hasFailed({ rcode }: Reply): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** A failed lookup whose reason says nothing of the target. */
+/** True for a failed lookup whose reason says nothing about the target. */
 function saysLittle(reply: Reply): boolean {
   return hasFailed(reply) && (reply.errors ?? []).every(({ code }) => code === EDE.OTHER);
 }

@@ -57,7 +57,7 @@ const shop = [namespace('shop'), service('web.shop', '10.0.0.1'), slice('web.sho
 const web = 'web.shop.svc.cluster.local.';
 
 describe('before everything is listed', () => {
-  test('what is known is answered', () => {
+  test('known names are answered', () => {
     const { cluster } = replicatedCluster(shop, { synced: false });
     assert.equal(say(answererOf(cluster), web), 'NOERROR A 10.0.0.1');
   });
@@ -242,7 +242,7 @@ describe('a service with very many endpoints', () => {
 });
 
 describe('the target of an ExternalName', () => {
-  test('is waited for, and the question kept meanwhile', async () => {
+  test('is waited for, and the query stays until then', async () => {
     const { cluster } = replicatedCluster([namespace('shop'), external('ext.shop', 'example.org')]);
     const answerer = answererOf(cluster, {
       ask: async (asked) => {
@@ -259,7 +259,7 @@ describe('the target of an ExternalName', () => {
     assert.equal(reply.errors?.[0]?.code, EDE.NO_REACHABLE_AUTHORITY);
   });
 
-  test('that is no domain name leaves NODATA', () => {
+  test('that is not a domain name leaves NODATA', () => {
     const { cluster } = replicatedCluster([
       namespace('shop'),
       external('ext.shop', `${'x'.repeat(64)}.org`),

@@ -28,7 +28,7 @@ import {
   writeServices,
 } from './targets.ts';
 
-/** What a worker answers from, and how: the directive's options as far as they show in replies. */
+/** The directive's options that replies depend on. */
 export interface KubernetesAnswererParts extends ClusterLookupParts {
   /** Longest first. */
   readonly zones: readonly ClusterZone[];
@@ -41,16 +41,15 @@ export interface KubernetesAnswererParts extends ClusterLookupParts {
   readonly ask: Next;
 }
 
-/** What `dns-version` says: the version of the specification of cluster DNS. */
+/** Content of `dns-version`: the version of the specification of cluster DNS. */
 export const DNS_VERSION = '1.1.0';
 /** Seconds. */
 export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
- * Answers queries from what a worker knows of the cluster. The decision whether a name exists is
- * the lookup's, once for all types; here only records are written. Repeated questions are answered
- * with the replies that were made before.
+ * Answers queries from a worker's copy of the cluster. The lookup decides about existence, once for all
+ * types; this class only writes records. Repeated queries get the stored replies.
  */
 export class KubernetesAnswerer {
   readonly #parts: KubernetesAnswererParts;
@@ -133,7 +132,7 @@ export class KubernetesAnswerer {
     return this.#replies.offer(query, this.#builder.finish(), this.#restsOn(meaning));
   }
 
-  /** What must stay the same for a positive answer to stay the same. */
+  /** The versions that a positive answer depends on. */
   #restsOn(meaning: Meaning): { readonly version: number } {
     const own = meaning === 'service' || meaning === 'endpoints' || meaning === 'pod';
     return own ? this.#lookup.dependency : this.#cluster;

@@ -39,7 +39,11 @@ export class ClientTable {
     return this.#v4.size + this.#v6.size;
   }
 
-  /** Takes a fact in. @returns whether it differs from what was known */
+  /**
+   * Applies a fact.
+   *
+   * @returns whether it changed anything
+   */
   apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
     const length = copyEncoded(fact.address, this.#bytes);
     const table = length === 4 ? this.#v4 : this.#v6;

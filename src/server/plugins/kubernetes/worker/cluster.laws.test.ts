@@ -52,7 +52,7 @@ function answers(answerer: KubernetesAnswerer): string[] {
   );
 }
 
-test('after any changes, answers are those of a cluster that is listed anew', () => {
+test('after any changes, answers equal those of a cluster that is listed again', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const { source, cluster } = replicatedCluster([]);

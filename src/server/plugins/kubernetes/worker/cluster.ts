@@ -1,4 +1,4 @@
-/** What a worker knows of the cluster. */
+/** A worker's copy of the cluster. */
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
 import { AddressTable } from './address-table.ts';
 import { ClientTable } from './client-table.ts';
@@ -51,9 +51,8 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 }
 
 /**
- * What one worker knows of the cluster, built for answering: facts go in one by one, each touching
- * only what it is about. A service is found by the bytes of its labels, its slices hang on it, and
- * addresses lead back to services.
+ * A worker's copy of the cluster, built for answering: each fact changes only its own part. A service is
+ * found by the bytes of its labels and has its slices, and addresses point back to services.
  */
 export class Cluster implements Dependency {
   version = 0;
@@ -204,7 +203,7 @@ export class Cluster implements Dependency {
         return false;
     }
     if (!changed) return false;
-    // Wraps around, since it is kept in 32 bits where it is compared.
+    // Wraps around, since it is compared as 32 bits.
     this.version = (this.version + 1) | 0;
     // Namespaces alone do not move the serial (CoreDNS counts services, slices and pods).
     if (fact.about === 'namespace') return true;

@@ -30,7 +30,7 @@ export interface ClusterLookupParts {
   readonly zonal: boolean;
 }
 
-/** What a name stands for. Only `nothing` is NXDOMAIN, whatever the type asked for. */
+/** The meaning of a name. Only `nothing` is NXDOMAIN, for any type. */
 export type Meaning =
   | 'nothing'
   /** It exists and holds nothing: a zone, `svc`, a namespace, a zonal name without endpoints. */
@@ -103,10 +103,7 @@ export class ClusterLookup {
     }
   }
 
-  /**
-   * True if PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts,
-   * not its labels).
-   */
+  /** True if PTR answers may reveal this namespace (CoreDNS: only `namespaces` counts, not its labels). */
   reveals(namespace: NamespaceRecord): boolean {
     const { namespaces } = this.#parts;
     return namespaces === null || (namespaces.has(namespace.name) && namespace.there);

@@ -2,7 +2,6 @@
 import { hashBytes } from '../../../base/hash.ts';
 import { LOWER } from '../../../wire/name.ts';
 
-/** What a table finds by its label, within a parent (0: none). */
 export interface Named {
   readonly name: string;
   readonly parent: number;
@@ -13,9 +12,9 @@ const SIZE_MIN = 16;
 const label = new Uint8Array(256);
 
 /**
- * Finds things by the bytes of a DNS label as they stand in a query, without making a string: an
- * open-addressed table of hashes beside an array of the things. Names compare without regard to
- * ASCII case; `parent` tells equal labels apart (the number of the namespace for services).
+ * Finds objects by the bytes of a DNS label in a query, without making a string: an open-addressed table of
+ * hashes beside an array of the objects. Names compare without regard to ASCII case; `parent` distinguishes
+ * equal labels (the number of the namespace for services).
  */
 export class NameTable<T extends Named> {
   #hashes = new Int32Array(SIZE_MIN);

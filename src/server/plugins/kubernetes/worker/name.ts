@@ -1,7 +1,7 @@
 /** The labels of a name below the zone, taken apart. */
 import { printLabel } from '../../../wire/name.ts';
 
-/** What the labels below a zone look like; whether such a thing exists is another question. */
+/** The form of the labels below a zone; existence is a separate question. */
 export type NameShape =
   | 'apex'
   /** `svc` or `pod`. */
@@ -28,13 +28,13 @@ const NONE = -1;
 
 /**
  * The parts of a query's name below a zone, as offsets of labels (their length byte) in the folded
- * name: no strings are made. Reusable. Offsets are -1 for parts that are not there.
+ * name: no strings are made. Reusable. Offsets are -1 for missing parts.
  *
  *     apex | svc | pod | NS.svc | NS.pod | dns-version | ns.dns
- *     SVC.NS.svc    EP.SVC.NS.svc    _PORT._PROTO.SVC.NS.svc      (underscores may be left out)
+ *     SVC.NS.svc    EP.SVC.NS.svc    _PORT._PROTO.SVC.NS.svc      (underscores are optional)
  *     EP.CLUSTER.SVC.NS.svc                                       (multicluster zones, no underscores)
  *     TOPOZONE.(pin|prefer)._zone.SVC.NS.svc                      (zonal; TOPOZONE may be several labels)
- *     IP-WITH-DASHES.NS.pod                                       (as CoreDNS, up to two more labels are passed over)
+ *     IP-WITH-DASHES.NS.pod                                       (as CoreDNS, up to two more labels are ignored)
  */
 export class ParsedName {
   shape: NameShape = 'other';
@@ -50,7 +50,7 @@ export class ParsedName {
   topology: number = NONE;
   topologyEnd: number = NONE;
   prefer = false;
-  /** Where each label begins, from the left, for the labels below the zone. */
+  /** Offsets of the labels below the zone, from the left. */
   readonly labels: Uint8Array<ArrayBuffer> = new Uint8Array(LABELS_MAX);
   count = 0;
 

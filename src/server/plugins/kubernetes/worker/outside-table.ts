@@ -12,8 +12,7 @@ export interface Outside {
 const none: readonly Outside[] = [];
 
 /**
- * What services have of addresses outside, and which services an address leads to. Services that
- * have none cost nothing.
+ * External addresses of services, and the services of an external address. Services without any cost nothing.
  */
 export class OutsideTable<Service> {
   readonly #of = new Map<Service, { readonly text: string; readonly all: readonly Outside[] }>();

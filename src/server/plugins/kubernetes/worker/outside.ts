@@ -120,7 +120,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
 
 const anyPort = (): boolean => true;
 
-/** The label of an endpoint: its length stands at `at`, lower case. */
+/** The label of an endpoint: its length byte is at `at`, lower case. */
 interface HostLabel {
   readonly folded: Uint8Array;
   readonly at: number;
@@ -141,7 +141,7 @@ function someEntries(
   return entries;
 }
 
-/** The service's name, and that of each port that has one, with what `entriesOf` finds for them. */
+/** Yields the service's name and the names of its ports, with the result of `entriesOf`. */
 function namesOf(
   service: ServiceRecord,
   ports: readonly EndpointPort[],
@@ -216,7 +216,7 @@ function endpointEntries(
   return entries;
 }
 
-/** What an endpoint of this label is found by: its host name, or the address in it. */
+/** Hashes of an endpoint's label: its host name, or the address in it. */
 function hashesOf({ folded, at }: HostLabel): Set<number> {
   const hashes = new Set([endpointHash(folded, at + 1, folded[at]!)]);
   const address = labelledAddress(labelBytes(folded, at));
@@ -231,7 +231,7 @@ function relative(...labels: readonly string[]): WireName | null {
   return nameBelow(labels, ROOT);
 }
 
-/** Where the labels of `folded[0, end)` begin. */
+/** Offsets of the labels of `folded[0, end)`. */
 function labelsOf(folded: Uint8Array, end: number): number[] {
   const labels: number[] = [];
   for (let at = 0; at < end; at += folded[at]! + 1) labels.push(at);

@@ -8,7 +8,7 @@ const POD = Buffer.from('\x03pod');
 /** For an answer with addresses: where in `A-B-C-D.NAMESPACE.pod.ZONE` the namespace begins. */
 export function podNames(zones: readonly ClusterZone[]): WildcardOf {
   return ({ folded, nameLength }, isNoData) => {
-    // Clients ask for A and AAAA, and a pod's name has one of them: that is no flood.
+    // Clients query A and AAAA, and a pod's name has only one of them: this is not a flood.
     if (isNoData) return -1;
     const namespace = 1 + folded[0]!;
     const pod = namespace + 1 + (folded[namespace] ?? 0);

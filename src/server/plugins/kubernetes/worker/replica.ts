@@ -3,7 +3,6 @@ import type { Replica } from '../../../engine/contract/data-set.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 
-/** A worker's copy of what the control part knows of the cluster. */
 export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
   /** The data to answer from; always the same object. */
   readonly cluster: Cluster = new Cluster();

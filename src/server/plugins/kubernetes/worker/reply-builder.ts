@@ -12,9 +12,8 @@ export const PLUGIN = 'kubernetes';
 const RECORD_MAX = 3 * NAME_MAX + 64;
 
 /**
- * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's
- * spelling, which shows in SOA and in SRV targets (as CoreDNS). Names below the zone compress to
- * pointers into the question.
+ * Writes this plugin's replies: has the current question and its zone in the client's spelling, which is used
+ * in SOA and SRV targets (as in CoreDNS). Names below the zone compress to pointers into the question.
  */
 export class ReplyBuilder {
   /** Seconds, of all records. */
@@ -44,7 +43,8 @@ export class ReplyBuilder {
 
   /**
    * Begins a reply; AA is always set.
-   * @param most once the reply has so many bytes, nothing more is written, and TC is set
+   *
+   * @param most after this many bytes, nothing more is written, and TC is set
    */
   begin(query: Query, zoneLength: number, most: number = MESSAGE_MAX): void {
     const end = query.start + HEADER.SIZE + query.nameLength;
@@ -56,8 +56,8 @@ export class ReplyBuilder {
   }
 
   /**
-   * A name below the zone, in the client's spelling of it; null if it would be too long or a label
-   * is none. An own copy.
+   * A name below the zone, in the client's spelling of it; null if it would be too long or a label is
+   * invalid. An own copy.
    */
   nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
     return nameBelow(labels, zone);
@@ -141,7 +141,7 @@ export class ReplyBuilder {
   }
 }
 
-/** A name below a zone; null if it would be too long or a label is none. An own copy. */
+/** A name below a zone; null if it would be too long or a label is invalid. An own copy. */
 export function nameBelow(labels: readonly string[], zone: WireName): WireName | null {
   let at = 0;
   for (const label of labels) {
@@ -179,10 +179,7 @@ export function writeSoa(
 }
 
 const scratch = new Uint8Array(NAME_MAX + 1);
-/**
- * What may stand as a label: a dot or a backslash in it would change the name for programs that
- * read it as text.
- */
+/** Valid labels: a dot or a backslash in one would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */

@@ -39,7 +39,7 @@ export class ReverseReader {
         if (number < 0 || number > 9) return false;
         value = 10 * value + number;
       }
-      // `01` is no decimal number that anything prints.
+      // No program prints a number as `01`.
       if (value > 255 || (size > 1 && folded[at + 1] === 0x30)) return false;
       this.address[i] = value;
       at += size + 1;

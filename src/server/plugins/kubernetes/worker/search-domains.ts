@@ -1,4 +1,4 @@
-/** Where a client's search path can be read off, for `autopath`. */
+/** Finds a client's search path in the queried name, for `autopath`. */
 import type { ClientSearchPaths } from '../../../engine/contract/ports.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { Cluster } from './cluster.ts';
@@ -44,8 +44,8 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
       const { folded } = query;
       const namespace = cluster.namespace(folded, at);
       if (namespace === null) return -1;
-      // A service, an endpoint or a port of a service that exists is answered as it stands, found
-      // or not.
+      // A service, an endpoint or a port of an existing service is answered as written, found or
+      // not.
       const service = cluster.service(folded, name.labels[name.count - 3]!, namespace, false);
       if (service === null) return at;
       return name.count <= 5 || isZonal(folded, name) ? -1 : at;

@@ -39,8 +39,8 @@ export function eachAddress(
 }
 
 /**
- * The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once,
- * in their order. `owner` null: the question's name.
+ * Writes the A or AAAA records of the lookup's result: cluster IPs or ready endpoints, each once, in their
+ * order. `owner` null: the question's name.
  */
 export function writeAddresses(
   builder: ReplyBuilder,

@@ -155,7 +155,7 @@ test('a transfer holds what queries for its names give, and nothing else', () =>
             const ofName = given.filter((one) => one.name === name);
             const cname = answer(answerer, name, TYPE.CNAME);
             const expected = types.flatMap((type) => answer(answerer, name, type));
-            // Beside an alias nothing else may stand, and its target's records are not the zone's.
+            // An alias must be alone, and its target's records are not the zone's.
             const ofPort = name.startsWith('_');
             const services = answer(answerer, name, TYPE.SRV);
             const rest = ofPort ? services : cname.length > 0 ? cname : expected;

@@ -14,7 +14,7 @@ import { isReverseZone } from '../contract/kubernetes-options.ts';
 import { nameBelow, writeSoa } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 
-/** What a transfer is made of: the directive's options as far as they show in it. */
+/** The directive's options that transfers depend on. */
 export interface ClusterTransferParts {
   readonly cluster: Cluster;
   readonly zones: readonly ClusterZone[];
@@ -67,7 +67,7 @@ function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transfera
   };
 }
 
-/** An owner and another name, with the few bytes that stand around them. */
+/** An owner name and another name, with the fixed bytes of a record. */
 const RECORD_MAX = 600;
 
 const nothing: WriteRecord = () => undefined;
@@ -75,9 +75,7 @@ const nothing: WriteRecord = () => undefined;
 /** null: enough for one turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/**
- * How many endpoints of one service are written before queries are served again: some 5 ms of work.
- */
+/** Endpoints of one service that are written before queries are served again: some 5 ms of work. */
 const ENDPOINTS_A_TURN = 1000;
 
 /**
