@@ -140,10 +140,7 @@ function keyOf({ id, type, name }: SeenExchange): string {
  */
 class Sightings {
   readonly #list: SeenExchange[];
-  /**
-   * By position: a pointer towards the next remaining one at or after it; the length of the list: there is
-   * none.
-   */
+  /** By position: a pointer towards the next remaining one at or after it; the length of the list: there is none. */
   readonly #later: number[];
   /** The same towards the one before it, counted from 1; 0: there is none. */
   readonly #earlier: number[];

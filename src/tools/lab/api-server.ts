@@ -54,10 +54,7 @@ export class LabApi {
     this.#tell(kind, 'DELETED', this.#versioned(kind, object));
   }
 
-  /**
-   * Listens, and closes frozen watches, so that their clients list again; `start` chooses the network
-   * namespace.
-   */
+  /** Listens, and closes frozen watches, so that their clients list again; `start` chooses the network namespace. */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
     for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
     if (this.#server !== null) return;

@@ -134,9 +134,7 @@ export class LabCluster {
     return this.#objects;
   }
 
-  /**
-   * Replaces services and endpoints: the API server announces them, and all nodes get new rules.
-   */
+  /** Replaces services and endpoints: the API server announces them, and all nodes get new rules. */
   change(objects: Partial<ProxyObjects>): void {
     const before = this.#objects;
     this.#objects = { ...before, ...objects };

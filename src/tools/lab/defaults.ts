@@ -3,10 +3,7 @@
  * domains of a cloud.
  */
 
-/**
- * kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's
- * resolv.conf.
- */
+/** kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
 export const usualCorefile: string = `.:53 {
     errors
     health {
@@ -107,10 +104,7 @@ spec:
     - { name: dns-tcp, port: 53, protocol: TCP }
 `;
 
-/**
- * The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's
- * resolv.conf.
- */
+/** The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's resolv.conf. */
 export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     cache {

@@ -1,7 +1,4 @@
-/**
- * Network faults as nftables rules on a node; each has its own table, so that it can be removed
- * again.
- */
+/** Network faults as nftables rules on a node; each has its own table, so that it can be removed again. */
 import type { LabCluster } from './cluster.ts';
 
 export type Undo = () => void;
@@ -58,10 +55,7 @@ export function loseSecondOfPair(
   );
 }
 
-/**
- * Limits the packets per second to an address and drops the others, as clouds do for their
- * resolvers.
- */
+/** Limits the packets per second to an address and drops the others, as clouds do for their resolvers. */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -85,10 +79,7 @@ export function blockTcp(
   return forwardRule(lab, node, name, -10, `ip saddr ${from} tcp dport 53 counter ${verdict}`);
 }
 
-/**
- * Limits the number of tracked connections; packets of further ones are dropped, as when the table
- * is full.
- */
+/** Limits the number of tracked connections; packets of further ones are dropped, as when the table is full. */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }

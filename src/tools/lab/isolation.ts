@@ -27,10 +27,7 @@ export function startIsolated(
   return startProgram(bound, { env, stdio, detached: true });
 }
 
-/**
- * Prepares the namespaces, before anything else: later mounts are not visible outside, and /run is the lab's
- * own.
- */
+/** Prepares the namespaces, before anything else: later mounts are not visible outside, and /run is the lab's own. */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);

@@ -1,7 +1,4 @@
-/**
- * Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual
- * time.
- */
+/** Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual time. */
 import { seededRandom } from '../../server/base/random.ts';
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';

@@ -22,10 +22,7 @@ const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',
   nftables: 'nft',
 };
-/**
- * A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of
- * it at once.
- */
+/** A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of it at once. */
 const NFT_PARTS = `table ip ndots-lab-probe {
   chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
 }

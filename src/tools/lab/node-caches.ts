@@ -13,10 +13,7 @@ const LOCAL_IP: string = '169.254.20.10';
 
 /** The log output of a node cache that has set its rules and tested itself. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
-/**
- * Milliseconds; rules that are missing after this time will not come, because the cache must not set
- * any.
- */
+/** Milliseconds; rules that are missing after this time will not come, because the cache must not set any. */
 const RULES_MS = 10_000;
 
 export interface NodeCachePlan {

@@ -1,7 +1,4 @@
-/**
- * Programs that run in the machines of a lab: each in its machine's network, with its machine's
- * files.
- */
+/** Programs that run in the machines of a lab: each in its machine's network, with its machine's files. */
 import {
   runProgram,
   startProgram,

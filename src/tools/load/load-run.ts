@@ -17,10 +17,7 @@ export interface LoadParts {
   /** Queries per second, to one server at a time. */
   readonly rate: number;
   readonly lastsMs: number;
-  /**
-   * Milliseconds of one server's turn; servers alternate, so that other work of the machine affects all of
-   * them.
-   */
+  /** Milliseconds of one server's turn; servers alternate, so that other work of the machine affects all of them. */
   readonly turnMs: number;
   /** A query without a reply after this is lost. */
   readonly timeoutMs: number;

@@ -34,10 +34,7 @@ export class ArrivalQueue {
     return this.#arrivals.shift() ?? null;
   }
 
-  /**
-   * The latest unread fault, or null. Older ones are dropped with it, as the kernel stores only one
-   * (SO_ERROR).
-   */
+  /** The latest unread fault, or null. Older ones are dropped with it, as the kernel stores only one (SO_ERROR). */
   takeFault(): Fault | null {
     const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
     if (last === undefined) return null;

@@ -65,9 +65,7 @@ interface ConfReading {
   /** Options that are set already: the first reader uses the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /**
-   * The search list comes from the environment, and the file must not replace it (first reader).
-   */
+  /** The search list comes from the environment, and the file must not replace it (first reader). */
   searchFixed: boolean;
 }
 

@@ -1,6 +1,4 @@
-/**
- * Changes between releases, and rare cases of clients: one fact each. Runs of the real ones: recorded.json.
- */
+/** Changes between releases, and rare cases of clients: one fact each. Runs of the real ones: recorded.json. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seededRandom } from '../../server/base/random.ts';

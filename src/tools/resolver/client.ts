@@ -13,10 +13,7 @@ export interface Host {
   readonly hostname: string;
   /** Addresses of interfaces other than loopback. */
   readonly addresses: readonly string[];
-  /**
-   * Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the
-   * kernel.
-   */
+  /** Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the kernel. */
   readonly loopback: readonly AddressFamily[];
 }
 
@@ -91,9 +88,7 @@ export interface ClientLine {
   readonly name: string;
   /** Oldest first; empty if the model has none. */
   readonly versions: readonly string[];
-  /**
-   * The release with that version, or the nearest one, whose traces then begin with a note; null: the newest.
-   */
+  /** The release with that version, or the nearest one, whose traces then begin with a note; null: the newest. */
   at(version: string | null): Client;
 }
 

@@ -30,10 +30,7 @@ export const clientLines: readonly ClientLine[] = [
   resolved,
 ];
 
-/**
- * Older releases that differ so much from the newest one that a comparison of all clients includes
- * them.
- */
+/** Older releases that differ so much from the newest one that a comparison of all clients includes them. */
 const alsoShown: Readonly<Record<string, readonly string[]>> = {
   glibc: ['2.36'],
   musl: ['1.2.3'],

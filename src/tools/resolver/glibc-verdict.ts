@@ -123,9 +123,7 @@ export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean):
   return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
 }
 
-/**
- * Buffer bytes of getaddrinfo's result for both families: 40 for each address, and the canonical name once.
- */
+/** Buffer bytes of getaddrinfo's result for both families: 40 for each address, and the canonical name once. */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
@@ -165,10 +163,7 @@ export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean)
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/**
- * True if every label has 1 to 63 letters, digits, `-` and `_`; otherwise glibc refuses the name without a
- * query.
- */
+/** True if every label has 1 to 63 letters, digits, `-` and `_`; otherwise glibc refuses the name without a query. */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;
   return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);

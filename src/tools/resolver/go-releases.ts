@@ -14,10 +14,7 @@ export interface GoTraits {
   readonly newOptions: boolean;
   /** Names other than localhost that it leaves to nss-myhostname. */
   readonly ownNames: readonly string[];
-  /**
-   * True if, without cgo, all reasons to use libc are ignored and unknown services of nsswitch.conf count as
-   * DNS.
-   */
+  /** True if, without cgo, all reasons to use libc are ignored and unknown services of nsswitch.conf count as DNS. */
   readonly ownOrder: boolean;
   /** The condition for leaving names in `.local` to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
   readonly local: 'always' | 'cgo' | 'mdns';

@@ -372,10 +372,7 @@ function unmapped(address: string): string {
   return mapped ? [...bytes.slice(12)].join('.') : plain;
 }
 
-/**
- * isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only
- * digits.
- */
+/** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */
 function isDomainName(name: string): boolean {
   if (name === '.') return true;
   if (name.length > 254 || (name.length === 254 && !name.endsWith('.'))) return false;

@@ -180,10 +180,7 @@ export class MuslExchange {
     return tcp ? whole(reply, buffer) : cut(reply, buffer, this.#neighbour(index));
   }
 
-  /**
-   * The bytes in memory after the receive buffer: after the first buffer, the id and flags of the other
-   * reply.
-   */
+  /** The bytes in memory after the receive buffer: after the first buffer, the id and flags of the other reply. */
   #neighbour(index: number): readonly number[] {
     const other = index === 0 ? this.#queries[1] : undefined;
     return other === undefined ? [] : [other.id >> 8, other.id & 0xff, 0x85, 0x80];

@@ -64,10 +64,7 @@ export interface SentQuery {
   outcome: string;
   /** Index of the lookup, from 0. */
   readonly lookup: number;
-  /**
-   * True if a relay between client and server sent it; then `outcome` does not describe the client's
-   * conclusions.
-   */
+  /** True if a relay between client and server sent it; then `outcome` does not describe the client's conclusions. */
   readonly relayed: boolean;
 }
 
@@ -107,9 +104,7 @@ export interface Socket {
   take(): Arrival | null;
   /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity: no limit). */
   wait(until: number): Promise<Arrival | null>;
-  /**
-   * Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets.
-   */
+  /** Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets. */
   watch(run: () => void): () => void;
   close(): void;
 }

@@ -23,9 +23,7 @@ const oneShot = {
   'the port of the lookup before': 0.5,
   'ids that count up': 0.5,
 };
-/**
- * Forwarders that relay the queries of several kinds of clients, pairs unchanged; each query gets a new id.
- */
+/** Forwarders that relay the queries of several kinds of clients, pairs unchanged; each query gets a new id. */
 const passingOn: TraitShares = {
   ...go,
   'pair in one go': 90,
@@ -416,10 +414,7 @@ const usualClasses: readonly AskingClass[] = [
   },
 ];
 
-/**
- * The same class under a circumstance that changes only these traits, with the probability of that
- * circumstance.
- */
+/** The same class under a circumstance that changes only these traits, with the probability of that circumstance. */
 function under(
   circumstance: Partial<TraitShares>,
   share: number,

@@ -22,9 +22,7 @@ export interface SeenProcess {
 
 /** Why a process is unknown. ndots does not guess. */
 export type WhyUnknown =
-  /**
-   * The socket was closed before it was looked up, or may have been, because the reply had already arrived.
-   */
+  /** The socket was closed before it was looked up, or may have been, because the reply had already arrived. */
   | 'closed'
   /** No network namespace of this machine has the address. */
   | 'elsewhere'

@@ -14,9 +14,7 @@ import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen
 
 /** Clients whose lookups are tracked; the client that was silent for longest is dropped first. */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
-/**
- * Open lookups of one client. More come from several programs behind one address; then the oldest is closed.
- */
+/** Open lookups of one client. More come from several programs behind one address; then the oldest is closed. */
 const UNDER_WAY_MAX = 256;
 /** Milliseconds within which both families of a name leave. */
 const TOGETHER_MS = 30;

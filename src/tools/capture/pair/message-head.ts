@@ -18,10 +18,7 @@ export interface MessageHead {
   nameHash: number;
   type: number;
   class: number;
-  /**
-   * UDP size in the OPT, bytes; 0: no OPT was seen; 512, the minimum, if the header of a cut query counts
-   * one.
-   */
+  /** UDP size in the OPT, bytes; 0: no OPT was seen; 512, the minimum, if the header of a cut query counts one. */
   udpSize: number;
   /** True if a query has a COOKIE option (RFC 7873). */
   cookie: boolean;

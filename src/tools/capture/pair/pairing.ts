@@ -257,9 +257,7 @@ export class Pairing {
     if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
   }
 
-  /**
-   * The reply was captured after its query but has an earlier time, as packets handled by several CPUs do.
-   */
+  /** The reply was captured after its query but has an earlier time, as packets handled by several CPUs do. */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
     if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;

@@ -147,10 +147,7 @@ function isBelowBeginning(one: string, other: string): boolean {
   return false;
 }
 
-/**
- * True if a cut name ends in the beginning of `svc` and this domain, so that another continuation is
- * unlikely.
- */
+/** True if a cut name ends in the beginning of `svc` and this domain, so that another continuation is unlikely. */
 function beginsIn(name: string, domain: string): boolean {
   const there = name.slice(0, -1);
   const whole = `.svc${domain}`;

@@ -128,9 +128,7 @@ const PACKET_BYTES = 1400;
 /** The limit of UDP replies without EDNS (RFC 1035, section 4.2.1). */
 export const UDP_BYTES = 512;
 
-/**
- * Bytes of the reply, even if it was only seen on its way; a truncated reply counts as larger than a packet.
- */
+/** Bytes of the reply, even if it was only seen on its way; a truncated reply counts as larger than a packet. */
 export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {
   if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
   const behind = hops.length === 0 ? 0 : Math.max(...hops.map(({ replyBytes }) => replyBytes));
@@ -147,9 +145,7 @@ export function isLost({ ending }: Pick<SeenExchange, 'ending'>): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 
-/**
- * The times of the first and the last query, milliseconds since 1970; Infinity and -Infinity: there are none.
- */
+/** The times of the first and the last query, milliseconds since 1970; Infinity and -Infinity: there are none. */
 export function sentSpan(all: readonly { readonly sentMs: number }[]): {
   readonly fromMs: number;
   readonly toMs: number;

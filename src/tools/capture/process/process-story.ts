@@ -1,7 +1,4 @@
-/**
- * Joins lookups with the connections that followed them. Lookups are delayed until their connections were
- * seen.
- */
+/** Joins lookups with the connections that followed them. Lookups are delayed until their connections were seen. */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import type { Attribution } from './attribution.ts';
 import { OpenedConnections, type OpenedConnection } from './opened-connections.ts';

@@ -8,9 +8,7 @@ export interface ConntrackSettings {
   readonly max: number;
   /** `nf_conntrack_buckets`: the number of hash chains. */
   readonly buckets: number;
-  /**
-   * `nf_conntrack_udp_timeout`, seconds: until a reply, and on newer kernels for short exchanges after it.
-   */
+  /** `nf_conntrack_udp_timeout`, seconds: until a reply, and on newer kernels for short exchanges after it. */
   readonly udpSeconds: number;
   /** `nf_conntrack_udp_timeout_stream`, seconds. */
   readonly streamSeconds: number;
@@ -23,10 +21,7 @@ export interface ConntrackSettings {
   readonly clash: 'lost' | 'resolved';
 }
 
-/**
- * Defaults by kernel version. From 5.0: short exchanges are not streams. From 5.8: clashing packets are not
- * lost.
- */
+/** Defaults by kernel version. From 5.0: short exchanges are not streams. From 5.8: clashing packets are not lost. */
 export function kernelOf(version: string): ConntrackSettings {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isAtLeast = (wanted: number, than: number): boolean =>

@@ -1,6 +1,4 @@
-/**
- * The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`.
- */
+/** The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`. */
 import { iptablesChains, iptablesEndpointChain, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';

@@ -21,9 +21,7 @@ export interface ProxiedPort {
   readonly service: string;
   /** `''` if unnamed. */
   readonly portName: string;
-  /**
-   * `namespace/service:port`, or `namespace/service` if the port has no name; used in comments and hashes.
-   */
+  /** `namespace/service:port`, or `namespace/service` if the port has no name; used in comments and hashes. */
   readonly name: string;
   /** `tcp`, `udp` or `sctp`. */
   readonly protocol: string;

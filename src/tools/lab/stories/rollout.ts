@@ -1,6 +1,4 @@
-/**
- * A DNS pod ends before the nodes have new rules: queries are lost in proportion to the delay and the rate.
- */
+/** A DNS pod ends before the nodes have new rules: queries are lost in proportion to the delay and the rate. */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';

@@ -1,6 +1,4 @@
-/**
- * Steps that send queries: lookups of clients, single queries, streams, programs, and captures of packets.
- */
+/** Steps that send queries: lookups of clients, single queries, streams, programs, and captures of packets. */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';

@@ -1,6 +1,4 @@
-/**
- * The expectations after the steps of an act: a result, or an expression of several, and its required value.
- */
+/** The expectations after the steps of an act: a result, or an expression of several, and its required value. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { judges, words, type ValueJudge } from './conditions.ts';

@@ -1,6 +1,4 @@
-/**
- * Parses a story in YAML, which is then played like a built-in one. Mistakes are reported with their places.
- */
+/** Parses a story in YAML, which is then played like a built-in one. Mistakes are reported with their places. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';

@@ -1,7 +1,4 @@
-/**
- * State that is collected while a story file is parsed: names to look up, Corefiles, programs that steps
- * need.
- */
+/** State that is collected while a story file is parsed: names to look up, Corefiles, programs that steps need. */
 import type { Problem } from '../../../server/base/problem.ts';
 import {
   YamlReading,
@@ -54,9 +51,7 @@ export interface StepKind {
   readonly results: Readonly<Record<string, string>>;
   /** Programs that it needs on this machine. */
   readonly programs: readonly string[];
-  /**
-   * Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or nothing.
-   */
+  /** Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or nothing. */
   act(values: never, run: never, name: string): unknown;
 }
 

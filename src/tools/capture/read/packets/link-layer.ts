@@ -91,10 +91,7 @@ function tagged(
   return true;
 }
 
-/**
- * Links without a type field: the packet's version decides (the family number of NULL differs between
- * systems).
- */
+/** Links without a type field: the packet's version decides (the family number of NULL differs between systems). */
 export function byVersion(
   bytes: Uint8Array,
   at: number,
