@@ -1,4 +1,4 @@
-/** Stories of questions that are asked again although they were answered, and of others that only look so. */
+/** Examples of repeated questions that were answered, and of similar ones. */
 import { healthy } from './story.ts';
 import {
   asked,
@@ -15,7 +15,7 @@ import type { Captured } from './packets.ts';
 
 const CODE = 'ND3021';
 
-/** Replies that pass the capture, of which some do not reach their clients. */
+/** Replies that pass the capture, some of which do not reach their clients. */
 const unreceived = (resolver: string, share: number): Story => ({
   ...played(
     `replies get lost behind the capture (${resolver})`,
@@ -34,7 +34,7 @@ const everyFiveSeconds = (id: (i: number) => number): Captured[] =>
     ),
   );
 
-/** Every query of the DNS pod that goes out comes back to it from the node, with its id. */
+/** Every outgoing query of the DNS pod returns to it from the node, with its id. */
 function returning(): Captured[][] {
   const [pod, node, upstream] = ['10.244.0.2', '192.168.7.1', '192.168.7.53'];
   return Array.from({ length: 8 }, (_, lookup) => {
@@ -68,7 +68,7 @@ function returning(): Captured[][] {
   });
 }
 
-/** Of two upstream servers that a DNS pod asks by turns one takes twenty times as long. */
+/** One of two upstreams that a DNS pod uses in turn takes twenty times as long. */
 const oneIsSlow = (ms: number): Captured[] =>
   inOrder(
     Array.from({ length: 80 }, (_, i) =>
@@ -82,7 +82,6 @@ const oneIsSlow = (ms: number): Captured[] =>
     ),
   );
 
-/** All of them. */
 export const againStories: readonly Story[] = [
   unreceived('glibc', 0.1),
   unreceived('musl', 0.1),

@@ -1,16 +1,16 @@
-/** Stories that show what a server is asked and what becomes of it elsewhere: what it asks itself, and who is asked in its place. */
+/** Examples that show both sides of a server: its queries from clients, and its own queries to other servers. */
 import { dnsMessage, icmpError, TCP, tcpPacket, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, podResolvConf, type Fate, type Passing } from './story.ts';
 import { asked, at, ends, inOrder, names, pods, type Story } from './story-parts.ts';
 
-/** The pod behind the service’s address, and what it asks. */
+/** The pod of the service’s address, and its own queries. */
 const POD = '10.244.3.2';
 const UPSTREAM = '192.0.2.53';
 
-/** Names that nobody has asked for before, so that no cache helps. */
+/** New names, so that no cache helps. */
 const fresh = (i: number): string => `h${i}.example.com.`;
 
-/** What a DNS pod asks its upstream for, one query every so many milliseconds. */
+/** A DNS pod's queries to its upstream, at a fixed interval in milliseconds. */
 const toUpstream = (
   count: number,
   everyMs: number,
@@ -20,13 +20,16 @@ const toUpstream = (
     asked(i * everyMs, ends(POD, 31_000 + i, UPSTREAM), fresh(i), 300 + i, { tookMs: tookMs(i) }),
   );
 
-/** A DNS pod that drops the replies of a slow upstream for some seconds, as its timer is too short, and gives late ones afterwards. */
+/**
+ * A DNS pod whose time-out is too short: it drops the replies of a slow upstream for some seconds, and gives
+ * late ones afterwards.
+ */
 const impatient = ({ atMs, name }: Passing): Fate =>
   atMs > 4000 && atMs < 9000 && !name.endsWith('.cluster.local.')
     ? { lost: true, behind: POD }
     : { addresses: ['192.0.2.10'], tookMs: name.startsWith('h') ? 850 : 0.4, behind: POD };
 
-/** One query to the address of the service, and what it becomes behind the translation. */
+/** One query to the address of the service, and its form after translation. */
 const taken = (
   atMs: number,
   client: string,
@@ -40,7 +43,7 @@ const taken = (
   ...asked(atMs + 0.02, ends(client, port, pod), name, id, { tookMs: isAnswered ? 0.5 : null }),
 ];
 
-/** Pods of one resolver, whose glibc may be told to use EDNS. */
+/** Pods of one resolver, whose glibc may use EDNS. */
 const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof pods> =>
   pods(resolver, 1, {
     from,
@@ -49,7 +52,7 @@ const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof 
     resolvConf: podResolvConf.replace('ndots:5', `ndots:2 ${options}`),
   });
 
-/** One pod at its own side, and others where they reach the DNS pods: an address of a service has been replaced by then. */
+/** One pod at its own side, and others at the DNS pods, where the service's address has already been translated. */
 const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
   play(
     [
@@ -68,7 +71,7 @@ const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
 
 export const bothSidesStories: readonly Story[] = [
   {
-    name: 'a DNS pod is silent for seconds, and asks its upstream meanwhile, whose replies are late',
+    name: 'a DNS pod is silent for seconds while it queries its upstream, whose replies are late',
     code: 'ND4003',
     without: ['ND3007'],
     packets: async (seed) =>
@@ -153,7 +156,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'an old load balancer says of AAAA that it is not implemented (NOTIMP)',
+    name: 'an old load balancer answers AAAA with "not implemented" (NOTIMP)',
     code: 'ND8002',
     without: ['ND4002', 'ND2003'],
     packets: (seed) =>
@@ -164,7 +167,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a firewall drops a zone, and one program after the other hangs in it until nobody is left to ask for anything else',
+    name: 'a firewall drops a zone, and one program after another blocks in it until none sends other queries',
     code: 'ND3010',
     without: ['ND3007'],
     packets: () =>
@@ -173,7 +176,7 @@ export const bothSidesStories: readonly Story[] = [
           ...Array.from({ length: 100 }, (_, i) =>
             asked(i * 90, ends('10.244.1.7', 31_000 + i), `${names[i % 7]!}.`, 300 + i),
           ),
-          // Each of six programs comes to it at another time, and waits for twice five seconds.
+          // Each of six programs reaches it at another time, and waits for twice five seconds.
           ...[0, 1, 2, 3, 4, 5].flatMap((program) =>
             [0, 5000, 10_000, 15_000].flatMap((afterMs, step) =>
               ['A', 'AAAA'].map((type, i) =>
@@ -299,7 +302,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a DNS pod is replaced: new sockets are taken to the new one, and two that were kept go on to the old one, seen behind the translation',
+    name: 'a DNS pod is replaced: new sockets are translated to the new one, and two old sockets still to the old one, seen after the translation',
     code: 'ND3002',
     packets: (seed) =>
       Promise.resolve(
@@ -320,7 +323,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a DNS pod is replaced: a kept socket goes on to the old one, and one of many new ones, which has the port of an earlier one',
+    name: 'a DNS pod is replaced: an old socket still goes to the old one, and so does one of many new ones, which reuses a port',
     code: 'ND3002',
     without: ['ND3007', 'ND3008'],
     packets: (seed) =>
@@ -343,7 +346,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'one of four DNS pods goes: a kept socket goes on to it, and much later two queries from the port of an earlier one',
+    name: 'one of four DNS pods ends: an old socket still goes to it, and much later two queries from a reused port',
     code: 'ND3002',
     without: ['ND3007', 'ND3008'],
     packets: (seed) =>
@@ -398,7 +401,7 @@ export const bothSidesStories: readonly Story[] = [
 const LIST = ['10.240.1.1', '10.240.1.2'] as const;
 const service = (i: number): string => `${['backend', 'db'][i % 2]}.shop.svc.cluster.local.`;
 
-/** Six names at the dead server, each again at the other; then that one first, and the dead one now and then. */
+/** Six names at the dead server, each again at the other; then that one first, and occasionally the dead one. */
 function learning(client: number): Captured[] {
   const from = `10.244.1.${100 + client}`;
   return Array.from({ length: 120 }, (_, i): Captured[] => {

@@ -1,4 +1,4 @@
-/** Stories in which a consequence, or something small, is easily mistaken for the cause. */
+/** Examples in which a consequence, or something small, is easily mistaken for the cause. */
 import { icmpError, type Captured } from './packets.ts';
 import { healthy, type Passing } from './story.ts';
 import { asked, at, ends, inOrder, played, pods, some, type Story } from './story-parts.ts';
@@ -14,7 +14,7 @@ const given = (
   more: Partial<Story> = {},
 ): Story => ({ name, code, ...more, packets: (seed) => Promise.resolve(packets(seed)) });
 
-/** Clients of a DNS pod, which asks its upstream for other names; both are quick. */
+/** Clients of a DNS pod, which queries its upstream for other names; both are quick. */
 function besides(count: number, everyMs: number): Captured[] {
   return inOrder(
     Array.from({ length: count }, (_, i) => {
@@ -48,7 +48,7 @@ function slowZone(): Captured[] {
   ]);
 }
 
-/** The DNS pod asks again for what gets lost, and answers when its client has closed its port. */
+/** The DNS pod retries lost queries, and answers after its client has closed its port. */
 function waitsForLost(): Captured[] {
   return inOrder([
     besides(60, 500),
@@ -68,7 +68,7 @@ function waitsForLost(): Captured[] {
   ]);
 }
 
-/** Of many queries of three pods those of one, which asks little, lose replies at random. */
+/** Three pods send many queries; replies of the one that sends few are lost at random. */
 function lossOfOne(): Captured[] {
   return inOrder([
     besides(200, 150),
@@ -86,7 +86,7 @@ function lossOfOne(): Captured[] {
   ]);
 }
 
-/** A limit on what waits is reached: other names and types are refused each time. */
+/** A limit on waiting queries is reached: other names and types are refused each time. */
 function refusedByLimit(): Captured[] {
   return inOrder([
     besides(120, 250),
@@ -106,10 +106,9 @@ function refusedByLimit(): Captured[] {
   ]);
 }
 
-/** Queries to the upstream get lost, and one name leads to nothing. */
+/** Queries to the upstream are lost, and one name does not resolve. */
 const isLost = (passing: Passing): boolean => passing.server === SERVICE && some(passing, 0.3);
 
-/** Stories of causes and their consequences. */
 export const causeStories: readonly Story[] = [
   given('one zone is slow upstream, and the DNS pod does not wait for it', 'ND4003', slowZone, {
     seen: /names in corp\.example\./,

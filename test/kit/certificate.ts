@@ -2,9 +2,10 @@
 import type { ListenerTls } from '../../src/server/transport/listener.ts';
 
 /**
- * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key protects nothing.
- * Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=dns.example
- *   -addext subjectAltName=DNS:dns.example,IP:127.0.0.1,IP:::1
+ * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key
+ * protects nothing. Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days
+ * 36500 -subj /CN=dns.example
+ * -addext subjectAltName=DNS:dns.example,IP:127.0.0.1,IP:::1
  */
 export const testCertificate = `-----BEGIN CERTIFICATE-----
 MIIBtDCCAVugAwIBAgIUTR6EUt79263OHdm4flz1unUwC6gwCgYIKoZIzj0EAwIw
@@ -20,7 +21,6 @@ bxGXIbrnZl0=
 -----END CERTIFICATE-----
 `;
 
-/** The certificate's private key, PEM. */
 export const testKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgbXXmQ/lb4naW4GPW
 IBkRCaD2ecDOUOlotNSbWl6j7cqhRANCAATpFSgH7Vd3x8HBBuY4LVYsKD7DYn5T
@@ -28,7 +28,7 @@ b0Yu2wTlWhb/XidwCcS9sNF6S2B2fs48i3Wc0Wg3KS+34rCBqIIJJTNM
 -----END PRIVATE KEY-----
 `;
 
-/** The certificate as a listener takes it; clients need none. */
+/** The certificate for a listener; clients need none. */
 export const testTls: ListenerTls = {
   certificate: testCertificate,
   key: testKey,
@@ -38,7 +38,7 @@ export const testTls: ListenerTls = {
   keyLog: null,
 };
 
-/** Another authority, that nothing here is signed by; made the same way, for stranger.example. */
+/** Another authority, which has signed nothing here; made the same way, for stranger.example. */
 export const strangerCertificate = `-----BEGIN CERTIFICATE-----
 MIIBjTCCATOgAwIBAgIUALo/TgzjIRP3yIq02GZdYiUO1WowCgYIKoZIzj0EAwIw
 GzEZMBcGA1UEAwwQc3RyYW5nZXIuZXhhbXBsZTAgFw0yNjExMjIwNDU4NTNaGA8y

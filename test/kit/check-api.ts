@@ -1,4 +1,4 @@
-/** An API server with Kuberhealthy's kinds, pods and events only, in memory; what it is not asked for here it does not know. */
+/** An API server with only Kuberhealthy's kinds, pods and events, in memory. */
 import { asObject, child, text, type JsonObject } from '../../src/server/base/json-object.ts';
 import type { ApiClient, ApiRequest } from '../../src/server/kube/api/client.ts';
 import { ApiFailure } from '../../src/server/kube/api/failure.ts';
@@ -8,7 +8,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   '/apis/kuberhealthy.github.io/v2': ['healthchecks', 'healthchecks/status'],
 };
 
-/** One request that came: `PATCH healthchecks/status dns`, `list pods`, `watch pods` … */
+/** One request: `PATCH healthchecks/status dns`, `list pods`, `watch pods` … */
 type Asked = string;
 
 interface Watcher {
@@ -16,25 +16,25 @@ interface Watcher {
   readonly push: (event: object) => void;
 }
 
-/** A client of that server; nothing lies between the two. */
+/** A client of that server, without a network in between. */
 export class CheckApi implements ApiClient {
   readonly host = 'api';
   readonly asked: Asked[] = [];
-  /** Whether the server can be reached. */
+  /** True if the server is unreachable. */
   isAway = false;
-  /** What each change of an object is answered instead: 500, 429; 0: as usual. */
+  /** The status code for each change of an object: 500, 429; 0: as usual. */
   refusesWith = 0;
-  /** Which requests it refuses so; null: all that change something. */
+  /** The requests that are refused; null: all changes. */
   refuses: RegExp | null = null;
-  /** How long it asks to wait when it refuses; null: it does not say. */
+  /** The requested delay after a refusal; null: none. */
   retryAfterMs: number | null = null;
-  /** Whether it takes requests, and never answers. */
+  /** True if it accepts requests and never answers. */
   hangs = false;
   readonly #objects = new Map<string, JsonObject>();
   readonly #watchers = new Set<Watcher>();
   #version = 1;
 
-  /** Makes an object, or another one of its name. */
+  /** Creates or replaces an object. */
   put(resource: string, name: string, object: JsonObject, annotations: object = {}): void {
     const own = child(object, 'metadata');
     const metadata = { name, namespace: 'team', uid: `uid-${resource}-${name}`, annotations };
@@ -57,7 +57,7 @@ export class CheckApi implements ApiClient {
     if (object !== null) this.#tell(resource, 'DELETED', object);
   }
 
-  /** How often something was asked. */
+  /** The number of matching requests. */
   count(pattern: RegExp): number {
     return this.asked.filter((each) => pattern.test(each)).length;
   }
@@ -74,7 +74,7 @@ export class CheckApi implements ApiClient {
       );
     if (this.isAway) return Promise.reject(new ApiFailure({ kind: 'network', text: 'away' }));
     if (this.hangs) {
-      // As the client does: the first byte has its time.
+      // As the client does: the first byte has a time limit.
       this.asked.push(`hung ${change?.method ?? 'GET'}`);
       return forever();
     }
@@ -175,7 +175,7 @@ function merged(before: JsonObject, patch: JsonObject): JsonObject {
   return after;
 }
 
-/** Checks have pods with a container, unless they say something else. */
+/** Checks have pods with a container by default. */
 function withPod(resource: string, object: JsonObject): JsonObject {
   const spec = child(object, 'spec');
   if (!/^(healthchecks|khchecks|khjobs)$/.test(resource) || 'podSpec' in spec) return object;

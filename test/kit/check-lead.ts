@@ -1,4 +1,4 @@
-/** A replica that stands in Kuberhealthy's place, in virtual time, before an API server in memory. */
+/** A replica that replaces Kuberhealthy, in virtual time, with an API server in memory. */
 import { randomUUID } from 'node:crypto';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
@@ -12,7 +12,6 @@ import { CheckApi } from './check-api.ts';
 
 let replicas = 0;
 
-/** The parts of one replica. */
 export class Lead {
   readonly api: CheckApi;
   readonly clock: VirtualClock;
@@ -52,7 +51,7 @@ export class Lead {
     });
   }
 
-  /** Leads; a second and a half goes by. */
+  /** Becomes the leader; a second and a half passes. */
   async begin(): Promise<void> {
     this.watch.start();
     this.#running = this.runner.run(this.#stop.signal);
@@ -66,12 +65,12 @@ export class Lead {
     await this.watch.stop();
   }
 
-  /** As its pod does, which uses the URL that it was given. */
+  /** Reports as its pod does, with the URL that it was given. */
   report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
     return this.reportFrom('10.1.0.7', version, run, ...errors);
   }
 
-  /** The secret of the pod that was made for a run; `''`: there is none. */
+  /** The secret of the pod of a run; `''`: there is none. */
   tokenOf(run: string): string {
     if (run === '') return '';
     const pod = this.api.all('pods').find((each) => JSON.stringify(each).includes(run));

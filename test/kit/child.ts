@@ -1,4 +1,4 @@
-/** Programs that tests start, and what they say. */
+/** Programs that tests start, and their output. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,16 +10,14 @@ export interface Child {
   readonly pid: number;
   /** User and system seconds of all its threads so far. */
   cpuSeconds(): number;
-  /** Resident memory, MiB. */
+  /** MiB. */
   residentMiB(): number;
-  /** What it printed so far, both streams. */
+  /** Both streams so far. */
   output(): string;
-  /** Writes a line to its standard input. */
   tell(line: string): void;
-  /** Its standard input ends. */
   end(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended; null if by a signal. */
+  /** Resolves when it has ended; null: by a signal. */
   readonly exitCode: Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -29,7 +27,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a program; `cpu` pins it to one processor so that server and load do not share. */
+/** `cpu` pins it to one CPU so that server and load do not share. */
 export function start(
   name: string,
   words: readonly string[],
@@ -84,15 +82,15 @@ export function start(
   };
 }
 
-/** A folder for lists of the system calls that each `ndots` makes: tools/seccomp.ts sets it. */
+/** A directory for lists of the system calls of each `ndots`: tools/seccomp.ts sets it. */
 const observations = process.env['NDOTS_SYSTEM_CALLS'];
 
-/** A folder of seccomp profiles, `serve.json` and so on: test/real/seccomp-verbs.long.test.ts sets it. */
+/** A directory of seccomp profiles, `serve.json` and so on: test/real/seccomp-verbs.long.test.ts sets it. */
 const profiles = process.env['NDOTS_SECCOMP_PROFILES'];
 
 /**
- * The same words; `ndots` among them is started as the image starts it, and its system calls are counted into a file by its verb, or
- * bounded by the profile of its verb.
+ * Replaces `ndots` in the words as the image starts it, and counts its system calls into a file by its verb,
+ * or applies the profile of its verb.
  */
 function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));
@@ -131,7 +129,6 @@ export function question(name: string, type: number, id = 1): Buffer {
   return Buffer.concat([head, ...labels, Buffer.from([0, type >> 8, type & 0xff, 0, 1])]);
 }
 
-/** Waits until a program has printed `pattern`. */
 export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): Promise<void> {
   const begin = performance.now();
   while (!pattern.test(child.output())) {
@@ -141,7 +138,7 @@ export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): 
   }
 }
 
-/** Waits until `name` is answered with data on 127.0.0.1:port; gives the milliseconds it took. */
+/** Waits until 127.0.0.1:port answers `name` with data; returns the milliseconds it took. */
 export async function answered(
   port: number,
   name: string,

@@ -1,4 +1,4 @@
-/** Things that can be wrong with the DNS of a cluster, one at a time. */
+/** Faults of a cluster's DNS, one at a time. */
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import {
@@ -66,12 +66,12 @@ const egress = (ports: readonly object[]): KubeJson => ({
   },
 });
 
-/** What can be wrong, by what it is, with the code of the finding that must come first; those that wait for replies are slow. */
+/** Faults by description, with the code of the finding that must come first. Those that wait for replies are slow. */
 export const clusterFaults: Readonly<
   Record<string, ClusterFault & { readonly code: string; readonly slow?: boolean }>
 > = {
   'a replica that says nothing': { slow: true, code: 'ND3008', servers: { [one]: { mute: true } } },
-  'a replica at whose port nobody listens': {
+  'a replica at whose port no server listens': {
     code: 'ND3008',
     servers: { [other]: { closed: true } },
   },
@@ -169,7 +169,7 @@ export const clusterFaults: Readonly<
       },
     },
   },
-  'a search domain that nobody serves': {
+  'a search domain that no server serves': {
     code: 'ND2003',
     ...added('pods', clientPod('shop', 'web', 0, { dnsConfig: { searches: ['corp.test'] } })),
     servers: {
@@ -210,7 +210,7 @@ export const clusterFaults: Readonly<
       },
     },
   },
-  'queries that are refused for want of room': {
+  'queries that are refused because of a limit': {
     code: 'ND7001',
     servers: { [one]: { metrics: growing(['coredns_forward_max_concurrent_rejects_total', 7]) } },
   },
@@ -279,7 +279,7 @@ export const clusterFaults: Readonly<
     code: 'ND5003',
     ...changed('endpointslices', 'kube-dns-abcde', () => ({ endpoints: [] })),
   },
-  'endpoints of which one is no pod': {
+  'endpoints, one of which is not a pod': {
     code: 'ND5003',
     ...changed('endpointslices', 'kube-dns-abcde', (object) => ({
       endpoints: [...(object['endpoints'] as object[]), { addresses: ['127.44.9.9'] }],
@@ -324,7 +324,7 @@ export const clusterFaults: Readonly<
       status: { currentReplicas: 5, desiredReplicas: 2 },
     }),
   },
-  'a policy that lets pods ask nobody': {
+  'a policy that blocks all queries of pods': {
     code: 'ND3004',
     ...added('networkpolicies', egress([{ protocol: 'TCP', port: 443 }])),
   },
@@ -332,7 +332,7 @@ export const clusterFaults: Readonly<
     code: 'ND3004',
     ...added('networkpolicies', egress([{ protocol: 'UDP', port: 53 }])),
   },
-  'pods that ask somebody else': {
+  'pods that use another DNS server': {
     code: 'ND2007',
     ...added(
       'pods',

@@ -1,7 +1,7 @@
 /** Objects of a small cluster. */
 import type { KubeJson } from './apiserver/store.ts';
 
-/** Objects by their plural, as the stand-in API server takes them. */
+/** Objects by their plural, in the format of the stand-in API server. */
 export type ClusterObjects = Readonly<Record<string, readonly KubeJson[]>>;
 
 /** A port as services and slices have it: `80`, `http:80`, `dns:53/UDP`. */
@@ -14,7 +14,6 @@ function port(text: string): { name?: string; port: number; protocol: string } {
   };
 }
 
-/** A namespace that is active. */
 export function namespaceObject(name: string): KubeJson {
   return {
     metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
@@ -22,7 +21,7 @@ export function namespaceObject(name: string): KubeJson {
   };
 }
 
-/** A service; `clusterIp` is `None` for a headless one. */
+/** `clusterIp` is `None` for a headless service. */
 export function serviceObject(
   namespace: string,
   name: string,
@@ -41,7 +40,7 @@ export function serviceObject(
   };
 }
 
-/** The one slice of a service, all endpoints ready. */
+/** The only slice of a service, all endpoints ready. */
 export function sliceObject(
   namespace: string,
   service: string,
@@ -67,7 +66,6 @@ export function sliceObject(
   };
 }
 
-/** A pod with this address. */
 export function podObject(
   namespace: string,
   name: string,
@@ -81,7 +79,7 @@ export function podObject(
   };
 }
 
-/** What every cluster has: the API server's and the DNS server's services. */
+/** Objects of every cluster: the services of the API server and the DNS server. */
 export const everyCluster: ClusterObjects = {
   services: [
     serviceObject('default', 'kubernetes', '10.96.0.1', 'https:443'),
@@ -107,7 +105,7 @@ export const everyCluster: ClusterObjects = {
   ],
 };
 
-/** The objects of several clusters as those of one. */
+/** Merges the objects of several clusters. */
 export function joinObjects(...clusters: readonly ClusterObjects[]): ClusterObjects {
   const joined: Record<string, KubeJson[]> = {};
   for (const cluster of clusters) {

@@ -1,4 +1,4 @@
-/** A pod with ndots in it, in namespaces of its own. */
+/** A pod with ndots in it, in its own namespaces. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -9,23 +9,22 @@ import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts'
 import { dig, missing, plain, type Dug } from './dig.ts';
 import { noNamespaces, Pod } from './pod.ts';
 
-/** Where things are, the same in every such cluster. */
+/** The addresses, the same in every such cluster. */
 export const PLACE = {
   api: '10.96.0.1',
-  /** The DNS service; the address stands on the DNS server's own loopback, where kube-proxy would lead. */
+  /** The DNS service; the address is on the DNS server's own loopback, which is kube-proxy's target. */
   dns: '10.96.0.10',
-  /** The DNS server's pod. */
   pod: '172.17.0.2',
   node: '172.17.0.1',
   /** The node's name server: Unbound. */
   upstream: '10.0.2.3',
 } as const;
 
-/** What is in the cluster, and on the node. */
+/** The content of the cluster, and of the node. */
 export interface ClusterParts {
-  /** Besides the services `kubernetes` and `kube-dns`. */
+  /** In addition to the services `kubernetes` and `kube-dns`. */
   readonly objects?: ClusterObjects;
-  /** What the node's name server knows: lines of the root zone, without its SOA. */
+  /** The data of the node's name server: lines of the root zone, without its SOA. */
   readonly zone?: readonly string[];
   /** `/etc/resolv.conf` of the DNS server; default: the node's name server. */
   readonly resolvConf?: string;
@@ -33,11 +32,11 @@ export interface ClusterParts {
   readonly files?: Readonly<Record<string, string>>;
   /** Addresses of client pods, all on the node. */
   readonly clients?: readonly string[];
-  /** Whether the pod has a service account and the API server's address. Default true. */
+  /** True if the pod has a service account and the API server's address. Default true. */
   readonly inCluster?: boolean;
 }
 
-// A program in a pod starts in the root folder, so all paths are absolute.
+// A program in a pod starts in the root directory, so all paths are absolute.
 const program = join(import.meta.dirname, '../../bin/ndots');
 
 const tokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token';
@@ -49,8 +48,8 @@ export function noCluster(): string | false {
 }
 
 /**
- * A cluster with what the DNS server meets in it: its pod, and a node on the other side of a wire with the API server (TLS,
- * token), the name server that `/etc/resolv.conf` names, and client pods. Everything is a program of its own.
+ * A cluster with all peers of the DNS server: its pod, and a node on the other side of a wire with the API
+ * server (TLS, token), the name server of `/etc/resolv.conf`, and client pods. Each is a separate program.
  */
 export class ClusterPod {
   readonly dnsPod: Pod;
@@ -96,7 +95,7 @@ export class ClusterPod {
     const cluster = new ClusterPod(parts);
     try {
       await printed(cluster.#server, /^listening/m, 15_000);
-      // That program is inside by now: its process id says where the other end of the wire belongs.
+      // That program is inside by now: its process id identifies the namespace of the other end of the wire.
       cluster.#wire(cluster.#server.pid, parts.clients ?? []);
     } catch (error) {
       await cluster.end();
@@ -133,14 +132,14 @@ export class ClusterPod {
   }
 
   async end(): Promise<void> {
-    // Not asked to end: that would take as long as its lameduck.
+    // Not SIGTERM: that would take as long as its lameduck.
     for (const server of this.#servers) server.signal('SIGKILL');
     await this.dnsPod.end();
     await this.node.end();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Writes a file for the programs of this cluster and gives its path. */
+  /** Writes a file for the programs of this cluster and returns its path. */
   file(name: string, text: string): string {
     const path = join(this.#folder, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -148,7 +147,7 @@ export class ClusterPod {
     return path;
   }
 
-  /** Starts the server on a Corefile (path) and waits until it says that it serves. */
+  /** Starts the server on a Corefile (path) and waits until it reports that it serves. */
   async serve(corefile: string, ...words: readonly string[]): Promise<Child> {
     const child = this.start(corefile, ...words);
     await printed(child, /ndots-\d/, 20_000);
@@ -166,7 +165,7 @@ export class ClusterPod {
     return child;
   }
 
-  /** Runs the server in the pod to its end, which is expected to come by itself. */
+  /** Runs the server in the pod until it ends by its own decision. */
   async refused(
     corefile: string,
     ...before: readonly string[]
@@ -179,12 +178,12 @@ export class ClusterPod {
     const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
     const code = await child.exitCode;
     clearTimeout(late);
-    // What it printed last may still be on its way.
+    // Its last output may still be on its way.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { code, text: child.output() };
   }
 
-  /** A stub resolver's query (no EDNS) from the node to the DNS service; words as dig takes them. */
+  /** Sends a stub resolver's query (no EDNS) from the node to the DNS service; words as in dig. */
   ask(...words: readonly string[]): Dug {
     return dig(this.node, `@${PLACE.dns}`, ...plain, ...words);
   }
@@ -194,7 +193,7 @@ export class ClusterPod {
     return this.ask('-b', client, ...words);
   }
 
-  /** Asks until the reply is as wanted; gives the last one. */
+  /** Repeats the query until the reply is as expected; returns the last one. */
   async askUntil(
     wanted: (dug: Dug) => boolean,
     words: readonly string[],
@@ -208,12 +207,12 @@ export class ClusterPod {
     }
   }
 
-  /** Body and status of a page of the DNS server's, e.g. `:8181/ready`, as a probe from the node sees them. */
+  /** Body and status of a page of the DNS server, e.g. `:8181/ready`, for a probe from the node. */
   page(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.node, `http://${PLACE.pod}${portAndPath}`);
   }
 
-  /** The same for what listens on the pod's loopback only. */
+  /** The same for a listener on the pod's loopback only. */
   pageInside(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.dnsPod, `http://127.0.0.1${portAndPath}`);
   }
@@ -224,14 +223,14 @@ export class ClusterPod {
     return { status: Number(text.slice(at + 1)), body: text.slice(0, at) };
   }
 
-  /** Tells the API server something and waits until it has done it. */
+  /** Sends the API server a command and waits until it is done. */
   async api(command: ClusterCommand): Promise<void> {
     const count = ++this.#commands;
     this.#server.tell(JSON.stringify(command));
     await printed(this.#server, new RegExp(`^done ${count}$`, 'm'), 10_000);
   }
 
-  /** What the kubelet does about hourly. */
+  /** Renews the token, as the kubelet does about hourly. */
   rotateToken(token: string): void {
     this.dnsPod.exec('sh', '-c', `printf '%s' '${token}' > ${tokenFile}`);
   }
@@ -241,7 +240,7 @@ function addAddresses(pod: Pod, device: string, addresses: readonly string[]): v
   for (const address of addresses) pod.exec('ip', 'addr', 'add', `${address}/32`, 'dev', device);
 }
 
-/** Unbound as the node's name server: the lines are its whole world. */
+/** Unbound as the node's name server: the lines are its whole data. */
 function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
   const zoneFile = join(folder, 'root.zone');
   const soa =

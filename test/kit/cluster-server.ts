@@ -1,6 +1,6 @@
 /**
- * The stand-in API server as a program at an address of a pod, over TLS: `node cluster-server.ts SETTINGS.json`. It
- * takes one command a line as JSON on its standard input and prints `done N` for the Nth.
+ * The stand-in API server as a program at an address of a pod, over TLS: `node cluster-server.ts
+ * SETTINGS.json`. It takes one command a line as JSON on its standard input and prints `done N` for the Nth.
  */
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { ApiServer } from './apiserver/server.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
-/** What the server begins with. `tokens` are those that it accepts. */
+/** The initial state of the server. `tokens` are accepted. */
 export interface ClusterServerSettings {
   readonly address: string;
   readonly port: number;
@@ -20,15 +20,15 @@ export interface ClusterServerSettings {
   readonly objects: ClusterObjects;
 }
 
-/** What it is told while it runs. */
+/** Commands while it runs. */
 export type ClusterCommand =
   | { readonly put: string; readonly object: KubeJson }
   | { readonly delete: string; readonly namespace: string; readonly name: string }
   | { readonly tokens: readonly string[] }
-  /** Nothing listens any more, open connections are cut. */
+  /** Stops listening and cuts open connections. */
   | { readonly go: 'down' }
   | { readonly go: 'up' }
-  /** Watches end, and what they missed is forgotten. */
+  /** Ends watches and drops their history. */
   | { readonly go: 'relist' }
   | { readonly fault: Fault | null };
 

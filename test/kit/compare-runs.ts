@@ -1,6 +1,6 @@
 /**
- * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
- * source ports, shared ids, EDNS, AD, what was answered), the pauses between them, and the result.
+ * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol,
+ * server, shared source ports, shared ids, EDNS, AD, the reply), the pauses between them, and the result.
  */
 import { parseAddress, printAddress } from '../../src/server/base/ip.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -8,7 +8,7 @@ import { jitterSteps } from '../../src/tools/resolver/c-ares-servers.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
-/** What is compared of a query, the same for both sides. */
+/** The compared properties of a query, the same for both sides. */
 export interface Row {
   readonly ms: number;
   readonly protocol: string;
@@ -24,31 +24,31 @@ export interface Row {
 
 /** Queries within this time were sent together. */
 const defaultTogetherMs = 12;
-/** Node looks for time-outs once a second, and may be late by a thousandth: then it sees one a second later. */
+/** Node checks time-outs once a second, and may be late by a thousandth: then it notices one a second later. */
 const nodeTickMs = 1000;
-/** Pauses may differ by this much, or by a tenth: the real runs had a busy machine under them. */
+/** Pauses may differ by this much, or by a tenth: the machine of the real runs was busy. */
 const defaultSlackMs = 60;
 /** Programs whose start is part of the measured time. */
 const startMs = 120;
 
-/** Where retries are jittered, a run without an end is compared as far as chance has not mixed it. */
+/** If retries are jittered, a run without an end is compared up to this number of queries. */
 const sureQueries = 4;
 
-/** What may differ between two runs of one client. */
+/** The differences that two runs of one client may have. */
 export interface Tolerance {
-  /** The order of queries that were sent together is left to chance. */
+  /** The order of queries that were sent together is random. */
   readonly anyOrder: boolean;
-  /** Retries wait a time that is drawn by chance: a run must lie between those with the least and the most of it. */
+  /** The delay of retries is random: a run must be between those with the shortest and the longest. */
   readonly jitter: boolean;
-  /** The letters' case is drawn by chance. */
+  /** The letters' case is random. */
   readonly anyCase: boolean;
-  /** The last address may hold a byte of another message, which is drawn by chance. */
+  /** The last address may contain a random byte of another message. */
   readonly garbledAddress: boolean;
-  /** Milliseconds that the measured time may be longer because it holds the start of a program. */
+  /** Milliseconds that the measured time may be longer because it includes the start of a program. */
   readonly startMs: number;
   readonly togetherMs: number;
   readonly slackMs: number;
-  /** Waits may end so much earlier or later. */
+  /** Waits may end earlier or later by this time. */
   readonly tickMs: number;
 }
 
@@ -102,14 +102,13 @@ function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
   }));
 }
 
-/** The seeds that are tried where chance plays. */
+/** The seeds that are tried if the client is random. */
 const seeds = 40;
 const plainSeed = 7;
 
 /**
- * Compares with the model; `runs` runs it with the given randomness. Where the real client leaves something to chance,
- * one of the model's runs must be the real one, and no wait of the real one may be shorter than with the most jitter or
- * longer than without.
+ * Compares with the model; `runs` runs it with the given randomness. If the real client is random, a run of the
+ * model must equal its run. No wait of the real one is shorter than with the most jitter or longer than without.
  */
 export async function compareRuns(
   run: Run,
@@ -130,7 +129,7 @@ export async function compareRuns(
   return outside(run, shortest, longest, tolerance);
 }
 
-/** Chance that always draws the same jitter. */
+/** A source of randomness that always draws the same jitter. */
 function withJitter(drawn: number): Random {
   const random = seededRandom(plainSeed);
   return { integer: (below) => (below === jitterSteps ? drawn : random.integer(below)) };
@@ -155,7 +154,7 @@ function outside(
   const real = rowsOfMeasured(run.queries);
   const early = rowsOfModel(shortest.exchanges);
   const late = rowsOfModel(longest.exchanges);
-  // With another number of queries chance has led elsewhere, and times say nothing.
+  // With another number of queries the runs have diverged, and times prove nothing.
   if (real.length !== early.length || real.length !== late.length) return [];
   real.forEach((row, i) => check(`query ${i + 1}`, row.ms, early[i]?.ms ?? 0, late[i]?.ms ?? 0));
   run.result.forEach(({ ms }, i) => {
@@ -165,7 +164,7 @@ function outside(
   return found;
 }
 
-/** What differs, in words; empty = they agree. */
+/** The differences, in words; empty: none. */
 function differences(
   run: Run,
   model: ModelRun,
@@ -175,7 +174,7 @@ function differences(
   const tolerance = { ...toleranceFor(by), ...more };
   let real = rowsOfMeasured(run.queries);
   let own = rowsOfModel(model.exchanges);
-  // A run that was stopped before its end is compared as far as it goes.
+  // A run that was stopped early is compared as far as it goes.
   const cut = run.result.length < model.planned;
   if (cut) {
     const end = (real.at(-1)?.ms ?? 0) + tolerance.slackMs;
@@ -213,7 +212,7 @@ function compareQueries(real: readonly Row[], own: readonly Row[], tolerance: To
   ];
 }
 
-/** Rows as text, ports and ids numbered in order of first use, groups sorted where order is left to chance. */
+/** Rows as text, ports and ids numbered in order of first use, groups sorted if their order is random. */
 function describe(together: readonly (readonly Row[])[], tolerance: Tolerance): string[] {
   const ports = new Map<number, number>();
   const ids = new Map<number, number>();
@@ -227,7 +226,7 @@ function describe(together: readonly (readonly Row[])[], tolerance: Tolerance): 
     });
 }
 
-/** The real run cut where the model pauses: on a busy machine its own gaps say little. */
+/** The real run cut at the model's pauses: on a busy machine its own gaps are unreliable. */
 function sliced(rows: readonly Row[], sizes: readonly number[]): Row[][] {
   const slices: Row[][] = [];
   let start = 0;
@@ -333,7 +332,7 @@ function plainAddress(text: string): string {
   return bytes === null ? bare : printAddress(bytes);
 }
 
-/** Local ports in Go's messages are left to chance. */
+/** Local ports in Go's messages are random. */
 function sameError(real: MeasuredResult, number: number | null, text: string): boolean {
   if (real.rc !== undefined && number !== null && real.rc !== number) return false;
   const clean = (message: string): string => message.replace(/\S+:\d+->/g, '').trim();

@@ -1,4 +1,4 @@
-/** Stories of replies that come at once and are wrong, or of no use to who gets them. */
+/** Examples of replies that come at once and are wrong or useless for the client. */
 import { FLAG, OPTION, TYPE } from '../../src/server/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
 import type { Captured } from './packets.ts';
@@ -27,17 +27,17 @@ import {
 const SERVICE = '10.96.0.10';
 const UPSTREAM = '192.0.2.53';
 
-/** What a reply is made of, besides its question. */
+/** The parts of a reply, except its question. */
 type Reply = Partial<Message> & {
-  /** The port that it comes from. */
+  /** Its source port. */
   readonly fromPort?: number;
-  /** Another name that it is about. */
+  /** Another name in its question. */
   readonly about?: string;
-  /** Bytes that are left of it. */
+  /** The number of remaining bytes. */
   readonly cutTo?: number;
   readonly query?: Partial<Message>;
   readonly tookMs?: number;
-  /** Whether its UDP checksum is wrong, right, or left to the network card; without it none is made. */
+  /** Its UDP checksum: wrong, correct, or left to the network card; absent: none. */
   readonly checksum?: 'wrong' | 'whole' | 'partial';
 };
 
@@ -49,7 +49,6 @@ function summed(packet: Uint8Array, how: Reply['checksum']): Uint8Array {
   return made;
 }
 
-/** One exchange whose reply is given. */
 function answeredWith(
   atMs: number,
   way: Ends,
@@ -75,7 +74,7 @@ function answeredWith(
   ];
 }
 
-/** So many lookups of both families by some pods, each with a reply that is given. */
+/** A number of lookups of both families by some pods, each with a given reply. */
 function lookups(
   count: number,
   reply: (type: 'A' | 'AAAA', nth: number, name: string) => Reply,
@@ -111,7 +110,7 @@ const alias = (name: string, target: string): DnsRecord => ({
 const nameServer = (zone: string): DnsRecord => ({
   ...{ name: zone, type: TYPE.NS, class: 1, ttl: 30, data: { target: `ns1.${zone}` } },
 });
-/** An address of the family that is asked for. */
+/** An address of the requested family. */
 const address = (name: string, type: 'A' | 'AAAA', nth = 1): DnsRecord =>
   addressRecord(name, type === 'A' ? `192.0.2.${nth}` : `2001:db8::${nth}`);
 const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
@@ -122,7 +121,7 @@ const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
 const reason = (code: number, text = ''): Message['edns'] =>
   ednsWith(OPTION.EDE, [code >> 8, code & 255, ...Buffer.from(text)]);
 
-/** Lookups of healthy names beside it. */
+/** Simultaneous lookups of healthy names. */
 const besides = (count: number, everyMs = 400): Captured[] =>
   inOrder(
     Array.from({ length: count }, (_, i) =>
@@ -147,7 +146,7 @@ const given = (
   more: Partial<Story> = {},
 ): Story => ({ name, code, ...more, packets: (seed) => Promise.resolve(packets(seed)) });
 
-/** A pod behind the service, drawn for each socket. */
+/** A pod of the service, drawn for each socket. */
 const podOf = ({ port, client }: Passing, count: number): number =>
   ((port * 7 + client.length) % count) + 1;
 
@@ -166,7 +165,7 @@ const westResolvConf =
 const oneDotResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:1\n';
 
-/** Replies to `slow` lookups of `reports.example.com` come when the client has closed its socket. */
+/** Replies to `slow` lookups of `reports.example.com` come after the client has closed its socket. */
 function givenUp(count: number): Captured[] {
   return inOrder([
     besides(count, 3000),
@@ -190,7 +189,7 @@ function givenUp(count: number): Captured[] {
   ]);
 }
 
-/** A service is an alias of an external name, for which nobody answers. */
+/** A service is an alias of an external name that no server answers. */
 function deadTarget(hasAlias: boolean, isAtPod: boolean): Captured[] {
   const name = 'legacy.shop.svc.cluster.local.';
   return inOrder([
@@ -226,7 +225,7 @@ function deadTarget(hasAlias: boolean, isAtPod: boolean): Captured[] {
   ]);
 }
 
-/** A zone has two versions: pods ask the one without the name, a node the other. */
+/** A zone has two versions: pods use the one without the name, a node the other. */
 function splitZone(): Captured[] {
   const denied = { rcode: 3, authority: [soa('example.com.')] };
   return inOrder(
@@ -275,7 +274,7 @@ export const contentStories: readonly Story[] = [
     { without: ['ND4036'], seen: /10\.244\.1\.99 is refused for every name/ },
   ),
   given(
-    'an acl blocks all that one client asks, and nobody else is in the capture',
+    'an acl blocks all queries of one client, and there are no others in the capture',
     'ND4010',
     () =>
       inOrder(
@@ -424,7 +423,7 @@ export const contentStories: readonly Story[] = [
   given('a server sends queries back without the flag of a reply', 'ND3039', () =>
     inOrder([besides(40), lookups(8, () => ({ flags: 0x0100 }), { again: 1 })]),
   ),
-  given('clean: somebody guesses ids, and the replies come', null, () =>
+  given('clean: an attacker guesses ids, and the replies come', null, () =>
     inOrder([
       besides(40),
       lookups(8, (type, nth, name) => ({ id: 7 + nth, answer: [address(name, type)] })).filter(
@@ -462,7 +461,7 @@ export const contentStories: readonly Story[] = [
     { seen: /answered from 10\.96\.0\.10 port 1053, another port than they asked/ },
   ),
   given(
-    'an internal version of a zone lacks a name, and nobody asks the public one',
+    'an internal version of a zone lacks a name, and no client uses the public one',
     'ND4034',
     () =>
       inOrder([
@@ -620,7 +619,7 @@ export const contentStories: readonly Story[] = [
     healthy,
   ),
   played(
-    'a pod searches a cluster domain that nobody serves, and nothing is compared with it',
+    'a pod searches a cluster domain that no server serves, and nothing is compared with it',
     'ND2010',
     () => pods('glibc', 1, { lookups: 20, resolvConf: westResolvConf }),
     healthy,

@@ -1,11 +1,14 @@
-/** Control groups as the system would show them, laid out in a folder of the test's own. */
+/** Control groups as the system would show them, in a directory of the test. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
 import type { ControlGroupFiles } from '../../src/server/base/control-groups.ts';
 
-/** Lays out such files, each time anew: what the process's own file says, and the files below the mount. To be called in a suite, at whose end all are removed. */
+/**
+ * Creates such files in a new directory: the process's own file, and the files below the mount. Call it in a
+ * suite, at whose end all are removed.
+ */
 export function controlGroups(): (
   own: string,
   groups: Readonly<Record<string, string>>,

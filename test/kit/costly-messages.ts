@@ -1,7 +1,6 @@
-/** Messages of 64 KiB from an upstream, some made so that a reader that compares names one by one takes long. */
+/** Messages of 64 KiB from an upstream, some of which are expensive for a reader that compares names one by one. */
 import { TYPE } from '../../src/server/wire/iana.ts';
 
-/** One record: its owner, its type, its data. */
 export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Array];
 
 /** A compression pointer. */
@@ -14,8 +13,8 @@ const longName: Uint8Array = Uint8Array.from([
 ]);
 
 /**
- * The longest message of records as `make` gives them that fits into 64 KiB; a reply to an A question.
- * @param make given the number of records before, and where the next one begins
+ * The longest message of records from `make` that fits into 64 KiB; a reply to an A question.
+ * @param make gets the number of records before, and the offset of the next one
  */
 export function fullMessage(
   make: (index: number, at: number) => RawRecord,
@@ -48,7 +47,7 @@ export function fullMessage(
 /** Addresses of the question's name. */
 export const plainAddresses = (): Uint8Array => fullMessage(() => [pointer(12), TYPE.A, address]);
 
-/** Aliases of sixty names in the order that is worst for a reader: the last of the chain comes first. */
+/** Aliases of sixty names in the worst order for a reader: the last of the chain comes first. */
 export function aliasChain(): Uint8Array {
   const name = (number: number): Uint8Array =>
     Uint8Array.of(2, 97 + (number >> 5), 97 + (number & 31), ...pointer(12));
@@ -61,7 +60,7 @@ export function aliasChain(): Uint8Array {
   );
 }
 
-/** Addresses whose owner is the question's name, but read from somewhere else. */
+/** Addresses whose owner is an uncompressed copy of the question's name. */
 export const copiedName = (): Uint8Array =>
   fullMessage((index) =>
     index === 0

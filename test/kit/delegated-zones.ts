@@ -1,4 +1,4 @@
-/** Root, a zone below and a zone below that, each served by another address of loopback on one port. */
+/** Root, a zone below and a zone below that, each on another loopback address at one port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { FLAG, TYPE } from '../../src/server/wire/iana.ts';
@@ -46,7 +46,7 @@ const root: Speak = ({ name, type }) => {
       answer: [ns('.', 'a.root.')],
       additional: [a('a.root.', '127.0.0.1')],
     };
-  // Where there is no glue the address is asked for.
+  // Without glue the address is queried.
   if (name === 'ns.elsewhere.') return { answer: type === TYPE.A ? [a(name, '127.0.0.3')] : [] };
   if (!name.endsWith('test.')) return { rcode: 3, authoritative: true, authority: [soa('.')] };
   return { authority: [ns('test.', 'ns.test.')], additional: [a('ns.test.', '127.0.0.2')] };
@@ -65,13 +65,12 @@ const below: Speak = ({ name, type }) => {
   return { rcode: 3, authoritative: true, authority: [soa('example.test.')] };
 };
 
-/** The servers while they run. `port` is that of all of them. */
+/** `port` is that of all servers. */
 export interface DelegatedZones {
   readonly port: number;
   close(): void;
 }
 
-/** Starts the servers. */
 export async function serveDelegatedZones(): Promise<DelegatedZones> {
   const sockets: Socket[] = [];
   const serve = async (address: string, port: number, speak: Speak): Promise<number> => {

@@ -1,28 +1,27 @@
-/** Asking with dig. */
+/** Sends queries with dig. */
 import { spawnSync } from 'node:child_process';
 
 /** A reply as dig printed it. */
 export interface Dug {
-  /** `NOERROR`, `NXDOMAIN` …; empty if there was no reply. */
+  /** `NOERROR`, `NXDOMAIN` …; empty: no reply. */
   readonly status: string;
   /** In dig's words and order, e.g. `qr aa rd`. */
   readonly flags: string;
   /** Answer, authority, additional as tcpdump writes them: `1/0/0`. An OPT record counts. */
   readonly counts: string;
-  /** The question's name in the spelling of the reply. */
+  /** The question's name as spelled in the reply. */
   readonly question: string;
   readonly answer: readonly string[];
   readonly authority: readonly string[];
   readonly additional: readonly string[];
-  /** Bytes of the reply. */
   readonly size: number;
   readonly text: string;
 }
 
-/** As a stub resolver of libc asks: no EDNS, no AD, one try. */
+/** As libc's stub resolver: no EDNS, no AD, one try. */
 export const plain = ['+noedns', '+noadflag', '+nocookie'] as const;
 
-/** Reads what dig prints with its default sections. Records come as `name ttl IN type data`, blanks single. */
+/** Parses the output of dig with its default sections. Records are `name ttl IN type data`, with single spaces. */
 export function readDig(text: string): Dug {
   const section = (name: string): string[] => {
     const found = new RegExp(`^;; ${name} SECTION:\\n((?:.+\\n)*)`, 'm').exec(text)?.[1] ?? '';
@@ -45,14 +44,14 @@ export function readDig(text: string): Dug {
   };
 }
 
-/** Where a program runs, e.g. a pod. */
+/** A place to run programs, e.g. a pod. */
 export interface Place {
   exec(...words: string[]): string;
 }
 
-/** Asks once from there; no reply is an empty status. */
+/** One query from there; no reply is an empty status. */
 export function dig(from: Place, ...words: readonly string[]): Dug {
-  // dig ends with code 9 if nothing came: that is a result here and no failure.
+  // dig exits with code 9 without a reply: that is a result here and not a failure.
   return readDig(from.exec('sh', '-c', 'dig +time=3 +tries=1 "$@" || true', 'dig', ...words));
 }
 
@@ -65,7 +64,7 @@ export function addresses(dug: Dug): string[] {
     .toSorted();
 }
 
-/** The programs of a list that are not installed, as a reason to skip; null if all are. */
+/** The missing programs of a list, as a reason to skip; null: none. */
 export function missing(...programs: readonly string[]): string | null {
   const gone = programs.filter(
     (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,

@@ -34,7 +34,7 @@ export class DnstapReader {
   }
 }
 
-/** Listens at a path or port of 127.0.0.1 and collects what comes. */
+/** Listens at a path or port of 127.0.0.1 and collects messages. */
 export class DnstapCollector {
   readonly sockets: Socket[] = [];
   readonly readers: DnstapReader[] = [];
@@ -49,7 +49,7 @@ export class DnstapCollector {
     });
   }
 
-  /** @param reads false: connections are accepted, and nothing is read or said */
+  /** @param reads false: connections are accepted, and nothing is read or sent */
   static async listen(
     at: { path: string } | { port: number } | { tls: { cert: string; key: string } },
     reads = true,
@@ -69,7 +69,7 @@ export class DnstapCollector {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** All messages so far, of all connections. */
+  /** Of all connections. */
   get messages(): Dnstap[] {
     return this.readers.flatMap(({ messages }) => messages);
   }
@@ -81,7 +81,7 @@ export class DnstapCollector {
   }
 }
 
-/** Waits until `met` holds. @throws Error after `limitMs` */
+/** Waits until `met` holds. */
 export async function until(met: () => boolean, what: string, limitMs = 20_000): Promise<void> {
   for (const end = performance.now() + limitMs; !met();) {
     if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);

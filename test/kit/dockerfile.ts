@@ -1,7 +1,6 @@
-/** Reading a Dockerfile. */
+/** Parses a Dockerfile. */
 import { dirname } from 'node:path';
 
-/** One instruction of a Dockerfile. */
 export interface Instruction {
   readonly line: number;
   /** In capitals: `COPY`. */
@@ -14,19 +13,22 @@ export interface Instruction {
   readonly words: readonly string[];
 }
 
-/** One stage: what stands between one FROM and the next. */
+/** One stage: the instructions between two FROM lines. */
 export interface Stage {
   readonly base: string;
-  /** As FROM names it: `$BUILDPLATFORM`; null: that of the image. */
+  /** As in FROM: `$BUILDPLATFORM`; null: that of the image. */
   readonly platform: string | null;
   readonly name: string;
   readonly steps: readonly Instruction[];
 }
 
-/** The stages of a Dockerfile; enough of the language for one without heredocs and escapes, whose only variables are those of platforms. */
+/**
+ * The stages of a Dockerfile; supports files without heredocs and escapes, whose only variables are those of
+ * platforms.
+ */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: (Stage & { steps: Instruction[] })[] = [];
-  /** Those before the first stage, which FROM may name. */
+  /** Arguments before the first stage, which FROM may use. */
   const defaults = new Map<string, string>();
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
@@ -63,7 +65,7 @@ function pairOf(text: string): [string, string] {
   return [name, value.join('=')];
 }
 
-/** The variables that an ENV sets, several on one line too; values may be quoted. */
+/** The variables of an ENV, several on one line too; values may be quoted. */
 export function variablesOf({ text }: Instruction): Readonly<Record<string, string>> {
   const pairs = text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g);
   return Object.fromEntries(
@@ -71,14 +73,17 @@ export function variablesOf({ text }: Instruction): Readonly<Record<string, stri
   );
 }
 
-/** Where COPY puts what: into the folder `to` under its own name, or as `to` itself. */
+/** The target of COPY: the directory `to`, or `to` itself. */
 export interface Copied {
   readonly from: readonly string[];
   readonly to: string;
   readonly intoFolder: boolean;
 }
 
-/** Reads the words of COPY as Docker does: a folder's content goes to the target, a file into a target that ends with `/`. */
+/**
+ * Parses the words of COPY as Docker does: the content of a directory goes to the target, a file into a
+ * target that ends with `/`.
+ */
 export function copied({ words }: Instruction, workdir: string): Copied {
   const from = words.slice(0, -1);
   const target = words.at(-1)!;
@@ -86,5 +91,5 @@ export function copied({ words }: Instruction, workdir: string): Copied {
   return { from, to, intoFolder: from.length > 1 || target.endsWith('/') };
 }
 
-/** The parent of a target, which Docker makes if it is not there. */
+/** The parent of a target, which Docker creates if necessary. */
 export const parentOf = ({ to, intoFolder }: Copied): string => (intoFolder ? to : dirname(to));

@@ -1,4 +1,4 @@
-/** A terminal for tests: what is written goes into xterm's own emulator, whose screen is read as text. */
+/** A terminal for tests: output goes into xterm's own emulator, whose screen is read as text. */
 import xterm from '@xterm/headless';
 import type { Terminal } from '../../src/faces/cli/screen/full-screen.ts';
 
@@ -11,7 +11,7 @@ export class EmulatedTerminal implements Terminal {
   isRaw = false;
   isClosed = false;
   suspensions = 0;
-  /** Whether the terminal takes what is written; if not, frames wait for `drain`. */
+  /** False: the terminal is blocked, and frames wait for `drain`. */
   takes = true;
 
   constructor(columns: number, rows: number) {
@@ -62,13 +62,13 @@ export class EmulatedTerminal implements Terminal {
     this.#listeners!.resized();
   }
 
-  /** The terminal takes what is written again. */
+  /** The terminal accepts output again. */
   drain(): void {
     this.takes = true;
     this.#listeners!.drained();
   }
 
-  /** What happens to the process besides keys. */
+  /** Signals and resizes of the process. */
   get events(): Parameters<Terminal['listen']>[0] {
     return this.#listeners!;
   }
@@ -79,7 +79,7 @@ export class EmulatedTerminal implements Terminal {
     return written;
   }
 
-  /** The rows of the screen, without blanks at their ends. */
+  /** The rows of the screen, without trailing blanks. */
   async screen(): Promise<readonly string[]> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve));
     const { active } = this.#emulator.buffer;
@@ -93,18 +93,16 @@ export class EmulatedTerminal implements Terminal {
     );
   }
 
-  /** The same as one text. */
   async text(): Promise<string> {
     return (await this.screen()).join('\n');
   }
 
-  /** Whether the alternate screen is shown: what was there before is still there. */
+  /** True if the alternate screen is shown, which preserves the former content. */
   async isAlternate(): Promise<boolean> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve));
     return this.#emulator.buffer.active.type === 'alternate';
   }
 
-  /** The colours and attributes of a cell. */
   async cell(
     column: number,
     row: number,

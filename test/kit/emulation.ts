@@ -1,11 +1,14 @@
-/** Programs of another processor on this machine: QEMU in user mode, and Debian's packages for that processor. */
+/** Runs programs for another CPU on this machine: QEMU in user mode, and Debian's packages for that CPU. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 
-/** Processors that can be emulated, as Docker spells them. */
+/** CPUs that can be emulated, in Docker's spelling. */
 export type EmulatedProcessor = 'arm64';
 
-/** The first bytes of a program, as the kernel's binfmt_misc takes them; the mask leaves out what differs between systems and linkers. */
+/**
+ * The first bytes of a program, for the kernel's binfmt_misc; the mask excludes bytes that differ between
+ * systems and linkers.
+ */
 const program = {
   magic: String.raw`\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00`,
   mask: String.raw`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff`,
@@ -13,7 +16,7 @@ const program = {
 
 const qemu = '/usr/bin/qemu-aarch64-static';
 
-/** Why programs of this processor cannot be run here, as root; null: they can. */
+/** Null: programs for this CPU can run here, as root. */
 export function noEmulation(processor: EmulatedProcessor): string | null {
   if (process.arch === processor) return `this machine is ${processor} itself`;
   for (const [words, name] of [
@@ -35,8 +38,8 @@ export function noEmulation(processor: EmulatedProcessor): string | null {
 }
 
 /**
- * Namespaces in which the kernel gives programs of another processor to QEMU, and a network: the rest of the machine does not know of it.
- * Its users are those of the machine.
+ * Namespaces in which the kernel passes programs for another CPU to QEMU, and a network: the rest of the
+ * machine is not affected. Its users are those of the machine.
  */
 export class Emulation {
   readonly #holder: ChildProcess = spawn(
@@ -45,7 +48,7 @@ export class Emulation {
     { stdio: 'ignore' },
   );
 
-  /** @throws if this kernel cannot */
+  /** @throws if the kernel does not support it */
   begin(): void {
     const { pid } = this.#holder;
     const own = spaceOf('self');
@@ -54,7 +57,8 @@ export class Emulation {
       if (Date.now() > until) throw new Error('a user namespace cannot be had');
     for (const map of ['uid_map', 'gid_map'])
       writeFileSync(`/proc/${pid}/${map}`, '0 0 4294967295\n');
-    // O: opened now, so that it is there in any root; C: with the capabilities of the file, as if it ran by itself.
+    // O: opened now, so that it is available in any root; C: with the capabilities of the file, as if it ran
+    // natively.
     const line = `:ndots-arm64:M::${program.magic}:${program.mask}:${qemu}:OCF`;
     const at = '/proc/sys/fs/binfmt_misc';
     const script = `mount -t binfmt_misc binfmt_misc ${at} && printf %s "$1" > ${at}/register && ip link set lo up`;
@@ -63,12 +67,12 @@ export class Emulation {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** The words that go before a program, whatever mount namespace it is in. */
+  /** The words before a program, in any mount namespace. */
   get words(): readonly string[] {
     return ['nsenter', '-t', String(this.#holder.pid), '--user', '--net'];
   }
 
-  /** The process whose network it is. */
+  /** The process that owns the network. */
   get pid(): number {
     return this.#holder.pid!;
   }
@@ -82,8 +86,8 @@ const spaceOf = (process: string): string =>
   spawnSync('readlink', [`/proc/${process}/ns/user`], { encoding: 'utf8' }).stdout.trim();
 
 /**
- * The words that unpack a small Debian for this processor into an empty folder; nothing of it is run. It has what an image of Node
- * has beside Node, as far as Node and the start of a container need it.
+ * The words that unpack a small Debian for this CPU into an empty directory; nothing of it runs. It has the
+ * parts of a Node image that Node and the start of a container need.
  */
 export const debianFor = (processor: EmulatedProcessor, folder: string): readonly string[] => {
   const needed = [

@@ -10,14 +10,13 @@ import { prefixRange } from '../../src/server/etcd/messages.ts';
 import { start, type Child } from './child.ts';
 import { freePorts } from './free-ports.ts';
 
-/** An etcd that is installed. */
+/** An installed etcd. */
 export interface EtcdProgram {
   readonly path: string;
-  /** `3.6.8`. */
   readonly version: string;
 }
 
-/** Those that there are: `etcd` on PATH, and the one that the variable `ETCD` names; each version once. */
+/** `etcd` on PATH, and the one in the variable `ETCD`; each version once. */
 export function etcdPrograms(): readonly EtcdProgram[] {
   const found = new Map<string, EtcdProgram>();
   for (const path of ['etcd', process.env['ETCD']]) {
@@ -29,13 +28,13 @@ export function etcdPrograms(): readonly EtcdProgram[] {
   return [...found.values()];
 }
 
-/** CoreDNS: what `COREDNS` names, or `coredns` on PATH; null: there is none. */
+/** CoreDNS: `COREDNS`, or `coredns` on PATH; null: there is none. */
 export function corednsPath(): string | null {
   const path = process.env['COREDNS'] ?? 'coredns';
   return spawnSync(path, ['-version']).status === 0 ? path : null;
 }
 
-/** An etcd that runs. */
+/** A running etcd. */
 export interface EtcdProcess {
   /** `http://127.0.0.1:PORT`. */
   readonly endpoint: string;
@@ -43,19 +42,19 @@ export interface EtcdProcess {
   readonly client: EtcdClient;
   /** Ends it at once, as a crash does. */
   kill(): Promise<void>;
-  /** Starts it again with the data it had, or with none. */
+  /** Starts it again with its former data, or without. */
   restart(options?: { readonly empty?: boolean }): Promise<void>;
   readonly child: Child;
-  /** Runs the stopped etcd at a port that nobody else knows, as long as `use` takes. */
+  /** Runs the stopped etcd at a private port while `use` runs. */
   elsewhere(use: (client: EtcdClient, endpoint: string) => Promise<void>): Promise<void>;
   put(key: string, value: object | string, lease?: bigint): Promise<void>;
   deleteAll(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** How etcd is started, and what its client says of itself. */
+/** The start options of etcd, and the credentials of its client. */
 export interface EtcdOptions {
-  /** Files: etcd then speaks TLS, and asks for client certificates if there is a `ca`. */
+  /** Files for TLS; with a `ca`, client certificates are required. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
   readonly access?: Partial<EtcdAccess>;
   readonly words?: readonly string[];
@@ -91,7 +90,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
     clock: systemClock,
   });
   const run = async (words: readonly string[], client: EtcdClient): Promise<Child> => {
-    // Before 3.5 there is no way to go without waiting for the disk.
+    // Before 3.5 waiting for the disk cannot be disabled.
     const known = /^3\.[0-4]\./.test(versionOf(program))
       ? words.filter((word) => word !== '--unsafe-no-fsync')
       : words;

@@ -1,4 +1,4 @@
-/** The world of the examples of live rules: what is wrong with which address, and which names are there. */
+/** The world of the examples of live rules: the fault of each address, and the existing names. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { LiveWorld } from '../../src/tools/lint/live/live-rule.ts';
 import type { ProbeResult, ProbeQuestion } from '../../src/tools/probe/network.ts';
@@ -46,7 +46,6 @@ function answer(host: string, protocol: 'udp' | 'tcp', asked: ProbeQuestion): Pr
   return answered(asked, RCODE.NXDOMAIN);
 }
 
-/** The network in which examples are linted. */
 export const exampleWorld: LiveWorld = {
   asking: {
     network: {

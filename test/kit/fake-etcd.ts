@@ -1,32 +1,35 @@
-/** An etcd in memory that does what a test says. */
+/** An etcd in memory that a test controls. */
 import { EtcdFailure } from '../../src/server/etcd/etcd-failure.ts';
 import type { EtcdClient, WatchCall } from '../../src/server/etcd/client.ts';
 import type { GrpcStream } from '../../src/server/transport/grpc/grpc-stream.ts';
 import type { KeyValue, RangeRequest, RangeResponse } from '../../src/server/etcd/messages.ts';
 import { MessageBuilder, MessageReader } from '../../src/server/base/protobuf.ts';
 
-/** What a watch covers. */
+/** The range of a watch. */
 interface Watched {
   readonly id: number;
   readonly from: string;
   readonly to: string;
 }
 
-/** An etcd in memory: a history of puts (`key=value`) and deletions (`key`), one revision each, from revision 2 on. */
+/**
+ * An etcd in memory: a history of puts (`key=value`) and deletions (`key`), one revision each, from revision
+ * 2 on.
+ */
 export class FakeEtcd {
   readonly history: string[] = [];
-  /** Revisions up to this one are gone. */
+  /** Revisions up to this one are compacted. */
   compacted = 0;
   cluster = 7n;
   away = false;
   pageMax = 1000;
-  /** Start revisions of the watches that were asked for. */
+  /** Start revisions of the requested watches. */
   readonly watched: number[] = [];
   /** Fails the page of a list that begins with this key. */
   breakAt = '';
-  /** Lists that were asked for, page by page. */
+  /** The number of requested pages of lists. */
   ranges = 0;
-  /** What all leases have left, seconds. */
+  /** The remaining seconds of all leases. */
   leaseSeconds = 100;
   readonly #calls = new Map<WatchCall, Watched[]>();
 
@@ -42,7 +45,7 @@ export class FakeEtcd {
     this.#add(key);
   }
 
-  /** All connections break, and nobody is there until `away` is false again. */
+  /** Breaks all connections, and refuses new ones until `away` is false again. */
   crash(): void {
     this.away = true;
     const calls = [...this.#calls.keys()];
@@ -51,13 +54,12 @@ export class FakeEtcd {
       call.onEnd(new EtcdFailure('unavailable', 'etcd:1: connection reset'));
   }
 
-  /** Tells all watches once more of a revision. */
+  /** Sends a revision to all watches again. */
   sendAgain(revision: number): void {
     for (const [call, watches] of this.#calls)
       for (const watch of watches) this.#sendEvent(call, watch, revision);
   }
 
-  /** Ends all watches with a reason. */
   cancel(reason: string): void {
     for (const [call, watches] of this.#calls)
       for (const { id } of watches)

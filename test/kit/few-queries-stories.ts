@@ -1,6 +1,6 @@
 /**
- * Stories whose trouble shows in few queries: programs that wait ask little. What these few have in common, or that nothing else in memory
- * takes so long, tells the cause.
+ * Examples whose fault shows in few queries, because waiting programs send little. The cause follows from the
+ * common property of these few, or from times that occur nowhere else.
  */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
@@ -18,7 +18,7 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Milliseconds after which the trouble of these stories begins. */
+/** Milliseconds after which the fault of these examples begins. */
 const ONSET = 9000;
 
 /** Two pods that look up one name after the other. */
@@ -30,14 +30,14 @@ const later =
   (passing: Passing): Fate =>
     passing.atMs < ONSET ? healthy(passing) : fate(passing);
 
-/** A process that gets a tenth of each second: what comes in between waits for the rest of it. */
+/** A process that gets a tenth of each second: packets in between wait for the rest of it. */
 function throttled(passing: Passing): Fate {
   const fate = healthy(passing);
   const into = passing.atMs % 920;
   return { ...fate, tookMs: (fate.tookMs ?? 0) + (into < 90 ? 0 : 920 - into) };
 }
 
-/** Queries and replies, each with a socket of its own, one every so many milliseconds. */
+/** Queries and replies, each with its own socket, at a fixed interval in milliseconds. */
 function series(
   client: string,
   server: string,
@@ -63,16 +63,16 @@ const waits = (ms: number, program: number): Captured[] =>
     ),
   );
 
-/** What a DNS pod asks its upstream: of these names every third is one that it leaves without a reply. */
+/** A DNS pod's queries to its upstream: every third of these names gets no reply. */
 const someNames = (isDead: (i: number) => boolean) => (i: number) => ({
   name: i % 3 === 0 ? `${['hooks', 'registry'][i % 2]!}.dead.example.` : `${names[i % 7]!}.`,
   tookMs: i % 3 === 0 && isDead(i) ? null : 4,
 });
 
-/** Names that a DNS pod asks its upstream for. */
+/** Names that a DNS pod forwards to its upstream. */
 const isOutside = ({ name }: Passing): boolean => /(?:^|\.)example\.(?:com|org)\.$/.test(name);
 
-/** What a DNS pod asks its upstream. */
+/** A DNS pod's queries to its upstream. */
 const upstream = (
   count: number,
   everyMs: number,
@@ -88,7 +88,7 @@ const upstream = (
 
 export const fewQueriesStories: readonly Story[] = [
   played(
-    'S6 a CPU limit takes the processor away for most of each second: nothing is lost, and names of the cluster are late',
+    'S6 a CPU limit stops the server for most of each second: nothing is lost, and cluster names are late',
     'ND7001',
     () => few(),
     later(throttled),
@@ -123,7 +123,7 @@ export const fewQueriesStories: readonly Story[] = [
             name: `${names[(i + seed) % 7]!}.`,
             tookMs: i * 73 < 6600 ? 4 : null,
           })),
-          // It is asked much in the second in which it stops.
+          // It gets many queries in the second in which it stops.
           ...series('10.244.4.2', '192.0.2.53', 30, 20, (i) => ({
             name: `${names[(i + seed) % 7]!}.`,
             tookMs: i < 14 ? 4 : null,
@@ -150,7 +150,7 @@ export const fewQueriesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the upstream leaves two names without a reply, and the DNS pods say SERVFAIL to whoever asks',
+    name: 'the upstream leaves two names without a reply, and the DNS pods answer SERVFAIL to all clients',
     code: 'ND3010',
     packets: async (seed) => {
       const clients = await play(
@@ -206,7 +206,7 @@ export const fewQueriesStories: readonly Story[] = [
     },
   },
   played(
-    'the server stands still for five seconds, and all programs of one pod wait for it',
+    'the server hangs for five seconds, and all programs of one pod wait for it',
     'ND3007',
     () => pods('glibc', 1, { lookups: 100, everyMs: 200 }),
     (passing) =>
@@ -216,7 +216,7 @@ export const fewQueriesStories: readonly Story[] = [
   ),
   {
     ...played(
-      'the cache of a node stands still for thirteen seconds, and then answers who still waits: some have given up',
+      'the cache of a node hangs for thirteen seconds, and then answers the clients that still wait: some have given up',
       'ND3007',
       () => pods('glibc', 6, { lookups: 60, everyMs: 450 }),
       (passing) => {

@@ -13,7 +13,7 @@ import { MessageWriter } from '../../src/server/wire/writer.ts';
 import { replyBytes } from './upstream.ts';
 import { cache } from '../../src/server/plugins/cache/cache.ts';
 
-/** The cache's link alone, in front of `next`. */
+/** The cache's link alone, before `next`. */
 export function cacheLink(
   lines: string,
   next: Next,

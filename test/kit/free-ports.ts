@@ -4,20 +4,20 @@ import { createSocket, type Socket } from 'node:dgram';
 import { createServer, Server } from 'node:net';
 
 /**
- * The ports that are handed out lie below those that the system gives to sockets without a wish (`ip_local_port_range`, 32768 by
- * default): a client of a test that runs beside could take one of those before whoever it is meant for.
+ * These ports are below those that the system assigns automatically (`ip_local_port_range`, 32768 by
+ * default): a client of a concurrent test could take one of those before its intended owner.
  */
 const PORT_FIRST = 20_000;
 const PORT_END = 32_768;
 
-/** So many ports, as a tuple where their number is known. */
+/** A number of ports, as a tuple if the number is known. */
 type Ports<Count extends number, Taken extends number[] = []> = number extends Count
   ? number[]
   : Taken['length'] extends Count
     ? Taken
     : Ports<Count, [...Taken, number]>;
 
-/** Ports of 127.0.0.1 that are free now, for UDP and TCP, and stay free but for another test that draws the same one. */
+/** Ports of 127.0.0.1 that are free now, for UDP and TCP, and stay free unless another test draws the same one. */
 export async function freePorts<Count extends number>(count: Count): Promise<Ports<Count>> {
   const ports = new Set<number>();
   while (ports.size < count) {

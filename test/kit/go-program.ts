@@ -1,16 +1,16 @@
-/** Programs that are built from their public Go modules. */
+/** Builds programs from their public Go modules. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Why none can be built here; null: it can. */
+/** Null: programs can be built here. */
 export function noGo(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }
 
 /**
- * Where a program is; it is built once, which may take minutes, and kept under `XDG_CACHE_HOME`.
+ * The path of a program. It is built once, which may take minutes, and cached in `XDG_CACHE_HOME`.
  * @param from its package: `helm.sh/helm/v3/cmd/helm`
  * @throws if it cannot be built
  */
@@ -20,34 +20,34 @@ export function goProgram(name: string, from: string, version: string): string {
 
 /**
  * The same with the versions of all its modules pinned: a go.mod with one tool, and its go.sum.
- * @param folder of the two
+ * @param directory of the two
  * @throws if it cannot be built
  */
-export function pinnedGoProgram(name: string, folder: string): string {
-  const text = readFileSync(join(folder, 'go.mod'), 'utf8');
+export function pinnedGoProgram(name: string, directory: string): string {
+  const text = readFileSync(join(directory, 'go.mod'), 'utf8');
   const [, from = ''] = /^tool (\S+)$/m.exec(text) ?? [];
   const [, version = ''] = /^require \S+ (v\S+)$/m.exec(text) ?? [];
-  return kept(name, version, ['install', from], folder);
+  return kept(name, version, ['install', from], directory);
 }
 
-/** Whether `goProgram` has been built before. */
+/** True if `goProgram` has built it before. */
 export const isBuilt = (name: string, version: string): boolean =>
-  existsSync(join(folderOf(name, version), name));
+  existsSync(join(directoryOf(name, version), name));
 
-const folderOf = (name: string, version: string): string => {
+const directoryOf = (name: string, version: string): string => {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   return join(caches, 'ndots', `${name}-${version}`);
 };
 
 function kept(name: string, version: string, words: readonly string[], cwd: string): string {
-  const folder = folderOf(name, version);
-  const program = join(folder, name);
+  const directory = directoryOf(name, version);
+  const program = join(directory, name);
   if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
-  console.error(`building ${name} ${version} (once, kept in ${folder})`);
+  mkdirSync(directory, { recursive: true });
+  console.error(`building ${name} ${version} (once, kept in ${directory})`);
   const { status } = spawnSync('go', words, {
     cwd,
-    env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
+    env: { ...process.env, GOBIN: directory, CGO_ENABLED: '0' },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   if (status !== 0) throw new Error(`${name} could not be built: go install ended with ${status}`);

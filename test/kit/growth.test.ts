@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costsAtMost, stepsAtMost } from './growth.ts';
 
-/** Looks at each number once, or at each beside each other. */
+/** Reads each number once, or each combined with each other. */
 function linear(count: number): () => number {
   return () => {
     let sum = 0;

@@ -1,6 +1,6 @@
 /**
- * Measures how the cost of work grows, as a ratio of two CPU times taken in the same process, so that a slow or busy
- * machine changes both sides alike.
+ * Measures how the cost of work grows, as a ratio of two CPU times taken in the same process, so that a slow
+ * or busy machine changes both sides alike.
  *
  * This is the only file of the plain tests that compares measured times (`test/tidy.test.ts`).
  */
@@ -8,10 +8,13 @@ import assert from 'node:assert/strict';
 
 type Work = () => unknown;
 
-/** CPU time that one measurement of a side takes at least, microseconds: the clock of the kernel is exact to a few. */
+/** Microseconds; the least CPU time of one measurement of a side: the clock of the kernel is accurate to a few. */
 const ENOUGH_US = 2000;
 
-/** Pairs of measurements at most. Collections of garbage and cold caches only add, so more of them come nearer to the work. */
+/**
+ * Limit of pairs of measurements. Garbage collections and cold caches only add time, so further pairs
+ * approximate the work better.
+ */
 const ROUNDS_MAX = 15;
 
 /** CPU time of this thread so far, user and system, microseconds. */
@@ -20,7 +23,7 @@ function threadCpuUs(): number {
   return user + system;
 }
 
-/** Runs the work as often as it takes to measure it; returns microseconds of CPU time per run. */
+/** Repeats the work until it can be measured; returns microseconds of CPU time per run. */
 async function perRun(work: Work): Promise<number> {
   const began = threadCpuUs();
   for (let runs = 1; ; runs++) {
@@ -31,7 +34,10 @@ async function perRun(work: Work): Promise<number> {
   }
 }
 
-/** The least CPU time of some runs, microseconds: for work that takes much longer than the resolution, and another input each run. */
+/**
+ * The least CPU time of some runs, microseconds: for work that takes much longer than the resolution, and
+ * another input each run.
+ */
 export async function leastCpuUs(
   rounds: number,
   work: (round: number) => unknown,
@@ -64,8 +70,8 @@ export async function costsAtMost(times: number, work: Work, base: Work): Promis
 }
 
 /**
- * Fails unless the longest step of some work takes at most a share of the CPU time of all its steps. The best of several
- * runs counts, since a collection of garbage may fall into any step.
+ * Fails unless the longest step of some work takes at most a share of the CPU time of all its steps. The best
+ * of several runs counts, because a garbage collection may happen in any step.
  */
 export function stepsAtMost(share: number, begin: () => Iterator<unknown>): void {
   let best = Infinity;

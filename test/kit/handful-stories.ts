@@ -1,4 +1,7 @@
-/** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
+/**
+ * Examples with a handful of queries: a capture of one pod that was healthy and then waits, so that there is
+ * little evidence.
+ */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { FLAG } from '../../src/server/wire/iana.ts';
 import {
@@ -17,11 +20,14 @@ import { asked, at, begun, ends, inOrder, pods, type Story } from './story-parts
 
 const ONSET = 9000;
 
-/** One pod that looks up many names and is well. */
+/** One healthy pod that looks up many names. */
 const before = (resolver: string, seed: number): Promise<readonly Captured[]> =>
   play(pods(resolver, 1, { lookups: 40, everyMs: 200 }), healthy, { seed });
 
-/** A and AAAA from one port. @param lost which of them: A, AAAA; each is asked once more after five seconds, and answered then, if it is */
+/**
+ * A and AAAA from one port.
+ * @param lost which of them: A, AAAA; each is retried after five seconds, and answered then, if requested
+ */
 function pair(
   atMs: number,
   port: number,
@@ -41,7 +47,10 @@ function pair(
   return [...first, ...repeats];
 }
 
-/** Half of the names have answers in fragments; those get none from the onset on for six seconds, and every program waits for one of them. */
+/**
+ * Half of the names have answers in fragments. Those get none from the onset on for six seconds, and every
+ * program waits for one of them.
+ */
 function largeOnes(seed: number): Captured[] {
   const isLarge = (i: number): boolean => (i * 7 + seed) % 9 < 4;
   const query = (atMs: number, i: number, large: boolean, isLost: boolean): Captured[] => {
@@ -63,7 +72,7 @@ function largeOnes(seed: number): Captured[] {
   };
   return inOrder([
     ...Array.from({ length: 60 }, (_, i) => query(i * 150, i, isLarge(i), false)),
-    // Each program comes to a large one sooner or later.
+    // Each program reaches a large one sooner or later.
     ...[0, 1, 2, 3].map((i) => query(ONSET + i * 40, 100 + i, true, true)),
     ...[0, 1, 2, 3].map((i) => query(ONSET + 3000 + i * 40, 110 + i, true, true)),
     ...Array.from({ length: 40 }, (_, i) =>
@@ -72,7 +81,7 @@ function largeOnes(seed: number): Captured[] {
   ]);
 }
 
-/** Clients with EDNS and without it ask for large and small answers: of more than 512 bytes none comes by UDP. */
+/** Clients with EDNS and without it request large and small answers: none over 512 bytes arrives over UDP. */
 function noLongOnes(seed: number): Captured[] {
   const queries = Array.from({ length: 120 }, (_, i): Captured[] => {
     const isLong = (i * 7 + seed) % 11 < 4;
@@ -91,7 +100,10 @@ function noLongOnes(seed: number): Captured[] {
   return inOrder(queries);
 }
 
-/** Programs with EDNS ask for answers of three sizes. For some seconds those of so many bytes, or more, are lost; then all come again. */
+/**
+ * Programs with EDNS request answers of three sizes. For some seconds those of a given size or more are lost;
+ * then all arrive again.
+ */
 function narrowLink(seed: number, lostFrom: number): Captured[] {
   const sizes = [100, 700, 1200];
   const queries = Array.from({ length: 160 }, (_, i): Captured[] => {
@@ -110,7 +122,7 @@ function narrowLink(seed: number, lostFrom: number): Captured[] {
   return inOrder(queries);
 }
 
-/** A DNS pod asks its upstream for what comes in two fragments, and gets the first ones alone from some moment on. */
+/** A DNS pod requests answers in two fragments, and gets only the first ones from some moment on. */
 function firstFragments(seed: number): Captured[] {
   const queries = Array.from({ length: 90 }, (_, i): Captured[] => {
     const isLarge = (i * 7 + seed) % 9 < 4;
@@ -129,7 +141,7 @@ function firstFragments(seed: number): Captured[] {
   return inOrder(queries);
 }
 
-/** Somebody asks ever more, and gets so many replies a second, whatever is asked. */
+/** A client sends more and more queries, and gets a fixed number of replies a second, for any question. */
 function limited(perSecond: number, seed: number): Captured[] {
   const seconds = Array.from({ length: 20 }, (_, second) => {
     const asking = 50 + ((second * 37 + seed * 11) % 50);
@@ -148,7 +160,10 @@ function limited(perSecond: number, seed: number): Captured[] {
   return inOrder(seconds.flat());
 }
 
-/** A client is let through 35 queries a second of its 60, one at a time, on one socket; others ask little and are answered. */
+/**
+ * 35 of a client's 60 queries a second pass, one at a time, on one socket; others send few queries and are
+ * answered.
+ */
 function limitedAlone(seed: number): Captured[] {
   let [tokens, lastMs] = [11, 0];
   const greedy = Array.from({ length: 1500 }, (_, i) => {
@@ -173,7 +188,10 @@ function limitedAlone(seed: number): Captured[] {
   return inOrder([...greedy, ...others]);
 }
 
-/** The same with a load that never changes, so that there is no other rate to compare with, and a way to the limit on which packets overtake others. */
+/**
+ * The same with a constant load, so that there is no other rate to compare with, and a path to the limit on
+ * which packets overtake others.
+ */
 function limitedEvenly(seed: number): Captured[] {
   const random = seededRandom(seed);
   const sent = Array.from({ length: 1200 }, (_, i) => i * (1000 / 55));
@@ -195,7 +213,7 @@ function limitedEvenly(seed: number): Captured[] {
   return inOrder([...greedy, ...spared(seed)]);
 }
 
-/** The same load, of which chance takes as much. */
+/** The same load with the same loss at random. */
 function lostByChance(seed: number): Captured[] {
   const random = seededRandom(seed);
   const greedy = Array.from({ length: 1200 }, (_, i) =>
@@ -206,7 +224,7 @@ function lostByChance(seed: number): Captured[] {
   return inOrder([...greedy, ...spared(seed)]);
 }
 
-/** What others ask meanwhile, all of it answered. */
+/** The queries of others during that time, all answered. */
 const spared = (seed: number): Captured[][] =>
   Array.from({ length: 260 }, (_, i) =>
     asked(
@@ -218,7 +236,10 @@ const spared = (seed: number): Captured[][] =>
     ),
   );
 
-/** One pod whose programs use EDNS asks for names of which some have 40 addresses. What is longer than 512 bytes does not come, when it is said so. */
+/**
+ * One pod whose programs use EDNS asks for names, some of which have 40 addresses. Replies longer than 512
+ * bytes do not arrive at the given times.
+ */
 const notLonger = (
   resolver: string,
   options: string,
@@ -240,7 +261,7 @@ const notLonger = (
     },
   );
 
-/** Clients that ask in bursts at times of their own, and each of which is allowed 12 queries a second, and 14 at once. */
+/** Clients that send bursts at different times, each limited to 12 queries a second, and 14 at once. */
 function limitedEach(seed: number): Captured[] {
   return inOrder(
     [0, 1, 2, 3].flatMap((client) => {
@@ -263,7 +284,10 @@ function limitedEach(seed: number): Captured[] {
   );
 }
 
-/** Pods that ask over TCP alone, both families on one connection: answers of several addresses do not come, and what is sent behind them does. */
+/**
+ * Pods that use only TCP, both families on one connection: answers of several addresses do not arrive, and
+ * later data does.
+ */
 function lostSegments(seed: number): Captured[] {
   const connections = Array.from({ length: 40 }, (_, i): Captured[] => {
     const isLarge = (i * 7 + seed) % 9 < 3;
@@ -297,10 +321,9 @@ function lostSegments(seed: number): Captured[] {
   return inOrder(connections);
 }
 
-/** Stories of few losses. */
 export const handfulStories: readonly Story[] = [
   {
-    name: 'of two pairs the second query is lost, and answered when it is asked again: all else of the pod is answered',
+    name: 'the second query of two pairs is lost, and answered on retry: all others of the pod are answered',
     code: 'ND3001',
     packets: async (seed) =>
       inOrder([
@@ -342,7 +365,7 @@ export const handfulStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'the upstream is gone: three names of outside get SERVFAIL after four seconds each, those of the cluster an answer',
+    name: 'the upstream is gone: three external names get SERVFAIL after four seconds each, cluster names are answered',
     code: 'ND4002',
     packets: async (seed) =>
       inOrder([

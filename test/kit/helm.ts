@@ -1,20 +1,23 @@
-/** A real helm: the program that `HELM` names, or one built from its public module. */
+/** A real helm: the program in `HELM`, or one built from its public module. */
 import { spawnSync } from 'node:child_process';
 import { goProgram, isBuilt } from './go-program.ts';
 
 const VERSION = 'v3.19.0';
 
-/** Why helm is not there without a build that takes minutes; null: it is. */
+/** Null: helm is available without a build that takes minutes. */
 export const noHelm = (): string | null =>
   process.env['HELM'] !== undefined || isBuilt('helm', VERSION)
     ? null
     : 'needs helm: name it in HELM, or let npm run test:cluster build it';
 
-/** Where helm is. @throws if it cannot be built */
+/** @throws if it cannot be built */
 const helmProgram = (): string =>
   process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', VERSION);
 
-/** Runs helm and gives what it prints. @throws with what it complains of */
+/**
+ * Runs helm and returns its output.
+ * @throws with its error message
+ */
 export function helm(words: readonly string[], env: Record<string, string>): string {
   const { status, stdout, stderr } = spawnSync(helmProgram(), words, {
     encoding: 'utf8',
@@ -25,7 +28,10 @@ export function helm(words: readonly string[], env: Record<string, string>): str
   return stdout;
 }
 
-/** What `helm template` makes of the chart with these values: YAML. @throws with what helm complains of */
+/**
+ * The output of `helm template` for the chart with these values: YAML.
+ * @throws with helm's error message
+ */
 export function helmTemplate(values: object, name = 'dns', kubeVersion = '1.32'): string {
   const { status, stdout, stderr } = spawnSync(
     helmProgram(),

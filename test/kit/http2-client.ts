@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { testCertificate } from './certificate.ts';
 
-/** A frame (RFC 9113 section 4.1). `id` is its stream. */
+/** A frame (RFC 9113, section 4.1). `id` is its stream. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -11,7 +11,6 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A frame's bytes. */
 export function frame(
   type: number,
   flags: number,
@@ -26,7 +25,7 @@ export function frame(
   return Buffer.concat([header, payload]);
 }
 
-/** A header block whose fields all stand as they are: nothing is compressed or remembered. */
+/** A header block with all fields uncompressed and not indexed. */
 export function literals(fields: readonly (readonly [string, string])[]): Buffer {
   const text = (value: string): Buffer => {
     const bytes = Buffer.from(value, 'latin1');
@@ -39,7 +38,6 @@ export function literals(fields: readonly (readonly [string, string])[]): Buffer
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]));
 }
 
-/** The fields of a request for DNS over HTTPS. */
 export function requestFields(
   method: string,
   path: string,
@@ -54,13 +52,13 @@ export function requestFields(
   ];
 }
 
-/** What a client says first (RFC 9113 section 3.4). */
+/** The client preface (RFC 9113, section 3.4). */
 export const preface: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** A client of HTTP/2 that sends what it is told and shows what comes, frame by frame and record by record. */
+/** An HTTP/2 client that sends arbitrary frames and shows the received ones, frame by frame and record by record. */
 export class Http2Client {
   readonly socket: TLSSocket;
-  /** How many frames came in each TLS record. */
+  /** The number of frames in each TLS record. */
   readonly records: number[] = [];
   readonly #frames: Frame[] = [];
   #bytes = Buffer.alloc(0);
@@ -96,7 +94,7 @@ export class Http2Client {
     socket.on('error', ended);
   }
 
-  /** Connects, and says nothing. */
+  /** Connects without sending anything. */
   static async connect(port: number): Promise<Http2Client> {
     const socket = connect({ port, host: '127.0.0.1', ca: testCertificate, ALPNProtocols: ['h2'] });
     await once(socket, 'secureConnect');
@@ -122,7 +120,7 @@ export class Http2Client {
     this.socket.write(Buffer.concat(frames));
   }
 
-  /** The next frame of one of these types (all, if none are named); null at the end or after `waitMs`. */
+  /** The next frame of one of these types (empty: all); null at the end or after `waitMs`. */
   async next(types: readonly number[] = [], waitMs = 2000): Promise<Frame | null> {
     const end = performance.now() + waitMs;
     for (;;) {

@@ -1,13 +1,14 @@
-/** The image of a Dockerfile for the tests of one suite: built before them, gone after them. */
+/** The image of a Dockerfile for the tests of one suite: built before them, removed after them. */
 import { spawnSync } from 'node:child_process';
 import { after, before, type TestContext } from 'node:test';
 import type { EmulatedProcessor } from './emulation.ts';
 import { Image, NoNetwork } from './image.ts';
 
 /**
- * To be called within `describe`.
- * @param files what is put into the image, by path
- * @returns gives a test the image, of its last stage or the named one; null: the registries cannot be reached, and the test is skipped
+ * Call it within `describe`.
+ * @param files content of the image, by path
+ * @returns gives a test the image, of its last stage or the named one; null: the registries are unreachable,
+ * and the test is skipped
  */
 export function imageForTests(
   dockerfile: string,
@@ -31,7 +32,7 @@ export function imageForTests(
   };
 }
 
-/** Runs a program to its end: its exit code, and what it printed, its errors behind. */
+/** Runs a program to its end: its exit code, and its output followed by its errors. */
 export function ended(
   [program = '', ...rest]: readonly string[],
   timeout: number,
@@ -39,7 +40,7 @@ export function ended(
   const options = {
     encoding: 'utf8',
     timeout,
-    // runc passes other signals on, and waits for the container.
+    // runc forwards other signals, and waits for the container.
     killSignal: 'SIGKILL',
     maxBuffer: 1 << 28,
   } as const;

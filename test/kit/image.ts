@@ -1,4 +1,4 @@
-/** Playing the steps of a Dockerfile, and running what comes out. */
+/** Executes the steps of a Dockerfile, and runs the result. */
 import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import {
 import { confinementOf, type Confinement, type SecurityContext } from './security-context.ts';
 import { debianFor, Emulation, type EmulatedProcessor } from './emulation.ts';
 
-/** Why a Dockerfile cannot be played here; null: it can. */
+/** Null: a Dockerfile can be built here. */
 export function noImages(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for mounts and chroot';
@@ -22,36 +22,35 @@ export function noImages(): string | null {
   return tried.status === 0 ? null : 'needs unshare, chroot and setpriv';
 }
 
-/** Nothing can be fetched here: no fault of the Dockerfile. */
+/** A download failed: not a fault of the Dockerfile. */
 export class NoNetwork extends Error {}
 
-/** What package managers say then. */
+/** Messages of package managers without a network. */
 const unreachable =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
 
-/** How npm spells this machine's processor → how Docker does. */
+/** npm's name of this machine's CPU → Docker's. */
 const processors: Readonly<Record<string, string>> = { x64: 'amd64' };
 
-/** Settings of this machine that a step needs to reach its registries as this machine does. */
+/** Settings of this machine that a step needs to reach its registries. */
 const passedOn =
   /^(npm_config_(registry|cafile|userconfig|cache|https?_proxy|proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|https?_proxy|no_proxy)$/i;
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** How CoreDNS's manifests start it: the user of the image and port 53, and nothing else. */
+/** CoreDNS's manifests start it with the user of the image and port 53, and nothing else. */
 const asCoreDns: SecurityContext = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
   capabilities: { add: ['NET_BIND_SERVICE'], drop: ['ALL'] },
 };
 
-/** Of this machine. */
 const linker =
   process.arch === 'arm64'
     ? { file: '/lib/ld-linux-aarch64.so.1', libraries: 'aarch64-linux-gnu' }
     : { file: '/lib64/ld-linux-x86-64.so.2', libraries: 'x86_64-linux-gnu' };
 
-/** What a container engine keeps beside the files of an image. */
+/** The metadata that a container engine stores with an image. */
 export interface ImageConfig {
   readonly user: string;
   readonly workdir: string;
@@ -71,28 +70,28 @@ const empty: Omit<Built, 'root'> = {
 /** A stage, or the image as its last stage left it. */
 interface Built extends ImageConfig {
   readonly root: string;
-  /** Variables of steps alone. */
+  /** Variables of steps only. */
   readonly arguments: Readonly<Record<string, string>>;
 }
 
 /**
- * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in which the steps
- * of the Dockerfile really run; the runtime in `/usr/local/bin` is this one, the checkout cannot be seen. Mounts and
- * network live in namespaces of a process that `close` ends, and are gone with it.
+ * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in
+ * which the steps of the Dockerfile really run. The runtime in `/usr/local/bin` is this one, and the checkout
+ * is hidden. Mounts and network are in namespaces of a process that `close` ends, and end with it.
  */
 export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
   readonly #stages = new Map<string, Built>();
-  /** Overlays by their place: their layers, the uppermost first. */
+  /** Overlays by mount point: their layers, the uppermost first. */
   readonly #layers = new Map<string, readonly string[]>();
   #overlays = 0;
-  /** For an image of another processor. */
+  /** For an image of another CPU. */
   readonly #emulation: Emulation | null;
   readonly #processor: string;
   #built: Built | null = null;
   #runtime: 'runc' | 'setpriv' | null = null;
-  /** Ids of what runc has been told to start. */
+  /** Ids of started runc containers. */
   readonly #containers: string[] = [];
 
   private constructor(emulated: EmulatedProcessor | null) {
@@ -106,8 +105,8 @@ export class Image {
   }
 
   /**
-   * @param emulated the CPU that the image is for; null: this machine's
-   * @throws NoNetwork if a step cannot fetch what it needs
+   * @param emulated the CPU of the image; null: this machine's
+   * @throws NoNetwork if a step cannot download its files
    */
   static async build(
     dockerfile: string,
@@ -129,10 +128,10 @@ export class Image {
     const own = realpathOf('/proc/self/ns/net');
     while (realpathOf(holder) === own) await new Promise((done) => setTimeout(done, 10));
     this.#must(['ip', 'link', 'set', 'lo', 'up'], { network: 'own' });
-    // Changes are kept in memory: the folder for temporary files may be a copy-on-write view itself.
+    // Changes are stored in memory: the temporary directory may be a copy-on-write view itself.
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#folder]);
     const context = join(this.#folder, 'context');
-    // Made in the namespace: what lies under a mount cannot be reached from outside.
+    // Made in the namespace: files under a mount are unreachable from outside.
     this.#must(['mkdir', context]);
     const outside = mkdtempSync(join(tmpdir(), 'ndots-context-'));
     try {
@@ -161,7 +160,7 @@ export class Image {
     this.#built = built;
   }
 
-  /** A stand-in for `node:N-slim`: this machine's files, with this runtime where that image has it. */
+  /** A replacement of `node:N-slim`: this machine's files, with this runtime in that image's place. */
   #base(base: string, root: string): void {
     const major = process.versions.node.split('.')[0];
     if (withoutDigest(base) !== `node:${major}-slim`)
@@ -177,7 +176,7 @@ export class Image {
     this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
   }
 
-  /** Shows the content of a directory in another one, which may change it: a copy that takes no time. */
+  /** Shows the content of a directory in another one, which may change it: a copy without copying. */
   #stack(from: string, to: string): void {
     this.#overlay(this.#layers.get(from) ?? [from], to);
   }
@@ -191,14 +190,15 @@ export class Image {
     this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, at]);
     this.#layers.set(at, [changes, ...lower]);
     if (!lower.includes('/')) return;
-    // The checkout and temporary files of this machine are not part of the image. The checkout may lie below /tmp.
+    // The checkout and temporary files of this machine are not part of the image. The checkout may be below
+    // /tmp.
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${at}/tmp`]);
     const checkout = join(at, resolve('.'));
     this.#must(['mkdir', '-p', checkout]);
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
   }
 
-  /** The same for another processor: Debian's packages and the runtime of npm's package for it. */
+  /** The same for another CPU: Debian's packages and the runtime of npm's package for it. */
   #foreignBase(base: string, root: string): void {
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', root]);
     this.#must(debianFor('arm64', root));
@@ -270,7 +270,7 @@ export class Image {
     if (source === undefined) throw new Error(`line ${step.line}: there is no stage ${stage}`);
     const what = copied(step, workdir);
     const [from = '', ...others] = what.from.map((each) => join(source, each).replace(/\/$/, ''));
-    // A whole root file system, into a directory that is not there or empty.
+    // A whole root file system, into a missing or empty directory.
     if (this.#layers.has(from) || from === source) {
       const to = join(root, what.to).replace(/\/$/, '');
       this.#stack(from, to);
@@ -278,7 +278,7 @@ export class Image {
       return;
     }
     this.#must(['mkdir', '-p', join(root, parentOf(what))]);
-    // The content of a folder goes to the target itself, a file under its own name into a folder.
+    // The content of a directory goes to the target itself, a file under its own name into a directory.
     const script = `for from; do if [ -d "$from" ]; then mkdir -p "$to" && cp -a "$from/." "$to"; else cp -a "$from" "$to"; fi || exit 1; done`;
     this.#must(
       ['env', `to=${join(root, what.to)}`, 'sh', '-c', script, 'sh', ...[from, ...others]],
@@ -286,7 +286,7 @@ export class Image {
     );
   }
 
-  /** Containers are of this stage from now on; until then they are of the last one. */
+  /** Containers use this stage from now on; by default the last one. */
   use(stage: string): void {
     this.#built = this.#stages.get(stage) ?? null;
   }
@@ -319,11 +319,11 @@ export class Image {
   }
 
   /**
-   * The words that start a container of it, as the kubelet has containerd start it. runc does it
-   * where it works (`runtime`), and else setpriv with the same user, capabilities and privileges.
-   * @param args in place of CMD
-   * @param command in place of ENTRYPOINT
-   * @param more environment variables beside those of the image
+   * The words that start a container of the image, as the kubelet has containerd start it. It uses runc if
+   * that works (`runtime`), otherwise setpriv with the same user, capabilities and privileges.
+   * @param args replaces CMD
+   * @param command replaces ENTRYPOINT
+   * @param more environment variables in addition to those of the image
    * @param security of the container and of its pod
    */
   container(
@@ -342,7 +342,7 @@ export class Image {
       : this.#bySetpriv(words, env, confinement);
   }
 
-  /** What starts containers here. */
+  /** The program that starts containers here. */
   get runtime(): 'runc' | 'setpriv' {
     this.#runtime ??= this.#emulation === null && this.#runcWorks() ? 'runc' : 'setpriv';
     return this.#runtime;
@@ -383,7 +383,7 @@ export class Image {
       at === 0 ? name : `+${name.replace('CAP_', '').toLowerCase()}`,
     );
     if (workdir !== '/') throw new Error(`containers start in /, and not in ${workdir}`);
-    // The image need not have setpriv: that of this machine runs in it, with its own libraries.
+    // The image may lack setpriv: that of this machine runs in it, with its own libraries.
     const host = '/.host';
     const mounted = `mountpoint -q "$0" || { mkdir -p "$0" && mount --bind / "$0"; }`;
     this.#must(['sh', '-c', mounted, join(root, host)]);
@@ -396,7 +396,8 @@ export class Image {
       ...['chroot', root, `${host}${linker.file}`, '--library-path', libraries.join(':')],
       ...[`${host}/usr/bin/setpriv`, '--reuid', String(uid), '--regid', String(gid)],
       '--clear-groups',
-      // As container runtimes do, the capability is held when the program is started, and not a program later.
+      // As in container runtimes, the capability is effective when the program starts, not only for its
+      // children.
       ...[...(noNewPrivileges ? ['--no-new-privs'] : []), '--securebits=+no_setuid_fixup'],
       ...[`--bounding-set=${bounding.join(',')}`, '--inh-caps=-all'],
       ...words,
@@ -435,7 +436,6 @@ export class Image {
     throw new Error(`${where}\nended with ${ran.status ?? ran.signal}:\n${text}`);
   }
 
-  /** Ends a container that is still there. */
   #remove(id: string): void {
     const [program, ...rest] = [...this.#inside('own'), ...this.#runc, 'delete', '--force', id];
     spawnSync(program, rest, { stdio: 'ignore', timeout: 20_000 });
@@ -473,7 +473,10 @@ function registries(): Record<string, string> {
   };
 }
 
-/** What Docker would send to the builder: all but what the ignore file names; of its lines the last one that fits counts. */
+/**
+ * The files that Docker would send to the builder: all except those in the ignore file, whose last matching
+ * line counts.
+ */
 function copyContext(ignoreFile: string, to: string): void {
   const rules = readFileSync(ignoreFile, 'utf8')
     .split('\n')
@@ -483,7 +486,7 @@ function copyContext(ignoreFile: string, to: string): void {
     file === pattern || file.startsWith(`${pattern}/`) || matchesGlob(file, pattern);
   const isSent = (file: string): boolean =>
     (rules.findLast(({ pattern }) => fits(file, pattern))?.keeps ?? true) ||
-    // A folder of which something is sent.
+    // A directory with files to send.
     rules.some(({ keeps, pattern }) => keeps && pattern.startsWith(`${file}/`));
   cpSync('.', to, {
     recursive: true,
@@ -494,7 +497,7 @@ function copyContext(ignoreFile: string, to: string): void {
   });
 }
 
-/** `config.json` of a bundle, with what containerd's CRI plug-in writes that a program can notice. */
+/** `config.json` of a bundle, with the settings of containerd's CRI plug-in that a program can notice. */
 function containerSpec(parts: {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -530,14 +533,14 @@ function containerSpec(parts: {
       mount('/sys', 'sysfs', 'noexec', 'nodev', 'ro'),
     ],
     linux: {
-      // The network is that of the image, which its runtime is started in.
+      // The network is that of the image, in which its runtime starts.
       namespaces: ['pid', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
       ...(seccomp !== null && { seccomp }),
     },
   };
 }
 
-/** All that this process may give away. */
+/** All capabilities that this process can grant. */
 function everyCapability(): readonly string[] {
   const { stdout } = spawnSync('setpriv', ['--list-caps'], { encoding: 'utf8' });
   const [, hex = '0'] = /^CapPrm:\s+(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];

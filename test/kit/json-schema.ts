@@ -1,6 +1,5 @@
-/** JSON Schema (draft 4 and 7), as much of it as the schemas here use. */
+/** JSON Schema (draft 4 and 7), as far as the schemas here use it. */
 
-/** A schema, or a part of one. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly definitions?: Readonly<Record<string, JsonSchema>>;
@@ -20,7 +19,7 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
 }
 
-/** Where the value does not fit, and why; empty: it fits. */
+/** The places where the value does not match, with reasons; empty: it matches. */
 export function schemaErrors(value: unknown, root: JsonSchema): readonly string[] {
   return errors(value, root, root, '$');
 }

@@ -7,7 +7,7 @@ import type {
   Service,
 } from '../../src/server/kube/store/objects.ts';
 
-/** Kubernetes objects as a source gives them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
+/** Kubernetes objects as a source returns them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 
@@ -41,7 +41,6 @@ export function external(at: string, externalName: string): Service {
   return service(at, [], { type: 'ExternalName', externalName, ports: [] });
 }
 
-/** An endpoint that is ready. */
 export function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoint {
   return {
     addresses: [address],
@@ -73,7 +72,7 @@ export function slice(
   };
 }
 
-/** A pod, `NAME.NAMESPACE`, that runs. */
+/** A running pod, `NAME.NAMESPACE`. */
 export function pod(at: string, ips: string | readonly string[], more: Partial<Pod> = {}): Pod {
   return {
     kind: 'Pod',

@@ -3,13 +3,13 @@ import { request } from 'node:http';
 
 /** kubelet's `maxProbeRetries`. */
 const TRIES = 3;
-/** kubelet waits a second. This waits longer, so that no test depends on the machine's speed. */
+/** Milliseconds. kubelet waits a second; this is longer, so that no test depends on the machine's speed. */
 const TIMEOUT_MS = 20_000;
 
-/** `errored`: every body was cut short. kubelet throws that result away. */
+/** `errored`: every body was cut short. kubelet ignores that result. */
 export type Probed = 'success' | 'failure' | 'errored';
 
-/** Probes once: only a body that cannot be read is asked for again. */
+/** Probes once: only an unreadable body is requested again. */
 export async function kubeletProbe(port: number, path = '/ready'): Promise<Probed> {
   for (let tries = TRIES; tries > 0; tries--) {
     const found = await tryOnce(port, path);

@@ -1,6 +1,6 @@
 /**
- * As much of a kubelet as ephemeral containers take: it starts what is added to pods of its node, tells the API server how that is, and
- * serves the logs to it as real kubelets do.
+ * A kubelet as far as ephemeral containers need it: it starts containers that are added to pods of its node,
+ * reports their status to the API server, and serves their logs as real kubelets do.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer, type Server } from 'node:https';
@@ -9,7 +9,6 @@ import type { KubeJson } from './apiserver/store.ts';
 import { testCertificate, testKey } from './certificate.ts';
 import type { Cluster } from './cluster/cluster.ts';
 
-/** The name of the one node. */
 export const NODE = 'node-1';
 
 interface Container {
@@ -30,7 +29,7 @@ interface Running {
   readonly ended: Promise<number>;
 }
 
-/** Which pod is looked after, and how its containers are started. */
+/** The pod, and how its containers are started. */
 export interface KubeletParts {
   readonly cluster: Cluster;
   readonly namespace: string;
@@ -39,13 +38,12 @@ export interface KubeletParts {
   readonly command: (container: Container) => readonly string[] | null;
 }
 
-/** Watches over one pod. */
 export class Kubelet implements AsyncDisposable {
   readonly #parts: KubeletParts;
   readonly #server: Server;
   readonly #running = new Map<string, Running>();
   readonly #states = new Map<string, object>();
-  /** All that were asked for. */
+  /** All requested containers. */
   readonly containers: Container[] = [];
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();

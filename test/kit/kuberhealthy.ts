@@ -1,9 +1,8 @@
-/** A stand-in for Kuberhealthy that takes reports as strictly as versions 2 and 3 do, with their refusals. */
+/** A stand-in for Kuberhealthy that accepts reports as strictly as versions 2 and 3 do, with their refusals. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One request that came. */
 export interface SeenReport {
   readonly version: 2 | 3;
   readonly status: number;
@@ -11,18 +10,17 @@ export interface SeenReport {
   readonly body: { readonly OK: boolean; readonly Errors: readonly string[] } | null;
 }
 
-/** A running stand-in. */
 export interface KuberhealthyStandIn {
   readonly port: number;
   readonly reports: readonly SeenReport[];
-  /** Runs that it knows; both versions answer 400 to all others. */
+  /** Known runs; both versions answer 400 to all others. */
   readonly runs: Set<string>;
-  /** Those of them that have timed out: version 3 answers 410. */
+  /** Runs that have timed out: version 3 answers 410. */
   readonly late: Set<string>;
   close(): Promise<void>;
 }
 
-/** @param host where it listens. Version 2 at `/externalCheckStatus`, version 3 at `/check` */
+/** @param host listen address. Version 2 at `/externalCheckStatus`, version 3 at `/check` */
 export async function kuberhealthy(
   runs: readonly string[],
   host = '127.0.0.1',

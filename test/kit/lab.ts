@@ -6,7 +6,7 @@ import type { StoryOutcome, Story } from '../../src/tools/lab/story.ts';
 const path = process.env['PATH'] ?? '';
 const missing = lacksOfMachine(path);
 
-/** Why no lab can be made here; null: one can. */
+/** Null: a lab can run here. */
 export const noLab: string | null = missing.length === 0 ? null : `needs ${missing.join(', ')}`;
 
 /** Why a story cannot be played here; false: it can. For the option `skip`. */
@@ -17,14 +17,14 @@ export function cannotPlay(story: Story): string | false {
   return lacks.length === 0 ? false : `needs ${lacks.join(', ')}`;
 }
 
-/** How a command of the lab ended. */
+/** The exit of a lab command. */
 export interface LabResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Starts it. @param leads in a group of its own, as a shell does it */
+/** @param leads starts it in a separate process group, as a shell does */
 export function startLab(
   words: readonly string[],
   env: Record<string, string> = {},
@@ -37,12 +37,11 @@ export function startLab(
   });
 }
 
-/** Runs it to its end. */
 export async function runLab(...words: string[]): Promise<LabResult> {
   return runLabIn({}, ...words);
 }
 
-/** The same with more variables in its environment. */
+/** The same with additional environment variables. */
 export async function runLabIn(
   env: Record<string, string>,
   ...words: string[]
@@ -55,7 +54,7 @@ export async function runLabIn(
   return { code, ...said };
 }
 
-/** Plays a story and gives what was seen. */
+/** Plays a story and returns its observations. */
 export async function play(story: string, ...words: string[]): Promise<StoryOutcome> {
   const { code, stdout, stderr } = await runLab('run', story, '-o', 'json', ...words);
   if (code !== 0 && code !== 1) throw new Error(`${story} ended with ${code}: ${stderr}`);
@@ -63,7 +62,7 @@ export async function play(story: string, ...words: string[]): Promise<StoryOutc
   return outcome!;
 }
 
-/** The facts of an outcome that do not hold, in words. */
+/** The violated facts of an outcome, in words. */
 export function broken({ acts }: StoryOutcome): string[] {
   return acts.flatMap(({ kind, title, facts }) =>
     facts
@@ -74,7 +73,7 @@ export function broken({ acts }: StoryOutcome): string[] {
   );
 }
 
-/** What of this machine a lab could have changed: links, rules, namespaces, mounts. */
+/** State of this machine that a lab could have changed: links, rules, namespaces, mounts. */
 export function traces(): string {
   const said = [
     ['ip', '-o', 'link'],
@@ -83,6 +82,6 @@ export function traces(): string {
     ['nft', 'list', 'ruleset'],
     ['ip', 'route'],
   ].map(([program = '', ...words]) => spawnSync(program, words, { encoding: 'utf8' }).stdout ?? '');
-  // Counters and dates are another matter; the order of flags is not.
+  // Counters and dates may change; the order of flags may not.
   return said.join('\n').replaceAll(/^#.*$|\[\d+:\d+\]/gm, '');
 }

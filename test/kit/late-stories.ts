@@ -1,11 +1,11 @@
-/** Stories of replies that come when their clients have asked again, or given up. */
+/** Examples of replies that come after their clients have retried or given up. */
 import { healthy, type Passing } from './story.ts';
 import type { Captured } from './packets.ts';
 import { asked, ends, inOrder, played, pods, some, type Story } from './story-parts.ts';
 
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** Of names of outside, when it is said so, the replies come half a second after the clients' time is over. */
+/** At the given times, replies for external names come half a second after the clients' time-out. */
 const lateStory = (
   resolver: string,
   when: string,
@@ -23,7 +23,7 @@ const lateStory = (
   without: ['ND3013', 'ND3007', 'ND3008'],
 });
 
-/** A DNS pod asks its upstream what the search paths of its clients make, step by step as they come, and at times waits for what is meant. */
+/** A DNS pod forwards the steps of its clients' search paths, and at times waits for the final names. */
 function stepsUpstream(seed: number): Captured[] {
   const ask = (
     atMs: number,
@@ -45,7 +45,6 @@ function stepsUpstream(seed: number): Captured[] {
   );
 }
 
-/** Stories of late replies. */
 export const lateStories: readonly Story[] = [
   ...['glibc', 'musl', 'go', 'c-ares'].map((resolver) =>
     lateStory(resolver, 'twice for some seconds', ({ atMs }) => atMs % 12_000 > 8500),

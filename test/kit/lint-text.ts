@@ -1,4 +1,4 @@
-/** Lints texts as `ndots lint --live` lints files, in the world that the examples of the rules are about. */
+/** Lints texts as `ndots lint --live` lints files, in the world of the rules' examples. */
 import { lint, type LintReport } from '../../src/tools/lint/lint.ts';
 import { askLive } from '../../src/tools/lint/live/live-rule.ts';
 import { liveRules } from '../../src/tools/lint/live/live-rules.ts';
@@ -7,16 +7,16 @@ import { parseTarget } from '../../src/tools/lint/target.ts';
 import { rules } from '../../src/tools/lint/plugins/lint-rules.ts';
 import { directiveNames, external, loadPlugins } from '../../src/server/plugins/order.ts';
 
-/** Texts by the names of their files; `running` and `target` as the options of the verb. */
+/** Texts by file name; `running` and `target` as in the options of the verb. */
 export interface LintTexts {
   readonly files: Readonly<Record<string, string>>;
   readonly target?: string;
   readonly running?: string;
-  /** Whether to ask the upstreams; default true. */
+  /** True (default): queries the upstreams. */
   readonly live?: boolean;
 }
 
-/** What the linter says of these texts. */
+/** The linter's findings for these texts. */
 export function lintTexts({ files, target, running, live = true }: LintTexts): Promise<LintReport> {
   return lint({
     given: {

@@ -1,4 +1,7 @@
-/** A cluster whose DNS can be examined: the stand-in API server, and DNS pods that answer on loopback with a whole server in memory. */
+/**
+ * A cluster whose DNS can be examined: the stand-in API server, and DNS pods on loopback with a whole server
+ * in memory.
+ */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +18,7 @@ import { runCommand, type Ran } from './trace-command.ts';
 import { scriptedNetwork, type Answer } from './upstream.ts';
 import { makeWorld, type World } from './world.ts';
 
-/** Where DNS pods listen, and the service before them: ports that need no rights. */
+/** The port of DNS pods and their service, which needs no privileges. */
 const PORT = 10_053;
 const UPSTREAM_PORT = 10_054;
 const METRICS_PORT = 19_153;
@@ -23,10 +26,10 @@ const METRICS_PORT = 19_153;
 export const VIP = '127.96.0.10';
 /** Addresses of the DNS pods. */
 export const REPLICAS: readonly string[] = ['127.44.0.5', '127.44.1.5'];
-/** Addresses of what they forward to. */
+/** Addresses of their upstreams. */
 export const UPSTREAMS: readonly string[] = ['127.53.0.2', '127.53.0.3'];
 
-/** Like kubeadm's, and what the linter asks for besides. */
+/** Like kubeadm's, with the additions that the linter requires. */
 export const usualCorefile: string = `.:${PORT} {
     errors
     health {
@@ -52,35 +55,34 @@ export const usualCorefile: string = `.:${PORT} {
 }
 `;
 
-/** What is wrong with one DNS server on loopback. */
+/** The fault of one DNS server on loopback. */
 export interface Wrong {
   /** Nothing listens. */
   readonly closed?: boolean;
-  /** It takes queries, and says nothing. */
+  /** It accepts queries without answering. */
   readonly mute?: boolean;
   readonly tcp?: 'closed' | 'mute';
-  /** Another reply in the place of the right one; null: none. `question` is `NAME TYPE`, in lower case. */
+  /** Replaces the correct reply; null: no reply. `question` is `NAME TYPE`, in lower case. */
   reply?(reply: Buffer, query: Buffer, protocol: 'udp' | 'tcp'): Buffer | null;
   /** Added to its metrics; `nth` scrape, from 0. */
   metrics?(nth: number): string;
-  /** Its metrics are not reached. */
+  /** Its metrics are unreachable. */
   readonly hidden?: boolean;
-  /** In place of its metrics: bytes without end. */
+  /** Instead of its metrics: endless bytes. */
   readonly endless?: boolean;
 }
 
-/** What is wrong with a cluster. */
+/** The faults of a cluster. */
 export interface ClusterFault {
   readonly corefile?: string;
   /** By address of a replica, of the service, or of an upstream. */
   readonly servers?: Readonly<Record<string, Wrong>>;
-  /** What upstreams answer; else everything below example.com and corp.test is there. */
+  /** The answers of upstreams; default: all names below example.com and corp.test exist. */
   upstream?(name: string, at: string): Answer;
-  /** Changes objects, or adds some, before they are put. */
+  /** Changes or adds objects before they are stored. */
   objects?(objects: Map<string, KubeJson[]>): void;
 }
 
-/** The cluster, until it is closed. */
 export class LivingCluster implements AsyncDisposable {
   readonly api: ApiServer;
   readonly #folder: string;
@@ -124,7 +126,7 @@ export class LivingCluster implements AsyncDisposable {
     try {
       await cluster.#begin(fault);
     } catch (error) {
-      // Another one runs: what has begun would keep the process alive.
+      // A second one is running; this one would keep the process alive.
       await cluster[Symbol.asyncDispose]();
       throw error;
     }
@@ -158,12 +160,11 @@ export class LivingCluster implements AsyncDisposable {
     }
   }
 
-  /** Runs `ndots doctor`. */
   run(...words: string[]): Promise<Ran> {
     return runCommand(doctor, [...words, '--kubeconfig', this.kubeconfig(), '-q']);
   }
 
-  /** Runs `ndots doctor cluster` for a moment and gives the JSON document. */
+  /** Runs `ndots doctor cluster` briefly and returns the JSON document. */
   async examine(...words: string[]): Promise<Examined> {
     const ran = await this.run(
       'cluster',
@@ -268,7 +269,7 @@ export class LivingCluster implements AsyncDisposable {
   }
 }
 
-/** The JSON document, as far as tests look at it. */
+/** The fields of the JSON document that tests read. */
 export interface Examined {
   readonly code: number;
   readonly cluster: {
@@ -286,7 +287,7 @@ export interface Examined {
   readonly unknown: readonly { readonly code: string; readonly reason: string }[];
 }
 
-/** Names of example.com are there, all others are not. */
+/** Names of example.com exist, all others do not. */
 export function usualAnswer(name: string): Answer {
   if (name === '.') return { answer: [`@ 300 NS a.root-servers.net.`] };
   if (name === 'www.example.com.' || name === 'api.example.com.')
@@ -398,7 +399,6 @@ function dnsPodObject(
   };
 }
 
-/** A pod of a Deployment. */
 export function clientPod(
   namespace: string,
   deployment: string,

@@ -1,4 +1,7 @@
-/** A DNS server on 127.0.0.1 that answers from an answers file, over UDP and TCP on one port, for tests of the CLI. */
+/**
+ * A DNS server on 127.0.0.1 that answers from an answers file, over UDP and TCP on one port, for tests of the
+ * CLI.
+ */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -14,15 +17,14 @@ import { typeName } from '../../src/server/wire/iana.ts';
 import { readMessage } from '../../src/server/wire/message.ts';
 import { freePorts } from './free-ports.ts';
 
-/** A server that answers on 127.0.0.1, over UDP and TCP. */
 export interface LocalAnswers {
   readonly port: number;
-  /** `udp www.example.com. A`, in the order in which they came. */
+  /** `udp www.example.com. A`, in the order of arrival. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
-/** Starts a server that answers as an answers file says, which is given as it was parsed. */
+/** @param file a parsed answers file */
 export async function serveAnswers(file: object): Promise<LocalAnswers> {
   const script = parseAnswers(file, 'test');
   const counts: RuleCounts = new Map();

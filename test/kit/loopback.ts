@@ -57,14 +57,14 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
 
 export const answerOne: Serve = (query) => replyWith(query);
 
-/** What a listener is made of, and what can be seen of it: `lines` are those of its log. */
+/** The parts of a listener, and its observable state: `lines` are those of its log. */
 export interface TestParts extends ListenerParts {
   readonly lines: string[];
   /** Of all protocols together. */
   readonly counts: ListenerCounters;
 }
 
-/** What a listener on 127.0.0.1, port chosen by the system, needs. */
+/** The parts of a listener on 127.0.0.1, at a port chosen by the system. */
 export function listenerParts(
   serve: Serve,
   endpoint: Partial<ListenAddress> = {},
@@ -89,7 +89,7 @@ export function listenerParts(
   };
 }
 
-/** A UDP client that keeps what comes. */
+/** A UDP client that stores arriving datagrams. */
 export class UdpClient {
   readonly #socket: UdpSocket;
   #closed = false;
@@ -201,7 +201,7 @@ export class StreamClient {
     }
   }
 
-  /** Whether the server ends the stream within `waitMs`. */
+  /** True if the server ends the stream within `waitMs`. */
   async ended(waitMs = 2000): Promise<boolean> {
     const end = performance.now() + waitMs;
     while (!this.#ended && performance.now() < end) await this.#changed(end - performance.now());

@@ -1,6 +1,6 @@
 /**
- * The recorded runs of real resolvers (test/resolvers/measured): reads them, turns a scenario into a script and
- * settings, runs a model on it in virtual time and says where the two differ.
+ * The recorded runs of real resolvers (test/resolvers/measured): parses them, converts a scenario to a script
+ * and settings, runs a model on it in virtual time and reports differences.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -17,7 +17,7 @@ import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import { Trace } from '../../src/tools/resolver/trace.ts';
 
-/** What was set up for the clients: the name that they look up, their files, and what the network does. */
+/** The setup of the clients: the name, their files, and the behaviour of the network. */
 export interface Scenario {
   readonly id: string;
   readonly title: string;
@@ -35,7 +35,7 @@ export interface Scenario {
   readonly zone: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** How a lookup ended: `ms` after it began, with the exit status `rc`. */
+/** The end of a lookup: `ms` after it began, with the exit status `rc`. */
 export interface MeasuredResult {
   readonly ms: number;
   readonly rc?: number;
@@ -57,7 +57,7 @@ export type MeasuredQuery = readonly [
   string,
 ];
 
-/** One client's run. `seq` is the order of its queries in short. */
+/** `seq` is the order of its queries in short. */
 export interface Run {
   readonly client: string;
   readonly result: readonly MeasuredResult[];
@@ -66,7 +66,6 @@ export interface Run {
   readonly debug?: readonly string[];
 }
 
-/** A scenario with the runs of all clients. */
 export interface Measured {
   readonly scenario: Scenario;
   readonly runs: readonly Run[];
@@ -74,7 +73,7 @@ export interface Measured {
 
 const folder = new URL('../resolvers/measured/', import.meta.url);
 
-/** All that was measured, in the order of the scenarios. */
+/** All recorded runs, in the order of the scenarios. */
 export function readMeasured(): Measured[] {
   return readdirSync(folder)
     .filter((file) => /^\d+[a-z]?\.json$/.test(file))
@@ -82,7 +81,7 @@ export function readMeasured(): Measured[] {
     .map((file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Measured);
 }
 
-/** How a label of the measurement is called here, and with which hints it runs. */
+/** The client for a label of the measurement, and its hints. */
 export interface Labelled {
   readonly client: Client;
   readonly families: readonly AddressFamily[];
@@ -132,7 +131,7 @@ const labels: Readonly<
   busybox: { client: 'busybox' },
 };
 
-/** null = no model of this one. */
+/** Null: there is no model of this one. */
 export function labelled(label: string): Labelled | null {
   const entry = labels[label];
   const client = entry === undefined ? null : findClient(entry.client);
@@ -214,23 +213,23 @@ export async function runFor(
 
 const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'busybox']);
 
-/** What the model of a client did in a scenario. */
+/** The run of a client's model in a scenario. */
 export interface ModelRun {
-  /** How many lookups were asked for. */
+  /** The number of requested lookups. */
   readonly planned: number;
   readonly results: readonly { readonly found: LookupOutcome; readonly ms: number }[];
   readonly exchanges: readonly SentQuery[];
   readonly steps: readonly string[];
 }
 
-/** Runs the model as often as the scenario says; ends after `limitMs` of virtual time. */
+/** Runs the model as often as the scenario requires; ends after `limitMs` of virtual time. */
 export async function runModel(
   scenario: Scenario,
   by: Labelled,
   random: Random = seededRandom(7),
   limitMs = 115_000,
 ): Promise<ModelRun> {
-  // A tool of the command line looks up once.
+  // A command line tool performs one lookup.
   const repeat = oneShot.has(by.client.name) ? 1 : (scenario.repeat ?? 1);
   const clock = new VirtualClock();
   const trace = new Trace(clock);

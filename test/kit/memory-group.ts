@@ -1,8 +1,8 @@
-/** A memory control group of its own for a program, and what the system charges it with. */
+/** A separate memory control group for a program, and the memory that the system charges it with. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where groups are made; null: the memory controller cannot be used here. */
+/** The parent of groups; null: the memory controller is unavailable. */
 function root(): string | null {
   if (existsSync('/sys/fs/cgroup/memory/memory.usage_in_bytes')) return '/sys/fs/cgroup/memory';
   const file = '/sys/fs/cgroup/cgroup.subtree_control';
@@ -10,7 +10,7 @@ function root(): string | null {
   return /\bmemory\b/.test(readFileSync(file, 'utf8')) ? '/sys/fs/cgroup' : null;
 }
 
-/** Why no group can be made; null: it can. */
+/** Null: a group can be made. */
 export function noMemoryGroups(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for control groups';
@@ -20,13 +20,13 @@ export function noMemoryGroups(): string | null {
 /** MiB. */
 export interface Charged {
   readonly usage: number;
-  /** Without the files that the system would take back first: what `kubectl top` shows. */
+  /** Without reclaimable files, as `kubectl top` shows it. */
   readonly workingSet: number;
 }
 
 let made = 0;
 
-/** As the container runtime makes one for each container. */
+/** Like the group that a container runtime makes for each container. */
 export class MemoryGroup {
   readonly #folder = join(root()!, `ndots-${process.pid}-${made++}`);
 
@@ -50,7 +50,7 @@ export class MemoryGroup {
     return { usage: usage / 2 ** 20, workingSet: (usage - taken) / 2 ** 20 };
   }
 
-  /** To be called when the program has ended. */
+  /** Call it when the program has ended. */
   close(): void {
     rmdirSync(this.#folder);
   }

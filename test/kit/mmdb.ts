@@ -1,7 +1,7 @@
 /** Databases in MaxMind's format, made for tests. */
 import { parseNet } from '../../src/server/base/ip.ts';
 
-/** A value that a database in MaxMind's format can hold. Numbers with a fraction are doubles, others of 32 bits, bigints of 64. */
+/** A value of a database in MaxMind's format. Fractional numbers are doubles, others have 32 bits, bigints 64. */
 export type MmdbValue =
   | string
   | number
@@ -15,17 +15,17 @@ type Node = [Child, Child];
 type Child = number | { readonly data: number } | null;
 
 /**
- * A database in MaxMind's format (MaxMind DB File Format Specification 2.0): an IPv6 tree with the IPv4 nets below ::/96, in
- * nodes of 24-bit records.
- * @param nets data by net; an inner net stands behind the one around it
+ * A database in MaxMind's format (MaxMind DB File Format Specification 2.0): an IPv6 tree with the IPv4
+ * prefixes below ::/96, in nodes of 24-bit records.
+ * @param prefixes the data by prefix; an inner prefix follows the one around it
  */
-export function makeMmdb(type: string, nets: Readonly<Record<string, MmdbValue>>): Buffer {
+export function makeMmdb(type: string, prefixes: Readonly<Record<string, MmdbValue>>): Buffer {
   const nodes: Node[] = [[null, null]];
   const chunks: Buffer[] = [];
   let size = 0;
-  for (const [net, value] of Object.entries(nets)) {
+  for (const [prefix, value] of Object.entries(prefixes)) {
     const chunk = encode(value);
-    insert(nodes, net, size);
+    insert(nodes, prefix, size);
     chunks.push(chunk);
     size += chunk.length;
   }
@@ -72,7 +72,7 @@ function insert(nodes: Node[], text: string, data: number): void {
     const child = nodes[node]![side]!;
     if (typeof child === 'number') node = child;
     else {
-      // What holds for the net around holds for both halves.
+      // The data of the outer prefix applies to both halves.
       nodes.push([child, child]);
       nodes[node]![side] = nodes.length - 1;
       node = nodes.length - 1;

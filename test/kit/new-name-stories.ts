@@ -1,11 +1,14 @@
-/** Stories of names whose absence several caches remember, each for its own time, and of what looks like that. */
+/** Examples of names whose absence several caches store, each for its own time, and of similar patterns. */
 import { play, type Fate, type Passing } from './story.ts';
 import { pods, type Story } from './story-parts.ts';
 
 const NAME = 'fresh.shop.svc.cluster.local';
 const servers = ['10.244.3.2', '10.244.4.2', '10.244.5.2'];
 
-/** What one of several caches says, by the port of the query; behind the service's address, as the node sees it, or by that address alone. */
+/**
+ * The reply of one of several caches, by the port of the query; behind the service's address, as at the node,
+ * or by that address alone.
+ */
 function byCache(
   cachedUntilMs: (cache: number, atMs: number) => number,
   { count = 3, isSeen = true } = {},
@@ -39,7 +42,7 @@ const forgetsAt =
   (cache: number): number =>
     untilMs[cache]!;
 
-/** A cache that does not know the name, and asks for it anew each time that it has forgotten. */
+/** A cache without the name, which queries it again each time its entry has expired. */
 const deniesAnew =
   (ttlMs: number) =>
   (cache: number, atMs: number): number =>
@@ -49,7 +52,7 @@ const differ = ['ND8001', 'ND8004'];
 
 export const newNameStories: readonly Story[] = [
   {
-    name: 'a new name, that three DNS pods forget at their own times, is told of one of them',
+    name: 'a new name that three DNS pods forget at different times is reported for one of them',
     code: 'ND8003',
     seen: /: 10\.244\.[34]\.2 says NXDOMAIN up to 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then found at 03:07:08\. 2 more servers deny it, too, the last one up to 03:07:10\.$/,
     without: differ,

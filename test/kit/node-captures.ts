@@ -1,6 +1,6 @@
 /**
- * Captures at a node of 200 pods, as `tcpdump` writes them: lookups of glibc along a search path, over IPv4 and IPv6. What goes wrong
- * can be chosen, and at how many points of the node each packet is seen.
+ * Captures at a node of 200 pods, as `tcpdump` writes them: lookups of glibc along a search path, over IPv4
+ * and IPv6. The fault can be chosen, and the number of points of the node that see each packet.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -9,14 +9,18 @@ import type { DnsRecord } from '../../src/server/wire/message.ts';
 import { addressRecord, dnsMessage, linked, pcapFile, udpPacket } from './packets.ts';
 
 export interface NodeCapture {
-  /** At least so many packets, and a few more. */
+  /** The minimum number of packets. */
   readonly packets: number;
   /**
-   * `losses`: in the second half one packet of fifty is lost. `loop`: two servers send the questions of one zone to each other. `crowd`: each
-   * query is of another client, to another server, for another name, and half of them get no reply.
+   * `losses`: in the second half one packet of fifty is lost. `loop`: two servers send the questions of one
+   * zone to each other. `crowd`: each query is of another client, to another server, for another name, and
+   * half of them get no reply.
    */
   readonly trouble: 'none' | 'losses' | 'loop' | 'crowd';
-  /** 1: at one interface. 3: `-i any` at the node of pod and server, which shows each packet at the pod, the bridge and the server. */
+  /**
+   * 1: at one interface. 3: `-i any` at the node of pod and server, which shows each packet at the pod, the
+   * bridge and the server.
+   */
   readonly sightings: 1 | 3;
 }
 
@@ -27,9 +31,9 @@ const OUTSIDE = 300;
 /** From one lookup to the next. */
 const PAUSE_MS = 1.3;
 const LOSS_PERCENT = 2;
-/** glibc asks again after this time. */
+/** glibc's time-out. */
 const AGAIN_MS = 5000;
-/** In a loop one lookup in so many is for the zone that goes round, so many times, each of which takes so long. */
+/** In a loop, one lookup in this many is for the looping zone; then the number of rounds, and the time of each. */
 const ROUND_EVERY = 400;
 const ROUNDS = 2500;
 const ROUND_MS = 0.8;
@@ -49,7 +53,6 @@ const soa: DnsRecord = {
   },
 };
 
-/** Writes the capture as pcap. */
 export function writeNodeCapture(path: string, capture: NodeCapture): void {
   const file = openSync(path, 'w');
   writeSync(file, pcapFile(LINK.SLL2, []));
@@ -59,7 +62,7 @@ export function writeNodeCapture(path: string, capture: NodeCapture): void {
   closeSync(file);
 }
 
-/** Where a packet comes from, where it goes, and where it is seen. */
+/** The source and destination of a packet, and where it is seen. */
 interface Way {
   readonly from: string;
   readonly fromPort: number;
@@ -129,7 +132,7 @@ class Traffic {
     });
   }
 
-  /** @returns when the reply comes */
+  /** @returns the time of the reply */
   #exchange(
     pod: number,
     family: 4 | 6,
@@ -177,7 +180,7 @@ class Traffic {
     this.#see(this.#startMs + 0.4, back, ends.to, this.#message(name, 'A', id, 'found'));
   }
 
-  /** A question that two servers hand to each other, until the one that was asked first gives up. */
+  /** A question that two servers send to each other, until the first one gives up. */
   #round(pod: number): void {
     const name = `db-${this.#random.integer(20)}.corp.example.`;
     const ways = [
@@ -191,7 +194,7 @@ class Traffic {
       const id = this.#random.integer(65_536);
       const timeMs = this.#startMs + turn * ROUND_MS;
       this.#see(timeMs, ends, to, this.#message(name, 'A', id, null));
-      // The last ones are answered by then, with what the first server says when its time is up.
+      // The last ones are answered by then, with the first server's reply at its time-out.
       if (turn % 5 === 0)
         this.#see(
           timeMs + ROUNDS * ROUND_MS,
@@ -202,7 +205,10 @@ class Traffic {
     }
   }
 
-  /** One packet, and what becomes of it behind the translation of addresses: `other` is the server’s address behind that of the service, or in a reply the service’s. */
+  /**
+   * One packet, and its form after address translation: `other` is the server’s address instead of the
+   * service's, or in a reply the service’s.
+   */
   #see(
     timeMs: number,
     ends: {
@@ -245,7 +251,7 @@ class Traffic {
     this.count++;
   }
 
-  /** What is the same in all packets of one way: headers with addresses, and without lengths, ports and ids. */
+  /** The constant part of all packets of one path: headers with addresses, without lengths, ports and ids. */
   #head({ from, to, ttl, port }: Way): Uint8Array {
     const key = `${from} ${to} ${port} ${ttl}`;
     let head = this.#heads.get(key);
@@ -284,7 +290,7 @@ class Traffic {
     return own;
   }
 
-  /** Writes what is earlier: nothing that comes later can be before it. */
+  /** Writes earlier packets: later events cannot precede them. */
   #flush(untilMs: number): void {
     this.#packets.sort((one, other) => one.timeMs - other.timeMs);
     const end = this.#packets.findIndex(({ timeMs }) => timeMs >= untilMs);

@@ -1,4 +1,7 @@
-/** A node with a pod and a cluster beside it, in network namespaces of their own, with the rules that kube-proxy would write. */
+/**
+ * A node with a pod and a cluster beside it, in separate network namespaces, with the rules that kube-proxy
+ * would write.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,17 +12,17 @@ import { printed, start, type Child } from './child.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const stream = join(import.meta.dirname, 'query-stream.ts');
 
-/** The link-local address of the cache, the cluster DNS service, and the service that the cache asks. */
+/** The link-local address of the cache, the cluster DNS service, and the upstream service of the cache. */
 export const LOCAL = '169.254.20.10';
 /** The address of the cluster DNS service. */
 export const SERVICE = '10.96.0.10';
 const UPSTREAM = '10.96.0.11';
 const CLUSTER = '10.0.0.2';
 
-/** Who answers `who.test.`: the last byte of the address. */
+/** The server that answers `who.test.`: the last byte of the address. */
 export const WHO = { node: 99, cluster: 1 } as const;
 
-/** Why no such world can be made here; null: it can. */
+/** Null: such a world can be made here. */
 export function noNodeWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   for (const program of ['unshare', 'nsenter', 'ip', 'iptables', 'conntrack', 'dig'])
@@ -28,31 +31,31 @@ export function noNodeWorld(): string | null {
   return made.status === 0 ? null : 'needs network namespaces with iptables';
 }
 
-/** One query of a stream: when it was sent and answered (0: never), milliseconds of the epoch, and by whom. */
+/** One query of a stream: send time and reply time (0: never), milliseconds of the epoch, and the server. */
 export type Asked = readonly [sentAt: number, answeredAt: number, who: number];
 
-/** A node, a pod of it, and a cluster DNS server. */
+/** A node, one of its pods, and a cluster DNS server. */
 export interface NodeWorld {
-  /** The folder of the node's files: `Corefile.base`, `Corefile`. */
+  /** The directory of the node's files: `Corefile.base`, `Corefile`. */
   readonly folder: string;
-  /** Runs a command on the node, or in the pod; what it printed, both streams. */
+  /** Runs a command on the node, or in the pod; returns its output, both streams. */
   node(...words: readonly string[]): string;
   pod(...words: readonly string[]): string;
   /** Starts `ndots node-cache` and waits until it answers, unless `serves` is false. */
   cache(words?: readonly string[], serves?: boolean): Promise<Child>;
   /** Starts another program in one of the namespaces. */
   start(name: string, where: 'node' | 'pod', words: readonly string[]): Child;
-  /** Who answers the pod at this address: 0, nobody does. */
+  /** The server that answers the pod at this address; 0: none. */
   who(address: string): number;
-  /** Begins to ask `who.test.` from the pod; the function that is returned ends it. */
+  /** Starts querying `who.test.` from the pod; the returned function ends it. */
   ask(address: string, periodMs?: number): Promise<() => Promise<readonly Asked[]>>;
   close(): Promise<void>;
 }
 
-/** Of queries that were sent from a moment on, how long none of them was answered, milliseconds. */
+/** Milliseconds during which none of the queries sent after a moment was answered. */
 export function outage(asked: readonly Asked[], from: number): number {
   const after = asked.filter(([sentAt]) => sentAt >= from);
-  // What is answered when a process goes on that was stopped came too late.
+  // Replies that a stopped process sends after it continues are too late.
   const isAnswered = ([sentAt, answeredAt]: Asked): boolean =>
     answeredAt !== 0 && answeredAt - sentAt < 300;
   const first = after.findIndex((query) => !isAnswered(query));
@@ -104,7 +107,7 @@ who.test:53 cluster.local:53 .:53 {
 }
 `;
 
-/** Makes it. Everything is gone when its processes are. */
+/** Everything ends with its processes. */
 export async function makeNodeWorld(): Promise<NodeWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-node-'));
   const spaces = await Promise.all(['node', 'pod', 'cluster'].map(() => namespace()));
@@ -207,7 +210,7 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
   };
 }
 
-/** A process that does nothing but hold a network namespace. */
+/** An idle process that holds a network namespace. */
 async function namespace(): Promise<ReturnType<typeof spawn>> {
   const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo here; exec sleep 600'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -221,7 +224,7 @@ export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until it holds; gives the milliseconds that it took. */
+/** Waits until the condition holds; returns the milliseconds it took. */
 export async function until(holds: () => boolean, limitMs = 20_000): Promise<number> {
   const begin = performance.now();
   while (!holds()) {
@@ -231,7 +234,7 @@ export async function until(holds: () => boolean, limitMs = 20_000): Promise<num
   return performance.now() - begin;
 }
 
-/** The queries that nobody answered. */
+/** The queries without a reply. */
 export function unanswered(asked: readonly Asked[]): readonly Asked[] {
   return asked.filter(([, answeredAt]) => answeredAt === 0);
 }

@@ -1,8 +1,7 @@
-/** The containers of our manifests, as far as starting them goes. */
+/** The containers of our manifests, as far as starting them requires. */
 import { parseAllDocuments } from 'yaml';
 import type { SecurityContext } from './security-context.ts';
 
-/** One container of a pod or a pod template. */
 export interface OurContainer {
   /** `Deployment coredns, coredns` */
   readonly name: string;

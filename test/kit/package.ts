@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** How a program ended, and what it printed. `code` is null: a signal ended it. */
+/** The exit of a program, and its output. Null `code`: a signal ended it. */
 export interface Ran {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs a program to its end; npm looks into its cache first, and does not try again what fails. */
+/** Runs a program to its end; npm prefers its cache, and does not retry failures. */
 export function run(words: readonly string[], env: NodeJS.ProcessEnv = process.env): Ran {
   const [program = '', ...rest] = words;
   const { status, stdout, stderr } = spawnSync(program, rest, {
@@ -21,13 +21,16 @@ export function run(words: readonly string[], env: NodeJS.ProcessEnv = process.e
   return { code: status, out: stdout, err: stderr };
 }
 
-/** What users install. */
+/** The installed package. */
 export interface Package {
   readonly tarball: string;
   readonly files: readonly string[];
 }
 
-/** Packs the checkout into a folder. `dist/` is what `npm ci` compiled: packing does not take it away under other tests. */
+/**
+ * Packs the checkout into a directory. `dist/` is the result of `npm ci`: packing does not remove it while
+ * other tests run.
+ */
 export function pack(folder: string): Package {
   const words = ['npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder];
   const { code, out, err } = run(words);

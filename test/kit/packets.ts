@@ -1,19 +1,17 @@
-/** Packets and capture files for tests: any link, VLAN tags, fragments, TCP in pieces, ICMP errors. */
+/** Packets and capture files for tests: any link, VLAN tags, fragments, TCP segments, ICMP errors. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
 import { writeMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
 import { FLAG, typeNumber } from '../../src/server/wire/iana.ts';
 
-/** A packet and when it passed. */
 export interface Captured {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly bytes: Uint8Array;
-  /** Interface of the capture; 0 without it. */
+  /** Interface of the capture; default 0. */
   readonly port?: number;
 }
 
-/** The two ends of a packet. */
 export interface Ends {
   readonly from: string;
   readonly fromPort: number;
@@ -29,7 +27,7 @@ const bytesOf = (address: string): Uint8Array => {
   return bytes;
 };
 
-/** The question of a message, and what else is wanted of it. */
+/** The question of a message, with optional parts. */
 export function dnsMessage(
   name: string,
   type: string,
@@ -53,7 +51,6 @@ export function addressRecord(name: string, address: string, ttl = 30): DnsRecor
   return { name, type: address.includes(':') ? 28 : 1, class: 1, ttl, data: { address } };
 }
 
-/** An IP packet around a payload. */
 export function ip(
   { from, to }: Pick<Ends, 'from' | 'to'>,
   protocol: number,
@@ -92,7 +89,7 @@ export function ip(
   return Uint8Array.from([...head, ...payload]);
 }
 
-/** A UDP datagram, without its IP header. */
+/** Without IP header. */
 export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array {
   return Uint8Array.from([
     ...[...u16(fromPort), ...u16(toPort), ...u16(8 + payload.length), 0, 0],
@@ -100,15 +97,12 @@ export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array
   ]);
 }
 
-/** A UDP datagram as an IP packet. */
+/** With IP header. */
 export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Uint8Array {
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }
 
-/**
- * A UDP packet with its checksum; `partial`: with the sum that a kernel leaves to the network card to
- * complete.
- */
+/** A UDP packet with its checksum; `partial`: with the sum that a kernel leaves to the network card to complete. */
 export function checksummed(packet: Uint8Array, how: 'whole' | 'partial' = 'whole'): Uint8Array {
   const own = Uint8Array.from(packet);
   const isSix = own[0]! >> 4 === 6;
@@ -125,7 +119,7 @@ export function checksummed(packet: Uint8Array, how: 'whole' | 'partial' = 'whol
   return own;
 }
 
-/** A UDP packet in fragments of `size` bytes, a multiple of eight. */
+/** @param size bytes of a fragment, a multiple of eight */
 export function fragments(ends: Ends, payload: Uint8Array, size: number, id: number): Uint8Array[] {
   const whole = udp(ends, payload);
   const found: Uint8Array[] = [];
@@ -137,10 +131,8 @@ export function fragments(ends: Ends, payload: Uint8Array, size: number, id: num
   return found;
 }
 
-/** Flags of TCP. */
 export const TCP = { FIN: 1, SYN: 2, RST: 4, PSH: 8, ACK: 16 } as const;
 
-/** A TCP segment as an IP packet. */
 export function tcpPacket(
   ends: Ends,
   sequence: number,
@@ -158,7 +150,7 @@ export function tcpPacket(
   return ip(ends, 6, segment);
 }
 
-/** A message as TCP carries it. */
+/** The message with its two length bytes. */
 export function framed(message: Uint8Array): Uint8Array {
   return Uint8Array.from([...u16(message.length), ...message]);
 }
@@ -175,12 +167,15 @@ export function icmpError(
   return ip({ from, to }, from.includes(':') ? 58 : 1, body);
 }
 
-/** The way back. */
+/** The reverse direction. */
 export function back({ from, fromPort, to, toPort }: Ends): Ends {
   return { from: to, fromPort: toPort, to: from, toPort: fromPort };
 }
 
-/** The packet with the header of a link in front. @param vlans tags of Ethernet, outermost first */
+/**
+ * The packet after a link header.
+ * @param vlans tags of Ethernet, outermost first
+ */
 export function linked(
   packet: Uint8Array,
   link: number,
@@ -234,7 +229,7 @@ export function pcapFile(
   return Buffer.concat(parts);
 }
 
-/** A pcapng file of packets that were captured at so many interfaces at once (`port` says at which), as they stand in the list. */
+/** A pcapng file of packets that were captured at several interfaces at once (`port`), in the order of the list. */
 export function pcapngFile(
   link: number,
   interfaces: number,

@@ -1,4 +1,4 @@
-/** Stories whose trouble is a part of what a capture holds: some seconds of it, one server, one client, replies of one size. */
+/** Examples whose fault affects a part of a capture: some seconds, one server, one client, replies of one size. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import {
@@ -35,7 +35,7 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Pods of all sorts for half a minute. */
+/** Pods of all kinds for half a minute. */
 const forLong = (resolvConf?: string): StoryClient[] => {
   const more = { lookups: 26, everyMs: 1100, ...(resolvConf !== undefined && { resolvConf }) };
   return [
@@ -45,16 +45,16 @@ const forLong = (resolvConf?: string): StoryClient[] => {
   ];
 };
 
-/** What goes wrong in some seconds, among many that are well. */
+/** A fault in some seconds, among many healthy ones. */
 const within =
   (fromMs: number, toMs: number, fate: (passing: Passing) => Fate) =>
   (passing: Passing): Fate =>
     passing.atMs >= fromMs && passing.atMs < toMs ? fate(passing) : healthy(passing);
 
-/** Ports of their own for each server: the same again would be the same packet behind a translation. */
+/** Separate ports for each server: the same port would be the same packet after translation. */
 const port = (server: string): number => 1000 * (parseAddress(server)!.at(-2)! % 20);
 
-/** Exchanges of one client with one server, one every so many milliseconds. */
+/** Exchanges of one client with one server, at a fixed interval in milliseconds. */
 function series(
   client: string,
   server: string,
@@ -76,7 +76,7 @@ function series(
   });
 }
 
-/** Three DNS pods that a cache of the node asks, and what one of them does. */
+/** Three DNS pods behind a node cache, and the behaviour of one of them. */
 const behindCache = (name: string, code: string, sick: (i: number) => number | null): Story => ({
   name,
   code,
@@ -94,7 +94,7 @@ const behindCache = (name: string, code: string, sick: (i: number) => number | n
   },
 });
 
-/** A query and what the router says of it: nobody on its link has the address. */
+/** A query and the router's reply: no host on its link has the address. */
 function undeliverable(atMs: number, client: string, port: number, server: string): Captured[] {
   const isSix = server.includes(':');
   const query = udpPacket(ends(client, port, server), dnsMessage('db.', 'A', { id: port }), 5);
@@ -103,7 +103,10 @@ function undeliverable(atMs: number, client: string, port: number, server: strin
   return [at(atMs, query), at(atMs + 3, icmpError(router, query, type, code, client))];
 }
 
-/** Two servers, of which the second has none of the names: each is asked six times, each time one of them by chance. */
+/**
+ * Two servers, the second of which has none of the names: each name is queried six times, each time at a
+ * random server.
+ */
 function seldomDenied(seed: number, servers: readonly string[] = []): Captured[] {
   const random = seededRandom(seed);
   return inOrder(
@@ -119,9 +122,9 @@ function seldomDenied(seed: number, servers: readonly string[] = []): Captured[]
   );
 }
 
-/** A host that is gone from its link after eight seconds. */
+/** A host that disappears from its link after eight seconds. */
 const goneHost = (server: string, client: string): Story => ({
-  name: `nobody on the link has the address of the name server any more, ${server}`,
+  name: `the address of the name server has disappeared from the link, ${server}`,
   code: 'ND3015',
   packets: () =>
     Promise.resolve(
@@ -134,7 +137,10 @@ const goneHost = (server: string, client: string): Story => ({
     ),
 });
 
-/** Large answers leave the server in fragments; on the way to the client (interface 2) there are only the small ones. */
+/**
+ * Large answers leave the server in fragments; on the way to the client (interface 2) there are only the
+ * small ones.
+ */
 function fragmentedOnTheWay(seed: number): Captured[] {
   const seen = (port: number, packets: readonly Captured[]): Captured[] =>
     packets.map((packet) => ({ ...packet, port }));
@@ -233,7 +239,7 @@ export const partStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(fragmentedOnTheWay(seed)),
   },
   played(
-    'S6 the processor of the servers is throttled for ten seconds: replies are late a hundred times, and a few are lost',
+    'S6 the CPU of the servers is throttled for ten seconds: a hundred replies are late, and a few are lost',
     'ND7001',
     () => forLong(),
     within(9000, 19_000, (passing) =>
@@ -243,7 +249,7 @@ export const partStories: readonly Story[] = [
     ),
   ),
   behindCache(
-    'one of three DNS pods that the cache of the node asks is dead, and the cache goes on answering',
+    'one of three DNS pods behind the cache of the node is dead, and the cache keeps answering',
     'ND3008',
     () => null,
   ),
@@ -287,7 +293,7 @@ export const partStories: readonly Story[] = [
     ),
   ),
   played(
-    'names of outside are answered late for five of thirty seconds',
+    'external names are answered late for five of thirty seconds',
     'ND4003',
     () =>
       pods('go', 6, {
@@ -372,7 +378,7 @@ export const partStories: readonly Story[] = [
                   rcode: [ofA, ofAaaa][half]! ? 0 : 3,
                 }),
               );
-            // Each of a pair is handed on by itself.
+            // Each of a pair is forwarded separately.
             const [a, aaaa] = [turn !== 2, (turn + 1 + (i % 2)) % 3 !== 2];
             return [
               ...both(i * 200, ends(`10.244.1.${1 + (i % 4)}`, 30_000 + i), a, aaaa),
@@ -471,7 +477,7 @@ export const partStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a server stands still for eight seconds, and then answers all that has waited',
+    name: 'a server hangs for eight seconds, and then answers all waiting queries',
     code: 'ND3007',
     packets: (seed) => {
       const goesOn = 18_000;
@@ -541,7 +547,7 @@ export const partStories: readonly Story[] = [
   },
   {
     ...played(
-      'a policy cuts three pods off for a while: who asks decides, and not from which socket, and the sockets of others go on',
+      'a policy cuts three pods off for a while: the client decides, and not its socket, and the sockets of others still work',
       'ND3004',
       () => [
         ...forLong(),

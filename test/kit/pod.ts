@@ -1,11 +1,11 @@
-/** A network namespace that stands for a pod. */
+/** A network namespace in the role of a pod. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { start, type Child } from './child.ts';
 
-/** Why namespaces cannot be made here, or null. */
+/** Null: namespaces can be made here. */
 export function noNamespaces(): string | null {
   if (process.getuid?.() !== 0) return 'needs root for network namespaces';
   const { status } = spawnSync('unshare', ['-n', '-m', 'true']);
@@ -13,8 +13,8 @@ export function noNamespaces(): string | null {
 }
 
 /**
- * What a pod is to a program: a network of its own (loopback up, nothing else) and files of its own at absolute paths
- * (`/etc/resolv.conf`, the service account …), laid over the machine's by bind mounts that only this pod sees.
+ * A pod for a program: a separate network (loopback up, nothing else) and separate files at absolute paths
+ * (`/etc/resolv.conf`, the service account …), which bind mounts place over the machine's for this pod only.
  */
 export class Pod {
   readonly #holder: ChildProcess;
@@ -32,7 +32,7 @@ export class Pod {
       stdio: 'ignore',
     });
     const pod = new Pod(holder, folder);
-    // The holder has its namespaces a moment after it started.
+    // The holder has its namespaces shortly after its start.
     for (
       let tries = 0;
       spawnSync('sh', [
@@ -49,13 +49,13 @@ export class Pod {
     return pod;
   }
 
-  /** Puts a file at an absolute path; what the machine lacks is made where only this pod sees it. */
+  /** Places a file at an absolute path; missing directories are created for this pod only. */
   #lay(path: string, text: string): void {
     const own = join(this.#folder, path);
     const layers = join(this.#folder, '.layers');
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
-    // A second layer over a folder would hide what is mounted in the first.
+    // A second layer over a directory would hide the mounts in the first.
     this.exec(
       'sh',
       '-c',
@@ -82,7 +82,7 @@ export class Pod {
     return ['nsenter', '-t', String(this.#holder.pid), '-n', '-m', '--', ...words];
   }
 
-  /** Runs a program in the pod to its end and gives what it printed. */
+  /** Runs a program in the pod to its end and returns its output. */
   exec(...words: string[]): string {
     const [program, ...rest] = this.#enter(words);
     return execFileSync(program!, rest, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

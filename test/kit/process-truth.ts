@@ -1,25 +1,25 @@
-/** Queries whose names hold the process that asked, beside what a capture says of them. */
+/** Compares queries, whose names contain the sending process, with the processes that a capture reports. */
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 
-/** How often a capture was right, by lookup. */
+/** The accuracy of a capture, by lookup. */
 export interface ProcessTruth {
   /** Lookups of one program each. */
   readonly lookups: number;
   /** With a process. */
   readonly attributed: number;
-  /** The same, of lookups that took 2 ms or longer. */
+  /** The same, for lookups that took 2 ms or longer. */
   readonly slow: number;
   readonly slowAttributed: number;
-  /** Names with a process that did not ask. */
+  /** Names with a wrong process. */
   readonly wrong: readonly string[];
   /** Names with a container other than the one of the clients. */
   readonly wrongContainer: readonly string[];
 }
 
-/** Lookups of this time and more are long enough to be seen from outside. */
+/** Milliseconds; longer lookups are visible from outside. */
 const SLOW_MS = 2;
 
-/** Reads the lines of `ndots capture --process -o json`. */
+/** Parses the lines of `ndots capture --process -o json`. */
 export function readTruth(output: string, container: string): ProcessTruth {
   const byName = new Map<string, { attributed: boolean; ms: number }>();
   const wrong = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * A node with a pod of clients and a pod with a name server, in network namespaces and cgroups of
- * their own. Clients look up names that hold their own process id, so that a test knows who asked.
+ * A node with a pod of clients and a pod with a name server, in separate network namespaces and cgroups.
+ * Clients look up names that contain their own process id, so that a test knows the sender.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ export const CONTAINER: Readonly<Record<'client' | 'server', string>> = {
   client: 'c1'.repeat(32),
   server: '5e'.repeat(32),
 };
-/** Worlds that stand at the same time have addresses of their own: ndots tells namespaces by them. */
+/** Concurrent worlds have different addresses: ndots distinguishes namespaces by them. */
 const NET = `10.${100 + ((process.pid >> 8) % 100)}.${process.pid & 0xff}.`;
-/** The address of the name server, which accepts connections, too. */
+/** The address of the name server, which also accepts connections. */
 export const SERVER: string = `${NET}6`;
 type Pod = 'client' | 'server';
 /** The service address that the node translates to the server's. */
@@ -27,7 +27,7 @@ const cgroups = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'));
 /** Programs that look up one name each. `go` and `musl` are compiled. */
 export type ClientKind = 'getent' | 'musl' | 'go' | 'curl';
 
-/** The kinds whose programs are there or can be compiled. */
+/** The kinds whose programs are available or can be compiled. */
 export async function clientKinds(): Promise<readonly ClientKind[]> {
   const compiled = await Promise.all(
     (['musl', 'go'] as const).map(async (kind) => {
@@ -38,7 +38,7 @@ export async function clientKinds(): Promise<readonly ClientKind[]> {
   return ['getent', 'curl', ...compiled.flat()];
 }
 
-/** Why there is no such world here; null: there is. */
+/** Null: such a world can be made here. */
 export function noProcessWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   if (cgroups === null) return 'needs cgroup v2';
@@ -47,7 +47,6 @@ export function noProcessWorld(): string | null {
   return spawnSync('unshare', ['-mn', 'true']).status === 0 ? null : 'needs unshare';
 }
 
-/** The world while it stands. */
 export class ProcessWorld {
   readonly node: string = `ndots-pn-${process.pid}`;
   readonly #client = `ndots-pc-${process.pid}`;
@@ -86,7 +85,7 @@ export class ProcessWorld {
     return join(this.#root, `cri-containerd-${CONTAINER[of]}.scope`);
   }
 
-  /** Starts the name server. @param address that it answers with */
+  /** @param address in its answers */
   async serve(delayMs: number, address: string = SERVICE): Promise<Child> {
     const program = [process.execPath, resolve('test/kit/delayed-answers.ts')];
     const server = this.#start('server', this.#server, [...program, `${delayMs}`, address]);
@@ -94,7 +93,7 @@ export class ProcessWorld {
     return server;
   }
 
-  /** Where captures are written to whose output is long. */
+  /** For captures whose output is long. */
   get outputFile(): string {
     return join(this.#folder, 'output');
   }
@@ -105,12 +104,10 @@ export class ProcessWorld {
     return this.captureBy([...into, resolve('bin/ndots')], ...words);
   }
 
-  /** Starts a capture on the node. */
   capture(...words: readonly string[]): Promise<Child> {
     return this.captureBy([resolve('bin/ndots')], ...words);
   }
 
-  /** Starts a capture by these words. */
   async captureBy(program: readonly string[], ...words: readonly string[]): Promise<Child> {
     const namespace = ['--netns', `/run/netns/${this.node}`];
     const child = start('ndots', [...program, 'capture', ...namespace, ...words]);
@@ -119,7 +116,7 @@ export class ProcessWorld {
     return child;
   }
 
-  /** Runs a program in the pod of clients; its standard output. */
+  /** Runs a program in the pod of clients; returns its standard output. */
   async run(script: string): Promise<string> {
     const files = ['resolv.conf', 'nsswitch.conf'].map(
       (name) => `mount --bind ${join(this.#folder, name)} /etc/${name}`,
@@ -131,7 +128,7 @@ export class ProcessWorld {
     return child.output();
   }
 
-  /** So many lookups, each by a program of its own, one after the other. */
+  /** A number of lookups, each by a separate program, one after the other. */
   async lookups(kind: ClientKind, count: number): Promise<string> {
     const words =
       kind === 'getent'

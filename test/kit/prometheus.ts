@@ -5,14 +5,16 @@ import { join } from 'node:path';
 import { printed, start } from './child.ts';
 import { freePorts } from './free-ports.ts';
 
-/** A Prometheus that runs. */
 export interface Prometheus {
-  /** Of its API, without a final slash. */
+  /** Of its API, without a trailing slash. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts one that scrapes `metricsUrl` every second. @param config what its file says besides */
+/**
+ * Starts one that scrapes `metricsUrl` every second.
+ * @param config further lines of its file
+ */
 export async function startPrometheus(
   metricsUrl: string,
   config: Readonly<Record<string, unknown>> = {},

@@ -1,6 +1,7 @@
 /**
- * A client that asks one name again and again from one socket: run as `node query-stream.ts SERVER NAME PERIOD_MS`. When its standard
- * input ends it prints, as JSON, a list of [sent at, answered at or 0, last byte of the address]; times are milliseconds of the epoch.
+ * A client that queries one name repeatedly from one socket: run as `node query-stream.ts SERVER NAME
+ * PERIOD_MS`. When its standard input ends it prints, as JSON, a list of [sent at, answered at or 0, last
+ * byte of the address]; times are milliseconds of the epoch.
  */
 import { createSocket } from 'node:dgram';
 import { question } from './child.ts';
@@ -23,7 +24,7 @@ const timer = setInterval(() => {
 }, Number(period));
 process.stdin.on('end', () => {
   clearInterval(timer);
-  // What is on its way still counts.
+  // Pending replies still count.
   setTimeout(() => {
     process.stdout.write(`${JSON.stringify(log)}\n`, () => process.exit(0));
   }, 300);

@@ -1,7 +1,7 @@
-/** Zones that are drawn at random. */
+/** Random zones. */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** A zone as text and questions about it. */
+/** A zone as text, and questions for it. */
 export interface RandomZone {
   readonly text: string;
   /** `NAME TYPE`. */
@@ -25,8 +25,9 @@ const types = [
 ];
 
 /**
- * A small zone with everything that is hard: wildcards, empty non-terminals, cuts with and without glue and DS, names below cuts,
- * aliases in chains, circles and out of the zone, DNAMEs. Most names come up in several roles.
+ * A small zone with all difficult parts: wildcards, empty non-terminals, cuts with and without glue and DS,
+ * names below cuts, aliases in chains, circles and out of the zone, DNAMEs. Most names occur in several
+ * roles.
  */
 export function randomZone(random: Random, origin: string, questions: number): RandomZone {
   const pick = <T>(list: readonly T[]): T => list[random.integer(list.length)]!;
@@ -66,7 +67,7 @@ export function randomZone(random: Random, origin: string, questions: number): R
       lines.push(`${owner} NS ${random.integer(2) === 0 ? `ns.${owner}.${origin}` : target()}`);
       const glue = `ns.${owner}`.toLowerCase();
       const isFree = (owners.get(glue) ?? 'data') === 'data';
-      // Beside an alias Knot and NSD take nothing, and refuse the whole zone.
+      // Knot and NSD reject a whole zone with data beside an alias.
       if (random.integer(2) === 0 && isFree) {
         owners.set(glue, 'data');
         lines.push(`ns.${owner} A 192.0.2.9`);

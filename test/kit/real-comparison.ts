@@ -6,13 +6,13 @@ import { runModel, type Labelled, type Scenario } from './measured.ts';
 import type { RealProgram } from './real-programs.ts';
 import { readScenarios, runReal, surroundingsOf } from './real-resolver.ts';
 
-/** Scenarios that take longer are the long ones. */
+/** Longer scenarios belong to the long tests. */
 const quickMs = 700;
 const atATime = { quick: 2, long: 4 };
-/** A busy machine can tear apart what was sent together. */
+/** A busy machine can separate packets that were sent together. */
 const attempts = 8;
 
-/** Compares on the scenarios that end at once, or on those that wait for time-outs. */
+/** Compares the scenarios that end at once, or those that wait for time-outs. */
 export function compareWithReal(program: RealProgram, which: 'quick' | 'long'): void {
   const { label, client, command, reason } = program;
   const title = `${label}, run for real, does what the model says`;
@@ -44,7 +44,7 @@ async function compare(
       by,
       async (random) => {
         const model = await runModel(scenario, by, random);
-        // The server does not see what goes to a closed port, and logs two of its sockets in any order.
+        // The server does not see queries to a closed port, and logs two of its sockets in any order.
         const { listen } = scenario;
         const seen = model.exchanges.filter((exchange) => listen.includes(exchange.server));
         return { ...model, exchanges: seen };

@@ -1,4 +1,4 @@
-/** The real resolvers of this machine, ready to be run beside their models. */
+/** The real resolvers of this machine, for comparison with their models. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Client } from '../../src/tools/resolver/client.ts';
@@ -6,12 +6,12 @@ import { findClient } from '../../src/tools/resolver/clients.ts';
 import { realClient } from '../../src/tools/lab/real-clients.ts';
 import { cannotIsolate, nodeClient } from './real-resolver.ts';
 
-/** A program that looks names up by one real resolver. */
+/** A program that looks names up with one real resolver. */
 export interface RealProgram {
   readonly label: string;
   /** The model of its release. */
   readonly client: Client | null;
-  /** Starts it; name, family and count follow. null = it cannot be run here, and `reason` says why. */
+  /** The command line before name, family and count; null: it cannot run here (see `reason`). */
   readonly command: readonly string[] | null;
   readonly reason: string;
 }
@@ -21,7 +21,6 @@ function output(program: string, ...words: string[]): string {
   return `${stdout ?? ''}${stderr ?? ''}`;
 }
 
-/** Compiled as the lab compiles it. */
 async function made(name: string, version: string | undefined): Promise<RealProgram> {
   const { words, missing } = await realClient(name, process.env);
   return labelled(name, version, words, version === undefined ? `no ${name} here` : missing);
@@ -39,12 +38,10 @@ function labelled(
   return { label, client: findClient(label), command, reason: reason ?? '' };
 }
 
-/** This machine's glibc. */
 export function realGlibc(): Promise<RealProgram> {
   return made('glibc', /^glibc (\d+\.\d+)/.exec(output('getconf', 'GNU_LIBC_VERSION'))?.[1]);
 }
 
-/** This machine's musl. */
 export function realMusl(): Promise<RealProgram> {
   // The loader prints its version when it is run.
   const [loader] = /ld-musl-\S+\.so\.1/.exec(readFileSync('/proc/self/maps', 'utf8')) ?? [];
@@ -52,12 +49,11 @@ export function realMusl(): Promise<RealProgram> {
   return made('musl', /Version (\d+\.\d+\.\d+)/.exec(output(path))?.[1]);
 }
 
-/** This machine's Go, with its own resolver. */
 export function realGo(): Promise<RealProgram> {
   return made('go', /go(\d+\.\d+)/.exec(output('go', 'version'))?.[1]);
 }
 
-/** c-ares as this Node has it. */
+/** c-ares as in this Node. */
 export function realNode(): RealProgram {
   const [version] = /^\d+\.\d+/.exec(process.versions.node) ?? [];
   return labelled('node-resolve', version, [process.execPath, nodeClient], null);

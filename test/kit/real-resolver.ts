@@ -1,6 +1,6 @@
 /**
- * Runs a real resolver in a network namespace shaped like a pod, against the scripted server, and gives back what it
- * put on the wire in the form of the recorded runs.
+ * Runs a real resolver in a network namespace like a pod's, against the scripted server, and returns its
+ * queries in the form of the recorded runs.
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,16 +17,16 @@ import {
 
 const kit = new URL('.', import.meta.url).pathname;
 
-/** The client of c-ares as Node has it; the others are compiled (src/tools/lab/real-clients.ts). */
+/** The client of c-ares in Node; the others are compiled (src/tools/lab/real-clients.ts). */
 export const nodeClient: string = join(kit, '../../src/tools/lab/clients/resolve.mjs');
 
-/** Own scenarios for real runs; recorded ones are in test/resolvers/measured. */
+/** Scenarios for real runs; recorded ones are in test/resolvers/measured. */
 export function readScenarios(): Scenario[] {
   const file = new URL('../resolvers/scenarios.json', import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as Scenario[];
 }
 
-/** Why namespaces cannot be used here; null = they can. */
+/** Null: namespaces are available here. */
 export function cannotIsolate(): string | null {
   if (process.getuid?.() !== 0) return 'needs root for network namespaces';
   const name = `ndots-probe-${process.pid}`;
@@ -36,18 +36,17 @@ export function cannotIsolate(): string | null {
   return null;
 }
 
-/** Whether a program can be started. */
 export function hasProgram(name: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 }
 
-/** A folder for compiled programs, removed at the end. */
+/** A directory for compiled programs, removed at the end. */
 export function buildFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'ndots-real-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** The pod in which a program is run, the servers it sees and what it is asked. */
+/** The pod of a program, its servers and its task. */
 export interface Surroundings {
   readonly name: string;
   readonly families: readonly AddressFamily[];
@@ -55,17 +54,17 @@ export interface Surroundings {
   readonly resolv: string;
   readonly nsswitch: string;
   readonly hosts: string;
-  /** The text of the file that HOSTALIASES names. */
+  /** The text of the file in HOSTALIASES. */
   readonly hostAliases: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** Servers that answer, and addresses at which nobody listens. */
+  /** Servers that answer, and addresses without a listener. */
   readonly listen: readonly string[];
   readonly closed: readonly string[];
   /** The answers file. */
   readonly answers: object;
 }
 
-/** What a scenario sets up, as a program here needs it. */
+/** The setup of a scenario, in the form that a program needs here. */
 export function surroundingsOf(scenario: Scenario): Surroundings {
   return {
     name: scenario.name,
@@ -83,7 +82,7 @@ export function surroundingsOf(scenario: Scenario): Surroundings {
 }
 
 let count = 0;
-/** The pod has a name of its own. */
+/** The pod has its own host name. */
 const named = 'hostname mypod && exec "$@"';
 
 /** Runs `command NAME FAMILY COUNT`, which prints a line of JSON for each lookup. */
@@ -113,7 +112,7 @@ export async function runReal(
     const env = { ...pod.env, ...(pod.hostAliases === null ? {} : { HOSTALIASES: aliases }) };
     const inside = ['netns', 'exec', name, 'unshare', '--uts', 'sh', '-c', named, 'sh', ...words];
     const { stdout, signal } = await run('ip', inside, env);
-    // The answer to the last query may still be on its way into the log.
+    // The answer to the last query may not be in the log yet.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const result = stdout
       .split('\n')

@@ -1,8 +1,9 @@
 /**
- * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every scenario of
- * test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line of JSON for each lookup
- * (`src/tools/lab/clients/`), and writes down what it did: beside an earlier recording that did the same, or as one of its own.
- * What the model does not repeat is printed and left out; chance and a busy machine are tried out a few times first.
+ * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every
+ * scenario of test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line
+ * of JSON for each lookup (`src/tools/lab/clients/`). It stores the result with an equal earlier recording,
+ * or as a new one. Runs that the model does not repeat are printed and not stored; random effects and a busy
+ * machine are excluded by a few repetitions.
  */
 import { writeFileSync } from 'node:fs';
 import { findClient, labelOf } from '../../src/tools/resolver/clients.ts';
@@ -31,7 +32,7 @@ async function record(recorded: Recorded): Promise<RecordedRun | string[]> {
   return found;
 }
 
-/** An earlier run of the client's that is no other than this one. */
+/** An earlier, equal run of the client. */
 async function twin(recorded: Recorded, run: RecordedRun): Promise<RecordedRun | null> {
   for (const other of recorded.runs) {
     if (other.client.split('@')[0] !== client?.name || other.signal !== run.signal) continue;

@@ -1,4 +1,7 @@
-/** Recorded runs of real resolvers as packets, so that what reads captures can be judged by what real clients sent. */
+/**
+ * Converts recorded runs of real resolvers to packets, to test readers of captures with the queries of real
+ * clients.
+ */
 import {
   dnsMessage,
   addressRecord,
@@ -12,10 +15,13 @@ import {
 } from './packets.ts';
 import type { MeasuredQuery } from './measured.ts';
 
-/** Replies come after this time, as they did when the runs were recorded (unless a scenario says otherwise). */
+/** Milliseconds; replies come after this time, as in the recorded runs (unless a scenario has another one). */
 const REPLY_MS = 20;
 
-/** What a run sent and got, beginning at `startMs`, from a client of that address. @param firstPort of the ports, which the run counts */
+/**
+ * The queries and replies of a run from `startMs` on, with a client of that address.
+ * @param firstPort base of the ports, which the run counts
+ */
 export function recordedPackets(
   queries: readonly MeasuredQuery[],
   address: string,

@@ -1,7 +1,7 @@
 /**
- * Own recordings of real resolvers (test/resolvers/recorded.json): small scenarios, each with what a program that was
- * run for it sent and found. The names of the programs say their versions; c-ares and evdns through small C programs
- * that call ares_getaddrinfo and evdns_getaddrinfo.
+ * Our recordings of real resolvers (test/resolvers/recorded.json): small scenarios, each with the queries and
+ * results of real programs. The names of the programs contain their versions; c-ares and evdns run in small C
+ * programs that call ares_getaddrinfo and evdns_getaddrinfo.
  */
 import { readFileSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -20,20 +20,20 @@ import {
   type ModelRun,
 } from './measured.ts';
 
-/** What one client did. */
+/** The run of one client. */
 export interface RecordedRun {
-  /** As `--client` takes it. */
+  /** As in `--client`. */
   readonly client: string;
   readonly program: string;
-  /** Other releases that were run too and did the same. */
+  /** Other releases with the same run. */
   readonly same?: readonly string[];
   readonly result: readonly MeasuredResult[];
-  /** The signal that ended the program before it could say anything. */
+  /** The signal that ended the program before its output. */
   readonly signal?: string;
   readonly queries: readonly MeasuredQuery[];
 }
 
-/** What was set up, and what clients did in it. */
+/** A setup, and the runs of clients in it. */
 export interface Recorded {
   readonly id: string;
   readonly name: string;
@@ -44,7 +44,7 @@ export interface Recorded {
   readonly env: Readonly<Record<string, string>>;
   readonly families: readonly AddressFamily[];
   readonly repeat: number;
-  /** The servers that kept a log: what goes elsewhere is not in the queries. */
+  /** The servers with a log: other queries are not recorded. */
   readonly listen: readonly string[];
   readonly answers: object;
   readonly runs: readonly RecordedRun[];
@@ -55,10 +55,10 @@ export function readRecorded(): Recorded[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
 }
 
-/** A run that was not waited for longer. */
+/** Milliseconds; a run was not waited for longer. */
 const limitMs = 115_000;
 
-/** Runs the model in virtual time; what differs from the recording, in words. */
+/** Runs the model in virtual time; returns the differences from the recording, in words. */
 export async function differencesFrom(recorded: Recorded, run: RecordedRun): Promise<string[]> {
   const client = findClient(run.client);
   if (client === null) return [`no model for ${run.client}`];

@@ -1,4 +1,4 @@
-/** What a worker knows of a cluster, from objects without an API server. */
+/** A worker's view of a cluster, from objects without an API server. */
 import type { Clock } from '../../src/server/base/clock.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import {
@@ -26,7 +26,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { failure } from '../../src/server/wire/reply.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 
-/** A source that holds what it is given; tests change it. */
+/** A source with given objects; tests change it. */
 export class StaticSource implements Source {
   readonly #objects = new Map<string, KubeObject>();
   #events: SourceEvents | null = null;
@@ -106,7 +106,7 @@ export function replicateHere(
   };
 }
 
-/** The parts that a cluster's objects go through. */
+/** The parts that a cluster's objects pass through. */
 export interface ReplicatedCluster {
   readonly source: StaticSource;
   readonly publisher: ClusterPublisher;
@@ -114,7 +114,7 @@ export interface ReplicatedCluster {
   readonly clock: VirtualClock;
 }
 
-/** What a worker knows of these objects, come there the usual way: source, publisher, replica. */
+/** A worker's view of these objects, through the usual parts: source, publisher, replica. */
 export function replicatedCluster(
   objects: Iterable<KubeObject>,
   options: {

@@ -1,4 +1,4 @@
-/** Stories in which much is well that has nothing to do with the trouble: names of the cluster, and the time before it. */
+/** Examples with much healthy traffic that is unrelated to the fault: cluster names, and the time before it. */
 import { dnsMessage, icmpError, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, type Passing } from './story.ts';
 import {
@@ -13,13 +13,13 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Names that a DNS pod asks its upstream for. */
+/** Names that a DNS pod forwards to its upstream. */
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** What makes the trouble begin, milliseconds. */
+/** Milliseconds; the beginning of the fault. */
 const ONSET = 11_000;
 
-/** Many lookups of services, which a DNS pod answers by itself. */
+/** Many lookups of services, which a DNS pod answers locally. */
 const services = pods('glibc', 5, {
   lookups: 60,
   everyMs: 300,
@@ -27,7 +27,10 @@ const services = pods('glibc', 5, {
   from: 40,
 });
 
-/** Pods that ask for names of outside all the time, and others that pass a domain of the company and begin when the trouble does. */
+/**
+ * Pods that look up external names all the time, and others that pass a domain of the company and begin with
+ * the fault.
+ */
 const outsiders: typeof services = [
   ...pods('glibc', 3, { lookups: 26, everyMs: 500, names: names.slice(0, 2) }),
   ...pods('glibc', 2, {
@@ -42,11 +45,10 @@ const outsiders: typeof services = [
   })),
 ];
 
-/** Stories of names that go the same way. */
 export const sameWayStories: readonly Story[] = [
   {
     ...played(
-      'the cache keeps failures of all names of outside, those that a search domain makes among them, and serves the cluster',
+      'the cache stores failures of all external names, including those of a search domain, and serves the cluster',
       'ND4007',
       () => [...services, ...outsiders],
       (passing) =>
@@ -56,7 +58,7 @@ export const sameWayStories: readonly Story[] = [
   },
   {
     ...played(
-      'the upstream falls silent: names of outside are lost, those that a search domain makes among them',
+      'the upstream falls silent: external names are lost, including those of a search domain',
       'ND3010',
       () => [...services, ...outsiders],
       (passing) =>
@@ -66,7 +68,7 @@ export const sameWayStories: readonly Story[] = [
   },
   {
     ...played(
-      'from some moment on all names of outside are SERVFAIL, half of them in less than a millisecond, as good answers were',
+      'from some moment on all external names are SERVFAIL, half of them in less than a millisecond, like good answers before',
       'ND4002',
       () => [...services, ...outsiders],
       (passing) =>
@@ -122,7 +124,7 @@ export const sameWayStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'the rules of the service’s address go in the middle of a capture, and who asks the DNS pods themselves is answered',
+    name: 'the rules of the service’s address disappear during a capture, and clients that use the DNS pods directly are answered',
     code: 'ND3018',
     packets: () =>
       Promise.resolve(
@@ -188,7 +190,7 @@ export const sameWayStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a rule rejects what two pods ask behind the translation, where the node stands as the sender',
+    name: 'a rule rejects the queries of two pods after translation, where the node is the sender',
     code: 'ND3004',
     packets: () =>
       Promise.resolve(

@@ -1,4 +1,4 @@
-/** Views of a small cluster as the live model gives them: data for tests of what is drawn. */
+/** Views of a small cluster as the live model returns them: data for tests of their display. */
 import type {
   ClientRow,
   FindingRow,
@@ -159,7 +159,7 @@ function lookup(id: number, name: string, client: Party, more: Partial<LookupRow
   };
 }
 
-/** Lookups, the newest first. */
+/** The newest first. */
 const sampleLookups: readonly LookupRow[] = [
   lookup(59, 'redis.cache', web, { outcome: 'waiting', rcode: '', queries: walk.slice(0, 1) }),
   lookup(58, 'api.stripe.com', cart, { tookMs: 5014, lost: 1, wasted: 4, queries: walk }),
@@ -240,7 +240,7 @@ const finding: FindingRow = {
   queries: 41,
 };
 
-/** Findings: one that holds, one that is new, one that has ended. */
+/** One that holds, one that is new, one that has ended. */
 const sampleFindings: readonly FindingRow[] = [
   finding,
   {
@@ -268,7 +268,7 @@ const sampleFindings: readonly FindingRow[] = [
   },
 ];
 
-/** Clients, the busiest first. */
+/** The busiest first. */
 const sampleClients: readonly ClientRow[] = [
   {
     ...cart,
@@ -470,7 +470,7 @@ function head<V extends ViewName>(view: V): ViewHead<V> {
   };
 }
 
-/** Gives the view that is asked for, and remembers what was asked. */
+/** Returns the requested view, and records the requests. */
 export class SampleModel {
   readonly asked: ViewQuery[] = [];
 

@@ -1,7 +1,7 @@
-/** Metrics that are at hand as text. */
+/** Metrics from a given text. */
 import { Scrape } from '../../src/server/metrics/read-exposition.ts';
 
-/** All series of a text in the form of Prometheus. */
+/** All series of a text in Prometheus format. */
 export function readScrape(text: string): Scrape {
   const scrape = new Scrape(() => true);
   scrape.push(text);

@@ -1,6 +1,7 @@
 /**
- * A DNS server that answers from an answers file, on real sockets: `node scripted-server.ts SCRIPT.json LOG IP…`.
- * Started inside a network namespace by the tests of test/real; every query becomes one line of JSON in the log.
+ * A DNS server that answers from an answers file, on real sockets: `node scripted-server.ts SCRIPT.json LOG
+ * IP…`. The tests of test/real start it inside a network namespace; every query becomes one line of JSON in
+ * the log.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { serveScript } from '../../src/tools/lab/scripted-server.ts';

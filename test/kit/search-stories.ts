@@ -1,4 +1,4 @@
-/** Stories of search domains that fail at times, and are well in between. */
+/** Examples of search domains that fail intermittently. */
 import { healthy, play, type Fate, type Passing } from './story.ts';
 import {
   asked,
@@ -18,7 +18,7 @@ import type { Captured } from './packets.ts';
 const isBadTime = (atMs: number): boolean =>
   atMs >= 4000 && (atMs - 4000) % 10_000 < 4000 && atMs < 30_000;
 
-/** What is below the domain fails at these times, and at once. */
+/** Names below the domain fail at these times, and at once. */
 const failsAtTimes =
   (fate: Fate) =>
   (passing: Passing): Fate =>
@@ -33,7 +33,10 @@ const inLongNamespace = corpResolvConf.replace('shop.svc', 'shop-staging.svc');
 const searching = (resolver: string, count: number, from: number): ReturnType<typeof pods> =>
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
 
-/** From some moment on the upstream leaves what is below the domain without a reply: the DNS pod waits for it, and says SERVFAIL late. */
+/**
+ * From some moment on the upstream does not answer names below the domain: the DNS pod waits for it, and
+ * answers SERVFAIL late.
+ */
 async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   const upstream: Captured[][] = [];
   const clients = await play(
@@ -58,10 +61,10 @@ async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   return inOrder([clients, ...upstream]);
 }
 
-/** Stories of single resolvers, and of Alpine with others. */
+/** Examples of single resolvers, and of Alpine with others. */
 export const searchStories: readonly Story[] = [
   {
-    name: 'names of outside are tried with four search domains, and the capture has the beginnings of packets',
+    name: 'external names are tried with four search domains, and the capture has the beginnings of packets',
     code: 'ND2001',
     packets: async (seed) =>
       begun(
@@ -90,7 +93,7 @@ export const searchStories: readonly Story[] = [
     ),
   ),
   {
-    name: 'nobody answers for a search domain, and of some names below it the capture has only the beginning',
+    name: 'no server answers for a search domain, and of some names below it the capture has only the beginning',
     code: 'ND2003',
     without: ['ND3013'],
     packets: async (seed) =>
@@ -148,7 +151,7 @@ export const searchStories: readonly Story[] = [
   ),
   {
     ...played(
-      'a search domain fails for some seconds: Alpine asks the same name again, which is no cached failure',
+      'a search domain fails for some seconds: Alpine repeats the same name, which is not a cached failure',
       'ND2003',
       () =>
         pods('musl', 1, {
@@ -166,7 +169,7 @@ export const searchStories: readonly Story[] = [
   },
   {
     ...played(
-      'the upstream fails for some seconds, several times, whatever it is asked: names of a search domain are no others',
+      'the upstream fails for some seconds, several times, for all names: also for those of a search domain',
       'ND4002',
       () => searching('glibc', 3, 1),
       (passing) =>
@@ -197,7 +200,7 @@ export const searchStories: readonly Story[] = [
   },
 ];
 
-/** Go asks with EDNS, glibc without. */
+/** Go uses EDNS, glibc does not. */
 function isGo(client: string): boolean {
   return Number(client.split('.')[3]) >= 40;
 }

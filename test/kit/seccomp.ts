@@ -1,8 +1,7 @@
-/** Running programs under the seccomp profiles of deploy/seccomp. */
+/** Runs programs under the seccomp profiles of deploy/seccomp. */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
-/** Where the profile of a verb is. */
 const profileOf = (verb: string): string => resolve(`deploy/seccomp/${verb}.json`);
 
 /** The words that run a program under the profile of a verb. */
@@ -14,7 +13,7 @@ export const under = (verb: string, program: string, ...words: readonly string[]
   ...words,
 ];
 
-/** Why no filter can be loaded here; null: it can. */
+/** Null: filters can be loaded here. */
 export function noFilters(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   const [program = '', ...words] = under('serve', process.execPath, '-e', '0');

@@ -1,7 +1,7 @@
-/** From a `securityContext` to what a container runtime makes of it, as the kubelet and containerd do. */
+/** Converts a `securityContext` to the settings of a container runtime, as the kubelet and containerd do. */
 import { readFileSync } from 'node:fs';
 
-/** The fields of a pod's or a container's `securityContext` that decide how its process is started. */
+/** The fields of a pod's or a container's `securityContext` that affect the start of its process. */
 export interface SecurityContext {
   readonly runAsUser?: number;
   readonly runAsGroup?: number;
@@ -12,7 +12,7 @@ export interface SecurityContext {
   readonly seccompProfile?: { readonly type: string; readonly localhostProfile?: string };
 }
 
-/** How a process is started. */
+/** The settings of a process. */
 export interface Confinement {
   readonly uid: number;
   readonly gid: number;
@@ -32,7 +32,7 @@ const defaults: readonly string[] =
 
 /**
  * @param imageUser `USER` of the image, as numbers
- * @param pod applies where the container does not say otherwise
+ * @param pod default of the container's settings
  */
 export function confinementOf(
   imageUser: string,

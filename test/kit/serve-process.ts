@@ -21,9 +21,9 @@ export interface ServeProcess {
 
 /**
  * Starts `ndots serve` on 127.0.0.1 and waits until it serves.
- * @param directives the body of the one server block, besides `bind` and `prometheus`
- * @param options.descriptors how many it may open at a time
- * @param options.onPort is told the port before the server is there
+ * @param directives the body of the one server block, in addition to `bind` and `prometheus`
+ * @param options.descriptors limit of open files
+ * @param options.onPort receives the port before the server starts
  */
 export async function serveProcess(
   directives: string,

@@ -1,4 +1,4 @@
-/** Stories as shorter captures show them: the end of the trouble is not in them, or nobody to compare with. */
+/** Examples in shorter captures: the end of the fault is missing, or there is nothing to compare with. */
 import { handfulStories } from './handful-stories.ts';
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
@@ -13,7 +13,7 @@ function firstPart(packets: readonly Captured[], part: number): readonly Capture
   return packets.filter(({ timeMs }) => timeMs < first + part * (last - first));
 }
 
-/** The story whose name begins so, of whose packets the capture has what is left of 96 bytes behind the header of `tcpdump -i any`. */
+/** The example whose name begins with `begins`, with packets cut to 96 bytes minus the header of `tcpdump -i any`. */
 function ofBeginnings(among: readonly Story[], begins: string): Story {
   const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
@@ -23,7 +23,7 @@ function ofBeginnings(among: readonly Story[], begins: string): Story {
   };
 }
 
-/** The story whose name begins so, up to a part of its time. */
+/** The example whose name begins with `begins`, up to a part of its time. */
 function endsAt(begins: string, part: number, among: readonly Story[] = partStories): Story {
   const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
@@ -33,9 +33,9 @@ function endsAt(begins: string, part: number, among: readonly Story[] = partStor
   };
 }
 
-/** All of outside is silent, a search domain of the nodes included. */
+/** All external servers are silent, including a search domain of the nodes. */
 export const outsideIsSilent: Story = played(
-  'nobody answers for all that is outside of the cluster, a search domain of the nodes included',
+  'no server outside of the cluster answers, including for a search domain of the nodes',
   'ND3010',
   () => [
     ...pods('go', 4, { lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
@@ -45,7 +45,6 @@ export const outsideIsSilent: Story = played(
   (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
 );
 
-/** Stories that end early, or have one side. */
 export const shortenedStories: readonly Story[] = [
   ...[
     'a search domain fails for some seconds, several times: one client (glibc)',
@@ -61,17 +60,17 @@ export const shortenedStories: readonly Story[] = [
     ),
   ),
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
-  ofBeginnings(partStories, 'nobody on the link has the address of the name server any more, fd00'),
+  ofBeginnings(partStories, 'the address of the name server has disappeared from the link, fd00'),
   ofBeginnings(partStories, 'a new name, of which two DNS pods behind one address remember'),
   endsAt('of two DNS pods, as the switch sees them, one lacks names that are asked seldom', 0.5),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
   {
-    ...endsAt('the only server stands still four times', 0.6, standstillStories),
+    ...endsAt('the only server hangs four times', 0.6, standstillStories),
     seen: /gave not one reply 2 times/,
   },
   {
-    name: 'a search domain that nobody answers for, in a capture of three seconds',
+    name: 'a search domain that no server answers for, in a capture of three seconds',
     code: 'ND2003',
     without: ['ND4001'],
     packets: async (seed) =>
@@ -89,7 +88,7 @@ export const shortenedStories: readonly Story[] = [
       ),
   },
   played(
-    'an old server says of whatever it is asked with EDNS that it does not understand it, and nobody asks without',
+    'an old server answers FORMERR to every query with EDNS, and no client sends queries without',
     'ND4009',
     () => pods('go', 2),
     () => ({ rcode: 1, tookMs: 0.4 }),

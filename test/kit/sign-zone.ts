@@ -1,10 +1,13 @@
 /** Signed zones. */
 import { execFileSync } from 'node:child_process';
 
-/** How a zone is signed, if it is. */
+/** The kind of signatures of a zone. */
 export type Signing = 'plain' | 'nsec' | 'nsec3' | 'opt-out';
 
-/** Signs a zone file with new keys in the folder, by BIND's tools. @returns the signed file */
+/**
+ * Signs a zone file with new keys in the directory, with BIND's tools.
+ * @returns the signed file
+ */
 export function sign(folder: string, zone: string, file: string, how: Signing): string {
   const keygen = (...more: string[]): void => {
     execFileSync('dnssec-keygen', ['-K', folder, '-a', 'ECDSAP256SHA256', ...more, zone], {

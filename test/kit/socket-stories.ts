@@ -1,4 +1,4 @@
-/** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
+/** Examples in which the loss depends on the socket: whether it is new, or where its packets are translated to. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
 import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
@@ -16,13 +16,13 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Pods that walk with one socket, pods that take one for each name, and pods that take one for each query. */
+/** Pods that walk with one socket, pods that use one for each name, and pods that use one for each query. */
 const allSorts = (lookups: number): StoryClient[] => [
   ...everybody(lookups),
   ...pods('c-ares', 3, { lookups, from: 120 }),
 ];
 
-/** A pod whose program keeps one socket, and what becomes of its queries. */
+/** A pod whose program reuses one socket, and the fate of its queries. */
 function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean): Captured[][] {
   return Array.from({ length: count }, (_, i) =>
     asked(i * everyMs, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i, {
@@ -31,7 +31,7 @@ function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean
   );
 }
 
-/** Connections that have nothing to do with DNS; some of them have to ask twice. */
+/** Connections other than DNS; some of them need a retry. */
 export function connections(
   count: number,
   everyMs: number,
@@ -53,13 +53,16 @@ export function connections(
   }).flat();
 }
 
-/** Whether the socket's packets are taken to the one of so many replicas that is dead. */
+/** True if the socket's packets are translated to the dead one of several replicas. */
 const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
   ((port + Number(client.split('.').at(-1)) * 131) * 2654435761) % 4096 < 4096 / replicas;
 
 const PODS = ['10.244.3.2', '10.244.4.2', '10.244.5.2'] as const;
 
-/** Pods that are given to the sockets of one client in turn, seen behind the translation; from some moment on the second is silent. */
+/**
+ * Pods that the sockets of one client are translated to in turn, seen after the translation; from some moment
+ * on the second is silent.
+ */
 function inTurn(from: number, count: number): Captured[][] {
   const client = `10.244.1.${from}`;
   return Array.from({ length: 90 }, (_, i) => {
@@ -74,7 +77,10 @@ function inTurn(from: number, count: number): Captured[][] {
   });
 }
 
-/** Three programs of a pod, of whose sockets each is taken to one of two servers behind an address; one of these dies after eight seconds, and the last sockets of all three are taken there. */
+/**
+ * Three programs of a pod, each of whose sockets is translated to one of two servers behind an address. One
+ * of these dies after eight seconds, and the last sockets of all three are translated to it.
+ */
 function lastOnesAstray(seed: number): Captured[][] {
   const random = seededRandom(seed);
   let port = 30_000;
@@ -98,7 +104,10 @@ function lastOnesAstray(seed: number): Captured[][] {
   });
 }
 
-/** A list of three servers that are asked in turn, the second of which is dead: what it leaves is asked of the third, with the same id. */
+/**
+ * A list of three servers that are used in turn, the second of which is dead: its unanswered queries go to
+ * the third, with the same id.
+ */
 const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): Captured[] => {
   const name = `svc${i}.shop.svc.cluster.local.`;
   const ask = (server: number, atMs: number, port: number): Captured[] =>
@@ -110,7 +119,6 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
     : ask(i % 3, i * 400, 30_000 + i);
 });
 
-/** Stories about sockets. */
 export const socketStories: readonly Story[] = [
   {
     name: 'one of two DNS pods is silent from some moment on, seen from one pod, and the last sockets are all taken to it',
@@ -119,7 +127,7 @@ export const socketStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(inOrder(lastOnesAstray(seed))),
   },
   {
-    name: 'one of two DNS pods is silent from some moment on, seen behind the translation: sockets are taken to it all the same',
+    name: 'one of two DNS pods is silent from some moment on, seen after the translation: sockets are still translated to it',
     code: 'ND3008',
     packets: () => Promise.resolve(inOrder([...inTurn(11, 2), ...inTurn(14, 2), ...inTurn(19, 2)])),
   },
@@ -148,7 +156,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'the cache of a node asks three DNS pods by turns, one of which is dead: what it is late with itself is no other trouble',
+    name: 'the cache of a node uses three DNS pods in turn, one of which is dead: its own late replies are not another fault',
     code: 'ND3008',
     without: ['ND7001', 'ND4003'],
     packets: (seed) =>
@@ -245,7 +253,7 @@ export const socketStories: readonly Story[] = [
     code: 'ND3003',
     without: ['ND3090', 'ND3007'],
     packets: async (seed) => {
-      // Room for one in eight sockets, whatever they are.
+      // Room for one in eight sockets of any kind.
       const isFull = (atMs: number): boolean => atMs % 9000 > 4000;
       const taken = new Map<string, boolean>();
       const dns = await play(
@@ -274,7 +282,7 @@ export const socketStories: readonly Story[] = [
         byAge(({ atMs }) => isFull(atMs)),
         { seed },
       );
-      // A program that keeps its socket asks now and then.
+      // A program that reuses its socket and occasionally sends a query.
       const kept = Array.from({ length: 9 }, (_, i) =>
         asked(1000 + i * 2900, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
       );
@@ -329,7 +337,7 @@ export const socketStories: readonly Story[] = [
         ...pods('go', 4, { lookups: 9, from: 80 }),
       ];
       const refused = new Set<string>();
-      // A and AAAA of one moment find the same table.
+      // Simultaneous A and AAAA find the same table.
       const isFull = (passing: Passing): boolean => {
         const key = `${passing.client} ${passing.port} ${Math.floor(passing.atMs / 100)}`;
         if (passing.sincePortMs === Infinity && some(passing, 0.2)) refused.add(key);

@@ -1,8 +1,8 @@
-/** What a source file loads and touches. */
+/** Analyses the imports and globals of a source file. */
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode, type Program } from 'acorn';
 
-/** What a source file loads and touches while it runs: types are gone before it is looked at. */
+/** The imports and globals of a source file at run time: types are removed first. */
 export interface SourceFacts {
   readonly loads: readonly Load[];
   /** Uses of names that the file does not declare itself: `NAME`, `NAME.MEMBER`, `new NAME` (with arguments). */
@@ -11,23 +11,21 @@ export interface SourceFacts {
 
 /** A module, or native code, that a source loads. */
 export interface Load {
-  /** What is loaded; null: only known when it runs. */
+  /** Null: only known at run time. */
   readonly module: string | null;
   /** `import`, `import()`, `require`, `createRequire`, `getBuiltinModule`, `dlopen`, `binding` … */
   readonly how: string;
   readonly line: number;
 }
 
-/** A name that a source uses and does not define. */
 export interface Use {
   readonly name: string;
   readonly line: number;
 }
 
-/** Functions of `process` that load native code, whatever their argument. */
+/** Functions of `process` that load native code, with any argument. */
 const native: ReadonlySet<string> = new Set(['dlopen', 'binding', '_linkedBinding']);
 
-/** Reads a TypeScript source. */
 export function sourceFacts(text: string): SourceFacts {
   const program = parse(stripTypeScriptTypes(text), {
     ecmaVersion: 'latest',
@@ -69,7 +67,7 @@ function loadOf(node: AnyNode): Omit<Load, 'line'> | null {
     case 'MemberExpression': {
       const how = memberName(node);
       const ofProcess = node.object.type === 'Identifier' && node.object.name === 'process';
-      // `binding` is a word like others, but not behind `process`.
+      // `binding` is an ordinary word, but not after `process`.
       if (how === null || !native.has(how) || (how === 'binding' && !ofProcess)) return null;
       return { module: null, how };
     }
@@ -89,7 +87,7 @@ function loadOf(node: AnyNode): Omit<Load, 'line'> | null {
   }
 }
 
-/** The last word of what is called: `process.getBuiltinModule(…)` → `getBuiltinModule`. */
+/** The last word of the callee: `process.getBuiltinModule(…)` → `getBuiltinModule`. */
 function calleeName(node: AnyNode & { type: 'CallExpression' }): string | null {
   if (node.callee.type === 'Identifier') return node.callee.name;
   return node.callee.type === 'MemberExpression' ? memberName(node.callee) : null;
@@ -122,7 +120,7 @@ function globalOf(
   return isMade && parent.arguments.length > 0 ? `new ${node.name}` : node.name;
 }
 
-/** Whether an identifier stands for a value, and is not the name of a member or a key. */
+/** True if an identifier is a value, and not the name of a member or a key. */
 function isReference(node: AnyNode, parent: AnyNode | null): boolean {
   switch (parent?.type) {
     case 'MemberExpression':
@@ -141,7 +139,7 @@ function isReference(node: AnyNode, parent: AnyNode | null): boolean {
   }
 }
 
-/** Every name that the file gives to something, in whatever scope. */
+/** Every name that the file declares, in any scope. */
 function declaredNames(program: Program): ReadonlySet<string> {
   const names = new Set<string>();
   const take = (pattern: AnyNode | null | undefined): void => {

@@ -1,13 +1,16 @@
-/** Stories of servers that stand still for seconds and then answer all that has waited, and of links that are down as long. */
+/**
+ * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down
+ * as long.
+ */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing } from './story.ts';
 import { asked, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
 
-/** A pod that asks much, and whose few programs then all wait. */
+/** A pod that sends many queries, whose few programs then all wait. */
 const busy = (count = 1): ReturnType<typeof pods> =>
   pods('go', count, { lookups: 100, everyMs: 200, names: names.slice(0, 5) });
 
-/** Nothing is answered in these times, and all of it at their ends. */
+/** No replies in these times, and all of them at their ends. */
 const still =
   (
     times: readonly (readonly [fromMs: number, toMs: number])[],
@@ -20,12 +23,12 @@ const still =
     return { ...healthy(passing), tookMs: Math.max(waitedMs, 0.3) };
   };
 
-/** Pods whose programs wait for one of their queries before they ask the next one. */
+/** Pods whose programs wait for one query before they send the next one. */
 function patient(seed: number, fate: (passing: Passing) => Fate): Promise<Captured[]> {
   return play(busy(), fate, { seed });
 }
 
-/** Six lookups that were asked within half a second. */
+/** Six lookups that were sent within half a second. */
 function few(seed: number, toMs: number, tookMs: (i: number) => number): Captured[][] {
   return Array.from({ length: 6 }, (_, i) => {
     const name = `${['db.shop', 'redis.cache'][(i + seed) % 2]}.svc.cluster.local.`;
@@ -56,10 +59,10 @@ const around = (seed: number, fromMs: number, toMs: number): Captured[][] =>
 const POD = '10.244.3.2';
 const UPSTREAM = '192.0.2.53';
 
-/** Names that nobody has asked for before, so that no cache helps. */
+/** New names, so that no cache helps. */
 const fresh = (i: number): string => `h${i % 40}.example.com.`;
 
-/** What a DNS pod asks its upstream, which stands still, and what its own clients ask it meanwhile. */
+/** The queries of a DNS pod to its hanging upstream, and those of its own clients during that time. */
 function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   const isIn = (ms: number): boolean => ms >= fromMs && ms < toMs;
   return inOrder(
@@ -67,7 +70,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
       const ms = i * 90;
       const waits = isIn(ms) ? toMs - ms + (i % 4) : 5;
       const client = `10.244.1.${10 + ((i + seed) % 4)}`;
-      // Some are given up, some are failures: a failure is remembered for five seconds.
+      // Some are given up, some are failures: a failure is cached for five seconds.
       const given = isIn(ms) && i % 3 === 0;
       const failed = isIn(ms) && i % 3 === 1;
       return [
@@ -99,7 +102,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   );
 }
 
-/** An upstream that is slow at all times: some of its replies come together by chance. */
+/** An upstream that is always slow: some of its replies coincide by chance. */
 const slowUpstream = (seed: number): Captured[] =>
   inOrder(
     Array.from({ length: 120 }, (_, i) => {
@@ -121,10 +124,9 @@ const slowUpstream = (seed: number): Captured[] =>
     }).flat(),
   );
 
-/** Stories of servers that stand still. */
 export const standstillStories: readonly Story[] = [
   {
-    name: 'the server stands still for three seconds: six lookups of one pod were asked in the first half second, and all wait',
+    name: 'the server hangs for three seconds: six lookups of one pod were sent in the first half second, and all wait',
     code: 'ND3007',
     without: ['ND4003'],
     packets: (seed) =>
@@ -136,7 +138,7 @@ export const standstillStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the only server stands still four times for two or three seconds',
+    name: 'the only server hangs four times for two or three seconds',
     code: 'ND3007',
     without: ['ND4003', 'ND7001'],
     seen: /^10\.96\.0\.10 gave not one reply 4 times/,
@@ -152,7 +154,7 @@ export const standstillStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the only server stands still for a little more than a second, again and again',
+    name: 'the only server repeatedly hangs for a little more than a second',
     code: 'ND3007',
     without: ['ND4003', 'ND7001'],
     packets: (seed) =>
@@ -163,7 +165,7 @@ export const standstillStories: readonly Story[] = [
       ),
   },
   {
-    name: 'one of two servers behind an address stands still: what is taken there waits, all else is answered',
+    name: 'one of two servers behind an address hangs: sockets that are translated to it wait, all others are answered',
     code: 'ND3007',
     packets: (seed) =>
       play(
@@ -173,7 +175,7 @@ export const standstillStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the upstream stands still for four seconds, and the DNS pod waits for it: late replies, lost ones, failures that are remembered',
+    name: 'the upstream hangs for four seconds, and the DNS pod waits for it: late replies, lost ones, failures that are cached',
     code: 'ND3007',
     without: ['ND3010', 'ND3013', 'ND4002', 'ND4003', 'ND4007', 'ND7001'],
     seen: /^192\.0\.2\.53 gave not one reply/,
@@ -186,7 +188,7 @@ export const standstillStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(slowUpstream(seed)),
   },
   played(
-    'clean: a name takes three seconds now and then, and its pod asks for others meanwhile',
+    'clean: a name occasionally takes three seconds, and its pod looks up others during that time',
     null,
     () => busy(),
     (passing) =>

@@ -1,4 +1,7 @@
-/** The accounts of Kubernetes DNS going wrong, as stories in packets: who asks what, what the network does, and what must be found. */
+/**
+ * The documented incidents of Kubernetes DNS, as packets: the queries, the behaviour of the network, and the
+ * required finding.
+ */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { Captured } from './packets.ts';
 import {
@@ -43,7 +46,7 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** An exchange of which the question comes back in lower case. */
+/** An exchange whose question is returned in lower case. */
 function spelled(atMs: number, port: number, name: string, id: number): Captured[] {
   const way = ends('10.244.1.77', port);
   const folded = name.toLowerCase();
@@ -57,7 +60,10 @@ function spelled(atMs: number, port: number, name: string, id: number): Captured
   ];
 }
 
-/** A token bucket of so many packets a second that holds `burst`. @returns whether a packet passes at this time, milliseconds; asked in order */
+/**
+ * A token bucket with a rate of packets a second and a size of `burst`.
+ * @returns true if a packet passes at this time, milliseconds; call it in order
+ */
 function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   let tokens = burst;
   let lastMs = 0;
@@ -70,7 +76,7 @@ function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   };
 }
 
-/** Bursts of a few pods, before a token bucket of so many packets a second that holds `burst`. */
+/** Bursts of a few pods, before a token bucket with a rate of packets a second and a size of `burst`. */
 function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   const packets: Captured[][] = [];
   const lets = tokenBucket(rate, burst);
@@ -88,7 +94,10 @@ function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   return inOrder(packets);
 }
 
-/** Some ten thousand queries of a DNS pod to its upstream in crowds of all sizes, before a limit of 600 packets a second that holds 100. */
+/**
+ * Some ten thousand queries of a DNS pod to its upstream in bursts of all sizes, before a limit of 600
+ * packets a second with a burst of 100.
+ */
 function longLimit(): Captured[] {
   const packets: Captured[][] = [];
   const lets = tokenBucket(600, 100);
@@ -109,7 +118,7 @@ function longLimit(): Captured[] {
   return inOrder(packets);
 }
 
-/** The name with capitals here and there. */
+/** The name with some capitals. */
 function mixed(name: string, by: number): string {
   return name.replace(/[a-z]/g, (letter, i: number) =>
     (i * 7 + by) % 3 === 0 ? letter.toUpperCase() : letter,
@@ -121,7 +130,7 @@ let long: Promise<readonly Captured[]> | null = null;
 const addressOf = (name: string): string =>
   `192.0.2.${Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 250}`;
 
-/** All stories that leave a trace in packets, with the sections of the catalogue. */
+/** All incidents that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...againStories,
   ...causeStories,
@@ -254,7 +263,7 @@ export const stories: readonly Story[] = [
               `h${i % 400}.example.com.`,
               (second * 700 + i) & 0xffff,
               {
-                // So many of a second get through, spread over it.
+                // A fixed number per second passes, evenly.
                 tookMs:
                   Math.floor((i + 1) * Math.min(1, cap / rate)) >
                   Math.floor(i * Math.min(1, cap / rate))
@@ -300,7 +309,7 @@ export const stories: readonly Story[] = [
         address: '10.244.1.9',
         resolver: 'glibc',
         resolvConf: 'nameserver 10.96.0.10\n',
-        // Batches of twenty, each lookup begun where the one four before it has ended.
+        // Batches of twenty; each lookup begins when the one four before it has ended.
         lookups: Array.from({ length: 120 }, (_, i) => ({
           atMs: 100 + Math.floor(i / 20) * 1500 + Math.floor((i % 20) / 4) * 40.4 + (i % 4) * 0.2,
           name: names[i % names.length]!,
@@ -345,7 +354,7 @@ export const stories: readonly Story[] = [
   played(
     'S10 truncated, and TCP is accepted, but nothing is answered over it',
     'ND3011',
-    // glibc would wait for a reply over TCP for as long as the connection stands.
+    // glibc would wait for a reply over TCP for as long as the connection is open.
     () => [...pods('go', 5), ...pods('go', 2, { from: 120, names: ['db'], lookups: 3 })],
     (passing) =>
       passing.protocol === 'tcp' && passing.type !== 'TCP'
@@ -430,7 +439,7 @@ export const stories: readonly Story[] = [
           { tookMs: null },
         ),
       );
-      // One packet of eight, whoever sends it and whatever the name.
+      // One packet of eight, of any sender and name.
       const random = seededRandom(seed);
       const others = Array.from({ length: 400 }, (_, i) => {
         const tookMs = random.integer(8) === 0 ? null : 4;
@@ -465,7 +474,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'S11 two servers forward to each other until one has no room for more, and refuses',
+    name: 'S11 two servers forward to each other until one is full, and refuses',
     code: 'ND4004',
     without: ['ND4010'],
     packets: async (seed) =>
@@ -740,7 +749,7 @@ export const stories: readonly Story[] = [
         : healthy(passing),
   ),
   played(
-    'S28 the pods that are cut off go on asking when the others are done',
+    'S28 the pods that are cut off continue when the others are done',
     'ND3004',
     () => [
       ...pods('go', 4, { lookups: 4 }),
@@ -749,7 +758,7 @@ export const stories: readonly Story[] = [
     (passing) => (/\.6[01]$/.test(passing.client) ? { lost: true } : healthy(passing)),
   ),
   played(
-    'a zone that nobody answers for',
+    'a zone that no server answers for',
     'ND3010',
     () => [
       ...everybody(5),
@@ -759,7 +768,7 @@ export const stories: readonly Story[] = [
   ),
   outsideIsSilent,
   played(
-    'nobody answers for what is outside of the cluster, seen from one pod that has time for three lookups',
+    'no server outside of the cluster answers, seen from one pod that has time for three lookups',
     'ND3010',
     () => [
       ...pods('glibc', 1, {
@@ -772,7 +781,7 @@ export const stories: readonly Story[] = [
     (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
   ),
   played(
-    'a search domain that nobody answers for',
+    'a search domain that no server answers for',
     'ND2003',
     () => [
       ...pods('go', 4, { resolvConf: corpResolvConf }),
@@ -876,7 +885,7 @@ export const stories: readonly Story[] = [
           ...pods('glibc', 14, { from: 40, lookups: 10, everyMs: 700 }),
         ],
         (passing) => {
-          // Connection tracking has each socket stay with one of them; what does not find room in the queue is lost.
+          // Connection tracking sends each socket to one of them; packets beyond the queue are lost.
           const pod = (passing.port + passing.client.length) % 2;
           const freeMs = Math.max(free[pod]!, passing.atMs) + 22 + passing.random.integer(20);
           const behind = `10.244.9.${pod + 1}`;
@@ -1044,7 +1053,7 @@ export const stories: readonly Story[] = [
       ),
   },
   played(
-    'names of outside are answered late, those of the cluster at once',
+    'external names are answered late, those of the cluster at once',
     'ND4003',
     () => everybody(),
     (passing) => {
@@ -1055,7 +1064,7 @@ export const stories: readonly Story[] = [
     },
   ),
   played(
-    'the upstream of a DNS pod is gone: nobody listens at its port',
+    'the upstream of a DNS pod is gone: its port is closed',
     'ND3005',
     () => [
       ...everybody(3),
@@ -1257,13 +1266,13 @@ export const stories: readonly Story[] = [
       ),
   },
   played(
-    'the first of two name servers is down, and clients go on to the next',
+    'the first of two name servers is down, and clients continue with the next',
     'ND3005',
     () => pods('glibc', 4, { lookups: 5, resolvConf: `nameserver 10.96.0.9\n${podResolvConf}` }),
     (passing) => (passing.server === '10.96.0.9' ? { lost: true } : healthy(passing)),
   ),
   played(
-    'a checker asks without a pause for a host that nobody has, by the search path and as it is',
+    'a checker constantly looks up a host that does not exist, by the search path and as written',
     'ND2008',
     () => [
       ...pods('go', 3, { lookups: 60, everyMs: 80, names: ['health.localhost'] }),
@@ -1292,7 +1301,7 @@ export const stories: readonly Story[] = [
           resolvConf: `nameserver 10.96.0.10\nsearch shop.svc.east.lan svc.east.lan east.lan\noptions ndots:${ndots}\n`,
           names: [
             ...['idle.shop.svc.east.lan', 'cart', 'empty.data.svc.east.lan'],
-            // With ndots:1 it is asked as written.
+            // With ndots:1 it is tried as written.
             ndots === 1 ? 'redis.data.svc.east.lan' : 'redis.data.svc',
           ],
         }),

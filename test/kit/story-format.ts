@@ -1,4 +1,4 @@
-/** The format of story files as docs/lab-stories.md shows it: tables that are made from what reads the files. */
+/** The format of story files in docs/lab-stories.md: tables that are made from the parser. */
 import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
 import { judges } from '../../src/tools/lab/story-file/conditions.ts';
@@ -18,7 +18,6 @@ function printed(fallback: unknown): string {
   return `\`${typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``;
 }
 
-/** Keys of a mapping as rows. */
 function rows(fields: YamlFields): string {
   return Object.entries(fields)
     .map(

@@ -1,4 +1,7 @@
-/** What stories in packets are made of: pods with lookups, exchanges between given ports, and a network with one fault. */
+/**
+ * The parts of incidents in packets: pods with lookups, exchanges between given ports, and a network with one
+ * fault.
+ */
 import type { Captured } from './packets.ts';
 import { addressRecord, back, dnsMessage, udpPacket, type Ends } from './packets.ts';
 import {
@@ -12,7 +15,7 @@ import {
   type StoryClient,
 } from './story.ts';
 
-/** One cause, and the code of the finding that names it; null: nothing is wrong. */
+/** One cause, and the code of its finding; null: there is no fault. */
 export interface Story {
   readonly name: string;
   readonly code: string | null;
@@ -21,7 +24,7 @@ export interface Story {
   readonly also?: readonly string[];
   /** Findings that must not follow it. */
   readonly without?: readonly string[];
-  /** Lines of counters and logs that are also known. */
+  /** Known lines of counters and logs. */
   readonly lines?: readonly string[];
   packets(seed: number): Promise<readonly Captured[]>;
 }
@@ -74,11 +77,11 @@ export const everybody = (lookups = 6): StoryClient[] => [
   ...pods('go', 3, { lookups, from: 80 }),
 ];
 
-/** A pod's resolv.conf with a search domain of the company behind those of the cluster. */
+/** A pod's resolv.conf with a search domain of the company after those of the cluster. */
 export const corpResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
 
-/** A story that resolver models play. */
+/** An example that resolver models play. */
 export const played = (
   name: string,
   code: string | null,
@@ -92,11 +95,11 @@ export const played = (
   packets: (seed) => play(clients(), fate, { seed }),
 });
 
-/** Names of the story are lost for a share of the queries. */
+/** Names of the example are lost for a share of the queries. */
 export const some = (passing: Passing, share: number): boolean =>
   passing.random.integer(1000) < share * 1000;
 
-/** A network that tells new sockets from those that have been answered. */
+/** A network that distinguishes new sockets from those that have been answered. */
 export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
   const known = new Set<string>();
   return (passing) => {
@@ -107,26 +110,26 @@ export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing)
   };
 }
 
-/** All is well, but answers for the service `db` are truncated over UDP: those of one type, or all. */
+/** No fault, except that UDP answers for the service `db` are truncated: those of one type, or all. */
 export const dbTruncated = (passing: Passing, type: string = passing.type): Fate =>
   passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === type
     ? { truncated: true, tookMs: 0.5 }
     : healthy(passing);
 
-/** A packet, so many milliseconds after the story begins. */
+/** @param ms after the beginning */
 export const at = (ms: number, bytes: Uint8Array): Captured => ({
   timeMs: STORY_START + ms,
   bytes,
 });
 
-/** An address that goes with the name. */
+/** An address derived from the name. */
 function addressOf(name: string): string {
   let sum = 0;
   for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) % 250;
   return `192.0.2.${sum + 1}`;
 }
 
-/** One exchange between ports that are given. */
+/** One exchange between given ports. */
 export function asked(
   atMs: number,
   ends: Ends,
@@ -177,6 +180,6 @@ export const ends = (client: string, port: number, server = '10.96.0.10'): Ends 
 export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
 
-/** Of each packet the capture has so many bytes. */
+/** Packets cut to a number of bytes. */
 export const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
   packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));

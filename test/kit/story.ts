@@ -1,6 +1,6 @@
 /**
- * Stories told in packets: models of real resolvers send their lookups on a common clock through a network that has one fault, and
- * what passes at the client is captured.
+ * Incidents in packets: models of real resolvers send their lookups on a common clock through a network with
+ * one fault, and the packets at the client are captured.
  */
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -37,22 +37,22 @@ import {
 
 /** The outcome of one query. */
 export interface Fate {
-  /** The query does not arrive, or the reply does not. */
+  /** The query or the reply does not arrive. */
   readonly lost?: boolean;
   /** Milliseconds until the reply. */
   readonly tookMs?: number;
   readonly rcode?: number;
   readonly addresses?: readonly string[];
-  /** TC, and no record. */
+  /** TC, without records. */
   readonly truncated?: boolean;
   readonly cname?: string;
   /** TTL of the SOA of a negative answer. */
   readonly ttl?: number;
-  /** Of TCP: not answered, or refused. */
+  /** For TCP: not answered, or refused. */
   readonly tcp?: 'dropped' | 'refused';
-  /** The server behind the service’s address that gets it: a hop of the capture. */
+  /** The server behind the service’s address: a hop of the capture. */
   readonly behind?: string;
-  /** Another address that the reply comes from. */
+  /** Another source address of the reply. */
   readonly from?: string;
   /** The reply passes the capture and does not reach the client. */
   readonly unreceived?: boolean;
@@ -69,7 +69,7 @@ export interface Passing {
   readonly name: string;
   readonly type: string;
   readonly protocol: 'udp' | 'tcp';
-  /** The number of times that this client asked this question from this port. */
+  /** The number of times that this client sent this question from this port. */
   readonly attempt: number;
   /** Milliseconds since this port sent another question; Infinity: it did not. */
   readonly sincePortMs: number;
@@ -79,10 +79,10 @@ export interface Passing {
 /** A pod with a resolver. */
 export interface StoryClient {
   readonly address: string;
-  /** As `--client` takes it. */
+  /** As in `--client`. */
   readonly resolver: string;
   readonly resolvConf?: string;
-  /** What it looks up, when. */
+  /** Its lookups and their times. */
   readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
 }
 
@@ -92,7 +92,7 @@ export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 export const podResolvConf: string =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
 
-/** The replies of a healthy cluster: names of the cluster and a few external ones. */
+/** The replies of a healthy cluster: cluster names and a few external ones. */
 export function healthy(passing: Passing): Fate {
   const { name, type, random } = passing;
   const tookMs = 0.3 + random.integer(1000) / 1000;
@@ -110,7 +110,7 @@ export function healthy(passing: Passing): Fate {
   return { addresses: [], tookMs };
 }
 
-/** Plays the story. @returns packets in the order of their times */
+/** @returns packets in the order of their times */
 export async function play(
   clients: readonly StoryClient[],
   fate: (passing: Passing) => Fate,
@@ -158,7 +158,7 @@ export async function play(
   return packets.toSorted((one, other) => one.timeMs - other.timeMs);
 }
 
-/** What doctor makes of packets, counters and logs. */
+/** doctor's findings for packets, counters and logs. */
 export function examine(
   packets: readonly Captured[],
   lines: readonly string[] = [],
@@ -167,7 +167,7 @@ export function examine(
   return diagnoseWithParts(whole!, (parts) => Promise.resolve(look(packets, lines, parts)));
 }
 
-/** What parts of packets, counters and logs hold. */
+/** The observations in parts of packets, counters and logs. */
 export function look(
   packets: readonly Captured[],
   lines: readonly string[],
@@ -184,7 +184,7 @@ export function look(
   return observed;
 }
 
-/** A socket’s packets, as the network of a story carries them. */
+/** The packets of sockets in the example's network. */
 class StoryNetwork implements ClientNetwork {
   readonly clock: VirtualClock;
   readonly serverPort = 53;
@@ -192,7 +192,7 @@ class StoryNetwork implements ClientNetwork {
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];
   readonly random: Random;
-  /** Whether sockets are connected to whom they ask: those have IP identifications of their own. */
+  /** True if sockets are connected: those have their own IP identifications. */
   readonly connects: boolean;
   readonly #asked = new Map<string, number>();
   readonly #last = new Map<number, { atMs: number; question: string }>();
@@ -316,7 +316,7 @@ class StorySocket extends ReceivingSocket {
     const fate = network.judge(this, query, server);
     const counted = network.packetId();
     const id = network.connects ? ownIpId(this.sourcePort, ++this.#sent) : counted;
-    // Queries of one moment leave one after the other.
+    // Simultaneous queries leave one after the other.
     const sent = Math.max(
       0.01 + network.random.integer(40) / 1000,
       this.#lastMs + 0.03 - network.clock.now(),
@@ -361,7 +361,7 @@ class StorySocket extends ReceivingSocket {
           );
         network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
       }
-      // A reply from elsewhere is not taken.
+      // A reply from another address is not accepted.
       if (fate.from !== undefined || fate.unreceived === true) return;
       exchange.answer = 'answered';
       this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });
@@ -380,7 +380,7 @@ class StorySocket extends ReceivingSocket {
   }
 }
 
-/** The IP identification of the nth packet of a connected socket: Linux draws where each begins. */
+/** The IP identification of the nth packet of a connected socket: Linux draws the start of each. */
 export function ownIpId(port: number, nth: number): number {
   return (((Math.imul(port, 40_503) >>> 0) + nth) % 0xffff) + 1;
 }
@@ -447,7 +447,7 @@ function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
   });
 }
 
-/** The address, or one of IPv6 that is made of it where AAAA is asked for. */
+/** The address, or an IPv6 address derived from it for AAAA. */
 function ofFamily(address: string, type: string): string {
   return type !== 'AAAA' || address.includes(':')
     ? address

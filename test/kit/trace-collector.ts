@@ -1,4 +1,4 @@
-/** A collector of spans that takes nothing that is not in its form. */
+/** A strict collector of spans. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { MessageReader, WIRE } from '../../src/server/base/protobuf.ts';
@@ -18,7 +18,7 @@ export interface CollectedSpan {
   readonly error: string | null;
 }
 
-/** Takes Zipkin's JSON at `/api/v2/spans` and OTLP's protocol buffers at `/v1/traces`. */
+/** Accepts Zipkin's JSON at `/api/v2/spans` and OTLP's protocol buffers at `/v1/traces`. */
 export class TraceCollector {
   readonly spans: CollectedSpan[] = [];
   /** The faults of the requests. */
@@ -26,7 +26,7 @@ export class TraceCollector {
   requests = 0;
   /** The status of the replies. */
   status = 202;
-  /** Nothing is answered. */
+  /** True: requests are not answered. */
   silent = false;
   readonly #server: Server;
 
@@ -56,7 +56,6 @@ export class TraceCollector {
     return new TraceCollector(server);
   }
 
-  /** `127.0.0.1:PORT`. */
   get at(): string {
     const address = this.#server.address();
     return `127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`;
@@ -88,7 +87,7 @@ function check(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(what);
 }
 
-/** Zipkin's OpenAPI document (zipkin2-api.yaml), `Span`: which fields there are, and what each holds. */
+/** Zipkin's OpenAPI document (zipkin2-api.yaml), `Span`: the fields and their types. */
 const zipkinFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   traceId: (value) => /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/.test(String(value)),
   id: (value) => /^[0-9a-f]{16}$/.test(String(value)),
@@ -123,7 +122,7 @@ function isEndpoint(value: unknown): boolean {
 }
 
 function zipkinSpan(value: unknown): CollectedSpan {
-  check(typeof value === 'object' && value !== null, 'a span is no object');
+  check(typeof value === 'object' && value !== null, 'a span is not an object');
   const span = value as Record<string, unknown>;
   for (const [name, field] of Object.entries(span)) {
     const holds = zipkinFields[name];
@@ -155,7 +154,7 @@ const fixed = { kind: WIRE.fixed64 };
 const anyValue: Shape = { 1: text, 2: number, 3: number, 4: fixed, 7: text };
 const keyValue: Shape = { 1: text, 2: { kind: WIRE.bytes, each: anyValue } };
 const attributes = { kind: WIRE.bytes, each: keyValue };
-/** opentelemetry/proto/collector/trace/v1: which fields there are, and how each is written. */
+/** opentelemetry/proto/collector/trace/v1: the fields and their encoding. */
 const request: Shape = {
   1: {
     kind: WIRE.bytes,

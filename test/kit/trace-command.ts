@@ -1,4 +1,4 @@
-/** Runs `ndots trace` in this process, as the command line would, and gives back what it printed. */
+/** Runs `ndots trace` in this process, as the command line would, and returns its output. */
 import { failure, type Command, type Io } from '../../src/faces/cli/command.ts';
 import { trace } from '../../src/faces/cli/trace/trace.ts';
 import { harmless } from '../../src/faces/cli/terminal.ts';
@@ -15,13 +15,12 @@ export interface Ran {
 export interface Terminal {
   readonly colour?: boolean;
   readonly columns?: number;
-  /** Takes what the command says of how far it is. */
+  /** Receives the command's progress. */
   readonly progress?: (text: string) => void;
-  /** Ctrl-C; without it nobody presses that. */
+  /** Ctrl-C; absent: never pressed. */
   readonly signal?: AbortSignal;
 }
 
-/** Runs `ndots trace` with these words. */
 export function runTrace(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -30,7 +29,6 @@ export function runTrace(
   return runCommand(trace, words, env, terminal);
 }
 
-/** Runs any command in this process. */
 export async function runCommand(
   command: Command,
   words: readonly string[],
@@ -62,7 +60,6 @@ export async function runCommand(
   return { code, out, err };
 }
 
-/** The JSON document of one trace. */
 export async function traceJson(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},

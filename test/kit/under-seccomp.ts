@@ -1,6 +1,6 @@
 /**
- * Runs a program under a seccomp profile as container runtimes do: `node under-seccomp.ts PROFILE.json PROGRAM [WORD…]`. The filter is
- * made by libseccomp, and the program takes the place of this process.
+ * Runs a program under a seccomp profile as container runtimes do: `node under-seccomp.ts PROFILE.json
+ * PROGRAM [WORD…]`. libseccomp makes the filter, and the program replaces this process.
  */
 import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
@@ -38,7 +38,7 @@ for (const { names } of syscalls)
   }
 const failure = load(filter) as number;
 if (failure !== 0) throw new Error(`the filter is not taken: ${failure}`);
-// The runtime has marked them to be closed.
+// The runtime has marked them close-on-exec.
 for (const descriptor of [0, 1, 2]) fcntl(descriptor, F_SETFD, 0);
 execv(words[0]!, [...words, null]);
 throw new Error(`${words[0]} cannot be started`);

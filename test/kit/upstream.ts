@@ -41,7 +41,7 @@ export interface Asked {
 export interface Answer {
   /** Milliseconds until it answers (or fails), default 1. */
   readonly afterMs?: number;
-  /** No reply, but this error; a timeout comes when the time is up. */
+  /** This error instead of a reply; a timeout comes when the time is up. */
   readonly fail?: ExchangeFailure;
   readonly rcode?: string;
   /** Added to QR, RA and the query's RD, e.g. FLAG.AA. */
@@ -52,17 +52,17 @@ export interface Answer {
   readonly additional?: readonly string[];
   /** EDNS options of the reply; null: no OPT. */
   readonly options?: readonly EdnsOption[];
-  /** Another question than the one asked. */
+  /** Replaces the question. */
   readonly question?: string;
-  /** These bytes instead of a message made of the above. */
+  /** These bytes instead of a message with the fields above. */
   readonly bytes?: Uint8Array;
   readonly truncated?: boolean;
   readonly reused?: boolean;
 }
 
-/** A network without sockets, and what can be seen of it. */
+/** A network without sockets, and its observable state. */
 export interface ScriptedNetwork extends Network {
-  /** Everything that was sent, in order. */
+  /** All queries, in order. */
   readonly asked: readonly Asked[];
   /** Upstreams made, and those closed again. */
   readonly made: readonly UpstreamParts[];
@@ -73,7 +73,7 @@ export interface ReadableCounters extends UpstreamCounters {
   readonly counts: Record<'timeouts' | 'strays' | 'paced' | 'rejects' | 'sockets', number>;
 }
 
-/** Counters that begin at nothing. */
+/** Counters that begin at 0. */
 export function readableCounters(): ReadableCounters {
   const counts = { timeouts: 0, strays: 0, paced: 0, rejects: 0, sockets: 0 };
   const counter = (name: keyof typeof counts) => ({
@@ -91,7 +91,7 @@ export function readableCounters(): ReadableCounters {
   };
 }
 
-/** What an upstream on 127.0.0.1 is made with, but for what a test is about. */
+/** The default parts of an upstream on 127.0.0.1. */
 export function upstreamParts(
   proto: Protocol,
   port: number,
@@ -173,7 +173,6 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
   };
 }
 
-/** The bytes of a reply to `query`. */
 export function replyBytes(query: Query, answer: Answer): Uint8Array {
   const name = answer.question ?? query.name;
   return writeMessage({

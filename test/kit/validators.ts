@@ -1,4 +1,4 @@
-/** Programs that validate DNSSEC, asked about servers of tests. */
+/** Programs that validate DNSSEC, for servers of tests. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,13 @@ import { UdpClient } from './zone-servers.ts';
 
 const run = promisify(execFile);
 
-/** A zone and the data of the DNSKEY record that is trusted for it: `257 3 13 …`. */
+/** A zone and the data of its trusted DNSKEY record: `257 3 13 …`. */
 export interface TrustAnchor {
   readonly zone: string;
   readonly key: string;
 }
 
-/** What `delv` says of a name: `fully validated`, `negative response, fully validated`, or why not. */
+/** The result of `delv` for a name: `fully validated`, `negative response, fully validated`, or the failure. */
 export async function delv(
   folder: string,
   port: number,
@@ -49,7 +49,7 @@ const outside = [
   '128.0.0.0/1',
 ] as const;
 
-/** An Unbound that validates with these anchors and asks one server about their zones. */
+/** An Unbound that validates with these anchors and queries one server for their zones. */
 export class ValidatingUnbound {
   readonly #child: Child;
   readonly #client: UdpClient;
@@ -81,7 +81,8 @@ export class ValidatingUnbound {
         '  qname-minimisation: no',
       ],
       ...['  local-zone: "10.in-addr.arpa." nodefault', '  local-zone: "test." nodefault'],
-      // Nobody outside of this machine is asked: where nothing answers, each lookup that leads out would take its time.
+      // No server outside of this machine is queried: without a reply, each such lookup would wait for its
+      // time-out.
       ...outside.map((net) => `  do-not-query-address: ${net}`),
       ...more.map((line) => `  ${line}`),
       ...anchors.map(({ zone, key }) => `  trust-anchor: "${zone} DNSKEY ${key}"`),
@@ -98,7 +99,7 @@ export class ValidatingUnbound {
     return new ValidatingUnbound(child, port);
   }
 
-  /** Asks `NAME TYPE` with DO: SERVFAIL is what cannot be validated, AD what was. */
+  /** Sends `NAME TYPE` with DO: SERVFAIL means that validation failed, AD that it succeeded. */
   async ask(question: string): Promise<Message> {
     const [name, type] = question.split(' ') as [string, string];
     this.#id = (this.#id % 65_535) + 1;
@@ -117,7 +118,7 @@ export class ValidatingUnbound {
     return readMessage(bytes);
   }
 
-  /** What it says of failed validations. */
+  /** Its messages about failed validations. */
   get log(): string {
     return this.#child.output();
   }

@@ -1,12 +1,12 @@
-/** Packets of a story, given to a live model on the clock of the story. */
+/** Passes the packets of an incident to a live model on the clock of the incident. */
 import { LiveModel, type LiveModelParts } from '../../src/tools/watch/live-model.ts';
 import type { Captured } from './packets.ts';
 
-/** How often time goes on between packets, milliseconds. */
+/** Milliseconds between steps of the clock. */
 const STEP_MS = 1000;
 
 /**
- * Gives packets to a model, with a step of its clock each second.
+ * Passes packets to a model, with a step of its clock each second.
  * @param each called after each step of the clock
  */
 export function watched(

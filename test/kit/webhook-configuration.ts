@@ -1,7 +1,10 @@
-/** How an API server is told of `ndots webhook`. */
+/** Registers `ndots webhook` at an API server. */
 import type { KubeJson } from './apiserver/store.ts';
 
-/** A MutatingWebhookConfiguration for pods that are created, as the chart has it. @param clientConfig where the webhook is */
+/**
+ * A MutatingWebhookConfiguration for new pods, as in the chart.
+ * @param clientConfig address of the webhook
+ */
 export function webhookConfiguration(name: string, clientConfig: object): KubeJson {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',

@@ -33,43 +33,42 @@ export interface AskOptions {
   readonly proto?: Proto;
   /** Client address, default 10.244.0.9. */
   readonly client?: string;
-  /** EDNS; implied by the options below. */
+  /** Implied by the options below. */
   readonly edns?: boolean;
   readonly udpSize?: number;
   readonly dnssecOk?: boolean;
   readonly flags?: number;
   readonly qclass?: number;
   readonly id?: number;
-  /** True if there is room for one more query that waits; default true. */
+  /** True if there is room for one more waiting query; default true. */
   readonly mayWait?: boolean;
   /** Listen address, default the first. */
   readonly server?: string;
 }
 
 /**
- * A whole server without sockets: control plane and one data plane on this thread, in virtual time. Questions go through
- * the same bytes as from a socket: read as a datagram, answered by the chain, stamped, decoded again.
+ * A whole server without sockets: control plane and one data plane on this thread, in virtual time. Questions
+ * take the same path as from a socket: read as a datagram, answered by the chain, stamped, decoded again.
  */
 export interface World {
   readonly clock: VirtualClock;
-  /** Log lines so far. */
   readonly log: readonly string[];
   readonly server: Server;
-  /** Asks `NAME TYPE` and gives the decoded reply. Throws if nothing was sent. */
+  /** Sends `NAME TYPE` and returns the decoded reply. Throws if there was none. */
   ask(question: string, options?: AskOptions): Promise<Message>;
-  /** The same, null when the server keeps silent. */
+  /** The same; null without a reply. */
   tryAsk(question: string, options?: AskOptions): Promise<Message | null>;
-  /** Asks, and lets no time pass: the reply comes when the test moves the clock. */
+  /** Sends a query without advancing time: the reply comes when the test moves the clock. */
   begin(question: string, options?: AskOptions): Promise<Message | null>;
   /** The reply as dig would print it. */
   dig(question: string, options?: AskOptions): Promise<string>;
   /** Sends any bytes; null: no reply. */
   send(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
-  /** The same, and lets no time pass. */
+  /** The same without advancing time. */
   exchange(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
   /** Prometheus text of all threads. */
   metrics(): string;
-  /** Changes the Corefile; takes effect at `server.reload()`. */
+  /** Takes effect at `server.reload()`. */
   setCorefile(text: string): void;
   close(): Promise<void>;
 }
@@ -80,7 +79,6 @@ const noNetwork: Network = {
   },
 };
 
-/** Starts a server with this Corefile, in virtual time. */
 export async function makeWorld(corefile: string, parts: WorldParts = {}): Promise<World> {
   const clock = parts.clock ?? new VirtualClock();
   const random = seededRandom(parts.seed ?? 1);

@@ -5,14 +5,12 @@ import { join } from 'node:path';
 import { keyTag } from '../../src/server/dnssec/key-pair.ts';
 import { algorithms } from '../../src/server/dnssec/algorithm.ts';
 
-/** A pair as text. */
 export interface ZoneKey {
   /** `Kexample.org.+013+12345`. */
   readonly name: string;
   readonly tag: number;
   /** The DNSKEY record's data: `257 3 13 …`. */
   readonly data: string;
-  /** Of the two files. */
   readonly key: string;
   readonly secret: string;
 }
@@ -56,7 +54,7 @@ export function zoneKey(owner: string, algorithm = 13, flags = 257): ZoneKey {
   };
 }
 
-/** Writes the two files. @returns their path without an ending */
+/** @returns the path of the two files without suffix */
 export function writeZoneKey(folder: string, key: ZoneKey, name: string = key.name): string {
   writeFileSync(join(folder, `${name}.key`), key.key);
   writeFileSync(join(folder, `${name}.private`), key.secret);

@@ -4,7 +4,6 @@ import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import { printed, start, type Child } from './child.ts';
 
-/** A server that runs. */
 export interface ZoneServer {
   readonly child: Child;
   readonly port: number;
@@ -83,7 +82,6 @@ ${lines.join('')}`,
   return { child, port };
 }
 
-/** BIND with a configuration of zones. */
 export async function startNamed(
   folder: string,
   port: number,
@@ -115,7 +113,6 @@ ${zones}`,
   return { child, port };
 }
 
-/** Sends messages to a server, one after the other. */
 export class UdpClient {
   readonly #socket = createSocket('udp4');
   readonly #port: number;
@@ -126,7 +123,7 @@ export class UdpClient {
     this.#socket.on('message', (reply) => this.#take?.(new Uint8Array(reply)));
   }
 
-  /** @throws Error when nothing comes back */
+  /** @throws Error without a reply */
   async ask(message: Uint8Array): Promise<Uint8Array> {
     for (let tries = 0; tries < 5; tries++) {
       const reply = await new Promise<Uint8Array | null>((resolve) => {

@@ -13,19 +13,21 @@ import { printRecord } from '../../src/server/wire/print.ts';
 import { printed, start } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 
-/** True if a program is installed. */
 export const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 const program = join(import.meta.dirname, '../../bin/ndots');
 
-/** A folder that goes when the test ends. */
+/** A directory that is removed when the test ends. */
 export function scratch(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Starts ndots with this Corefile until the test ends. @returns what gives all that it has printed */
+/**
+ * Starts ndots with this Corefile until the test ends.
+ * @returns a function that returns its output so far
+ */
 export async function ndots(
   t: TestContext,
   folder: string,
@@ -42,7 +44,6 @@ export async function ndots(
   return () => child.output();
 }
 
-/** A query, in wire form. */
 export const question = (name: string, type: number, edns = true): Uint8Array =>
   writeMessage({
     id: 77,
@@ -55,7 +56,7 @@ export const question = (name: string, type: number, edns = true): Uint8Array =>
     edns: edns ? { udpSize: 4096, version: 0, dnssecOk: false, options: [] } : null,
   });
 
-/** The serial that a server answers with; null: none. */
+/** The serial in a server's reply; null: none. */
 export async function serialAt(port: number): Promise<number | null> {
   const client = new UdpClient(port);
   try {
@@ -68,7 +69,10 @@ export async function serialAt(port: number): Promise<number | null> {
   }
 }
 
-/** Waits until the zone at a port has this serial. @throws what is wrong, with `output`, after half a minute */
+/**
+ * Waits until the zone at a port has this serial.
+ * @throws the difference, with `output`, after half a minute
+ */
 export async function until(
   what: string,
   port: number,
@@ -85,13 +89,13 @@ export async function until(
   assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
 }
 
-/** Its lines come a moment later than its answers. */
+/** Its log lines come a moment later than its replies. */
 export async function says(output: () => string, what: RegExp): Promise<void> {
   for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
   assert.match(output(), what);
 }
 
-/** All records of a zone at a server, sorted. None: it does not hand it out. */
+/** All records of a zone at a server, sorted. Empty: it does not transfer the zone. */
 export async function transferred(port: number, zone = 'example.org.'): Promise<string[]> {
   const lines: string[] = [];
   let soas = 0;

@@ -1,11 +1,11 @@
-/** The faults that the stand-in API server can have. */
+/** The faults of the stand-in API server. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../src/server/base/clock.ts';
 import { failureStatus } from './status.ts';
 
 /** A fault of a request: it replaces or precedes the reply. */
 export type Fault =
-  /** Answer with this status; a Status object is the body unless one is given. */
+  /** Answer with this status; the body is a Status object by default. */
   | {
       readonly kind: 'status';
       readonly status: number;
@@ -17,35 +17,34 @@ export type Fault =
   | { readonly kind: 'drop'; readonly afterBytes?: number }
   /** Accept the request and never answer. */
   | { readonly kind: 'hang' }
-  /** Answer after a while. */
+  /** Answer after a delay. */
   | { readonly kind: 'slow'; readonly delayMs: number }
-  /** Send the first bytes of the right body and then nothing more. */
+  /** Send the first bytes of the correct body and then nothing more. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
-  /** Send the right body a byte at a time, with a pause before each. */
+  /** Send the correct body a byte at a time, with a pause before each. */
   | { readonly kind: 'drip'; readonly everyMs: number }
-  /** Answer without end: with pages of which each has a next one, one page, or the events of a watch. */
+  /** Answer without end: pages that each have a next one, one page, or the events of a watch. */
   | { readonly kind: 'endless'; readonly of: 'pages' | 'items' | 'events' }
-  /** Answer 200 with a body that is not JSON. */
   | { readonly kind: 'garbage' };
 
-/** Which requests meet a fault. */
+/** The requests that a fault affects. */
 export interface FaultRule {
-  /** Plural of the resource, e.g. `services`, or `version`; absent = all. */
+  /** Plural of the resource, e.g. `services`, or `version`; absent: all. */
   readonly resource?: string;
   readonly verb?: Verb;
-  /** The number of requests that it meets; absent = until it is lifted. */
+  /** The number of affected requests; absent: until it is removed. */
   readonly times?: number;
   readonly fault: Fault;
 }
 
-/** The action of a request, as RBAC calls it. */
+/** The action of a request in RBAC terms. */
 export type Verb = 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
 
-/** The faults in force, first come first served. */
+/** The active faults, in order of precedence. */
 export class Faults {
   #rules: { rule: FaultRule; left: number }[] = [];
 
-  /** Puts a rule in force; the returned function lifts it. */
+  /** Adds a rule; the returned function removes it. */
   add(rule: FaultRule): () => void {
     const entry = { rule, left: rule.times ?? Infinity };
     this.#rules.push(entry);
@@ -58,7 +57,7 @@ export class Faults {
     this.#rules = [];
   }
 
-  /** The fault that meets this request, used up by one. */
+  /** The fault for this request, whose count decreases. */
   take(resource: string, verb: Verb): Fault | null {
     for (const entry of this.#rules) {
       const { rule } = entry;
@@ -71,7 +70,7 @@ export class Faults {
   }
 }
 
-/** Lets a fault happen to a reply; true if the request is still to be answered. */
+/** Applies a fault to a reply; true if the request must still be answered. */
 export async function strike(fault: Fault, reply: ServerResponse, clock: Clock): Promise<boolean> {
   switch (fault.kind) {
     case 'status': {
@@ -153,7 +152,7 @@ function dripBody(reply: ServerResponse, everyMs: number, clock: Clock): void {
   drip();
 }
 
-/** Lets only the first bytes of the body pass, then calls `then`. */
+/** Passes only the first bytes of the body, then calls `then`. */
 function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): void {
   let left = afterBytes;
   const write = reply.write.bind(reply);
@@ -167,7 +166,7 @@ function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): v
   reply.write = cut as typeof reply.write;
   reply.end = ((chunk?: unknown) => {
     if (chunk !== undefined) cut(chunk);
-    // A body shorter than that ends in the middle of nothing.
+    // A shorter body ends early.
     if (left > 0) {
       left = 0;
       then();

@@ -12,7 +12,7 @@ import { ApiServer } from './server.ts';
 
 const run = promisify(execFile);
 
-/** A server with TLS and a token, and a kubectl that talks to it and to nothing else; null if there is no kubectl. */
+/** A server with TLS and a token, and a kubectl that only knows this server; null: there is no kubectl. */
 async function bench(t: TestContext): Promise<{
   server: ApiServer;
   config: string;

@@ -16,7 +16,6 @@ export class Lists {
     this.#pagesFromCache = pagesFromCache;
   }
 
-  /** Every continue token becomes too old. */
   forget(): void {
     this.#open.clear();
   }
@@ -66,7 +65,7 @@ export class Lists {
       metadata['remainingItemCount'] = rest.length;
     }
     const groupAndVersion = groupVersion(resource);
-    // Items of a list carry neither kind nor version, as the real server leaves them out.
+    // Items of a list have neither kind nor version, as in the real server.
     const items = objects
       .slice(0, size)
       .map((one) => `{${one.body}`)

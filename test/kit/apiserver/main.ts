@@ -1,10 +1,10 @@
 /**
  * The stand-in API server as a program, for kubectl, benchmarks and memory measurements:
  *
- *   node test/kit/apiserver/main.ts --port 8001 --services 10000 --endpoints 100000 --pods 100000 --churn 500
+ * node test/kit/apiserver/main.ts --port 8001 --services 10000 --endpoints 100000 --pods 100000 --churn 500
  *
- * Prints `listening URL` when it is full. `compact` and `drop` on standard input forget the history and cut all
- * watches, which makes every client list again.
+ * It prints `listening URL` once it has all objects. `compact` and `drop` on standard input drop the history
+ * and cut all watches, so every client lists again.
  */
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';

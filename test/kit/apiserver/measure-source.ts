@@ -1,9 +1,10 @@
 /**
- * How much memory an API server source takes, and how much more while it lists again:
+ * Measures the memory of an API server source, and its growth during a relist:
  *
- *   node --expose-gc test/kit/apiserver/measure-source.ts [--services 10000] [--endpoints 100000] [--pods 100000] [--pages]
+ * node --expose-gc test/kit/apiserver/measure-source.ts [--services 10000] [--endpoints 100000] [--pods
+ * 100000] [--pages]
  *
- * The server runs in a process of its own. Prints one line per stage.
+ * The server is a separate process. Prints one line per stage.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -107,7 +108,7 @@ for (let round = 1; round <= 3; round++) {
   };
   const from = await seen();
   child.stdin.write('compact\n');
-  // Each of the four kinds asks at least twice: the watch that is too old, then the list.
+  // Each of the four kinds sends at least two requests: the expired watch, then the list.
   while ((await seen()) < from + 8) await new Promise((resolve) => setTimeout(resolve, 50));
   let quiet = 0;
   for (let last = process.cpuUsage().user; quiet < 10;) {

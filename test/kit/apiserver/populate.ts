@@ -1,19 +1,18 @@
-/** Filling the stand-in API server with a cluster. */
+/** Fills the stand-in API server with a cluster. */
 import type { ApiServer } from './server.ts';
 import { namespace } from './server.ts';
 import type { KubeJson } from './store.ts';
 
-/** The size of a cluster. */
 export interface Population {
   readonly services: number;
   /** Spread evenly over the services. */
   readonly endpoints: number;
   readonly pods: number;
-  /** Bytes of padding in each object: parts that DNS does not need. Default 1000. */
+  /** Bytes of padding in each object, for the parts that DNS does not need. Default 1000. */
   readonly padding?: number;
 }
 
-/** Fills a server with a cluster of the wanted size, spread over 100 namespaces and 500 nodes. */
+/** Fills a server with a cluster of the given size, spread over 100 namespaces and 500 nodes. */
 export function populate(server: ApiServer, size: Population): void {
   const padding = 'x'.repeat(size.padding ?? 1000);
   for (let i = 0; i < Math.min(100, size.services); i++) {
@@ -67,7 +66,7 @@ export function service(index: number, padding = ''): KubeJson {
   };
 }
 
-/** The endpoint slice of the service of that number: `count` pods from the one numbered `firstPod` on. */
+/** The endpoint slice of a service by number, with `count` pods from `firstPod` on. */
 export function slice(index: number, firstPod: number, count: number, padding = ''): KubeJson {
   return {
     metadata: {
@@ -96,7 +95,7 @@ export function slice(index: number, firstPod: number, count: number, padding = 
   };
 }
 
-/** The pod of that number, where each service has `perService` of them. */
+/** A pod by number, if each service has `perService` of them. */
 export function pod(index: number, perService: number, padding = ''): KubeJson {
   const service = Math.floor(index / perService);
   return {

@@ -2,7 +2,7 @@
 import { Refusal } from './status.ts';
 import { selection, type KubeJson } from './store.ts';
 
-/** The selectors of a request; a malformed one is refused. */
+/** A malformed selector is refused. */
 export function readSelection(query: URLSearchParams): (object: KubeJson) => boolean {
   try {
     return selection(query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');
@@ -11,7 +11,7 @@ export function readSelection(query: URLSearchParams): (object: KubeJson) => boo
   }
 }
 
-/** The version asked for; null if none is. */
+/** Null: no version. */
 export function readVersion(query: URLSearchParams): number | null {
   const text = query.get('resourceVersion') ?? '';
   if (text === '') return null;

@@ -1,4 +1,4 @@
-/** The kinds this server serves. `group` is '' for the core API. */
+/** A served kind. `group` is '' for the core API. */
 export interface ServedResource {
   readonly group: string;
   readonly version: string;
@@ -9,7 +9,6 @@ export interface ServedResource {
   readonly shortNames: readonly string[];
 }
 
-/** All of them. */
 export const servedResources: readonly ServedResource[] = [
   served('', 'v1', 'namespaces', 'Namespace', false, ['ns']),
   served('', 'v1', 'nodes', 'Node', false, ['no']),
@@ -56,14 +55,14 @@ export function groupVersion(resource: { group: string; version: string }): stri
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Under which objects are stored: all versions of a kind are the same objects. */
+/** The storage key: all versions of a kind are the same objects. */
 export function storageName(resource: ServedResource): string {
   return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The documents by which clients find out what there is: `/api`, `/apis`, `/api/v1`, `/openapi/v3`, …; null if none. */
+/** The discovery documents: `/api`, `/apis`, `/api/v1`, `/openapi/v3`, …; null: there is none. */
 export function discoveryDocument(
   path: string,
   resources: readonly ServedResource[],
@@ -132,7 +131,7 @@ function resourceList(version: string, members: readonly ServedResource[]): obje
   };
 }
 
-/** No schemas, only what kubectl looks for: that writes can be validated by the server (`fieldValidation`). */
+/** No schemas, only the parts that kubectl requires: writes can be validated by the server (`fieldValidation`). */
 function openapiDocument(members: readonly ServedResource[]): object {
   const parameters = [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }];
   const paths = members.map((one) => {

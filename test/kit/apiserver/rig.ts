@@ -13,7 +13,7 @@ import {
 import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
-/** The objects that most tests want: everything but the rare parts. */
+/** The objects of most tests: everything but the rare parts. */
 export const everything: WantedObjects = {
   endpoints: true,
   pods: true,
@@ -23,16 +23,16 @@ export const everything: WantedObjects = {
   zones: false,
 };
 
-/** Remembers what a source told, and the state that follows from it. */
+/** Records the events of a source, and the resulting state. */
 export class Listener implements SourceEvents {
   readonly batches: (readonly ObjectChange[])[] = [];
   readonly syncedKinds: ObjectKind[] = [];
-  /** The number of times that the source reported the server as away. */
+  /** Called when the source reports the server as unreachable. */
   away: () => void = () => {
     this.timesAway++;
   };
   timesAway = 0;
-  /** `Kind namespace/name` → object, as the changes so far have it. */
+  /** `Kind namespace/name` → object, after all changes so far. */
   readonly state: Map<string, KubeObject> = new Map<string, KubeObject>();
 
   get all(): ObjectChange[] {
@@ -84,7 +84,6 @@ export interface RigOptions {
   readonly wanted?: Partial<WantedObjects>;
   readonly source?: Partial<ApiServerParts>;
   readonly connection?: (server: ApiServer, clock: VirtualClock) => ApiConnection;
-  /** Debug lines too. */
   readonly debugging?: boolean;
 }
 
@@ -120,7 +119,7 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   };
 }
 
-/** Waits for real input and output (loopback) until the condition holds; virtual time stands still. */
+/** Waits for real input and output (loopback) until the condition holds, without advancing virtual time. */
 export async function until(holds: () => boolean, what: string = String(holds)): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {
@@ -129,7 +128,7 @@ export async function until(holds: () => boolean, what: string = String(holds)):
   }
 }
 
-/** Lets virtual time pass in small steps until the condition holds, at most `limitMs`. */
+/** Advances virtual time in small steps until the condition holds, at most `limitMs`. */
 export async function elapse(
   clock: VirtualClock,
   limitMs: number,
@@ -143,7 +142,7 @@ export async function elapse(
   await until(holds);
 }
 
-/** Lets what is under way on loopback arrive. */
+/** Waits until pending loopback traffic has arrived. */
 export async function quiet(turns = 4): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await new Promise<void>((resolve) => setTimeout(resolve, 1));

@@ -51,7 +51,7 @@ async function watch(
         for (const line of lines) events.push(JSON.parse(line) as (typeof events)[number]);
       }
     } catch {
-      // Cut or aborted: over all the same.
+      // Cut or aborted: it is over.
     }
     over = true;
   })();
@@ -202,7 +202,7 @@ describe('a watch', () => {
   });
 });
 
-test('without a known token nobody is let in', async (t) => {
+test('requests without a known token are rejected', async (t) => {
   const server = await started(t, { tokens: ['secret'] });
   assert.equal((await ask(server, '/version')).status, 401);
   const headers = { authorization: 'Bearer secret' };

@@ -24,24 +24,26 @@ import { create, existing, patch, remove, update } from './writes.ts';
 /** The differences from the server of Kubernetes. */
 export interface ApiServerOptions {
   readonly clock?: Clock;
-  /** Minor version the server says it has; streaming lists work from 27 on unless switched off. Default 33. */
+  /** Reported minor version; streaming lists work from 27 on unless switched off. Default 33. */
   readonly minor?: number;
-  /** The feature gate WatchList. Default: as the version has it (on from 32). */
+  /** The feature gate WatchList. Default: by version (on from 32). */
   readonly streamingLists?: boolean;
-  /** Whether the database tells how far it is (etcd from 3.4.31 and 3.5.13 on); streaming lists need it. Default true. */
+  /**
+   * True if the database reports its progress (etcd from 3.4.31 and 3.5.13 on); streaming lists need it.
+   * Default true.
+   */
   readonly progressNotices?: boolean;
-  /** Pages even where the list comes from the watch cache (`resourceVersion=0`), which the real server does not. */
+  /** Pages lists even from the watch cache (`resourceVersion=0`), which the real server does not. */
   readonly pagesFromCache?: boolean;
   /** Resources that are not served, e.g. `discovery.k8s.io/v1`. */
   readonly without?: readonly string[];
-  /** Accepted bearer tokens; none = no check. */
+  /** Accepted bearer tokens; none: no check. */
   readonly tokens?: readonly string[];
   readonly tls?: PemIdentity & { readonly clientCa?: string };
   readonly port?: number;
   readonly store?: Store;
 }
 
-/** One request as the server saw it. */
 export interface SeenRequest {
   readonly verb: Verb | 'other';
   readonly resource: string;
@@ -60,8 +62,9 @@ interface ReviewedAccess {
 const mostSeen = 10_000;
 
 /**
- * A stand-in for kube-apiserver that speaks its protocol strictly: lists with pages and versions, watches with
- * bookmarks and ERROR events, streaming lists, discovery, writes. It has no controllers: what tests put in is what is there.
+ * A stand-in for kube-apiserver that follows its protocol strictly: lists with pages and versions, watches
+ * with bookmarks and ERROR events, streaming lists, discovery, writes. It has no controllers: the objects are
+ * exactly those of the test.
  */
 export class ApiServer {
   readonly store: Store;
@@ -70,11 +73,10 @@ export class ApiServer {
   readonly watches: Set<Watch> = new Set<Watch>();
   /** The settings that the kubelets of nodes report (`configz`). */
   readonly configz: Map<string, object> = new Map<string, object>();
-  /** The replies of pods through the proxy; null: there is no such pod. */
+  /** The replies of pods through the proxy; null: the pod does not exist. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
-  /** Which rights a user lacks, as SubjectAccessReviews say it. */
+  /** The missing rights of a user, in the words of SubjectAccessReviews. */
   denied: (user: string, verb: string, resource: string) => boolean = () => false;
-  /** Accepted tokens; tests may change them. */
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;
   readonly #clock: Clock;
@@ -134,7 +136,7 @@ export class ApiServer {
     await closed;
   }
 
-  /** Puts an object by its plural (`services`, `endpointslices`), past all checks. */
+  /** Stores an object by its plural (`services`, `endpointslices`), without checks. */
   put(plural: string, object: KubeJson): void {
     this.store.put(this.#storage(plural), object);
   }
@@ -148,24 +150,24 @@ export class ApiServer {
     for (const watch of this.#open(plural)) watch.drop();
   }
 
-  /** Half-open connections: nothing more is sent on the open watches, nor are they closed. */
+  /** Half-open connections: the open watches get no more data, and are not closed. */
   freezeWatches(plural?: string): void {
     for (const watch of this.#open(plural)) watch.freeze();
   }
 
-  /** Sends an ERROR event down the open watches. */
+  /** Sends an ERROR event on the open watches. */
   failWatches(code: number, message: string, plural?: string): void {
     for (const watch of this.#open(plural)) watch.error(failureStatus(code, message));
   }
 
-  /** The database is put back to a backup while the server is away for a moment. */
+  /** Restores a backup of the database during a short downtime. */
   restore(backup: Backup): void {
     this.store.restore(backup);
     this.#lists.forget();
     this.dropWatches();
   }
 
-  /** Forgets all history, so that no watch can be taken up from where it was. */
+  /** Drops all history, so that no watch can be resumed. */
   compact(): void {
     this.store.compact();
     this.#lists.forget();
@@ -290,7 +292,7 @@ export class ApiServer {
       );
     }
     if (streaming !== null && this.#options.progressNotices === false) {
-      // As kube-apiserver 1.32.3 says it with etcd 3.4.23.
+      // The words of kube-apiserver 1.32.3 with etcd 3.4.23.
       throw new Refusal(
         500,
         'a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled',
@@ -326,7 +328,8 @@ export class ApiServer {
       watch.initial(store.all(storageName(resource)), mark);
       return;
     }
-    // A version of the future is no error: the watch is silent, without bookmarks too, until the store has come past it.
+    // A future version is not an error: the watch is silent, even without bookmarks, until the store has
+    // passed it.
     if (from !== null && from > store.revision) return;
     const missed = store.since(storageName(resource), from ?? store.revision);
     if (missed === null) {
@@ -359,7 +362,7 @@ export class ApiServer {
     if (resource !== undefined && (namespace === '' || resource.namespaced)) {
       return { resource, namespace, name };
     }
-    // A namespace itself: the part that looks like its contents is a subresource or nothing.
+    // A namespace itself: the part after it is a subresource or empty.
     if (namespace !== '' && group === '' && (plural === 'status' || plural === 'finalize')) {
       return { resource: find('namespaces')!, namespace: '', name: namespace };
     }
@@ -397,7 +400,6 @@ interface Target {
   readonly name: string;
 }
 
-/** A namespace that is active. */
 export function namespace(name: string): KubeJson {
   return {
     metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
@@ -433,7 +435,7 @@ function unknownPath(): Refusal {
   return new Refusal(404, 'the server could not find the requested resource');
 }
 
-/** The real server compresses answers above 128 KiB for clients that ask. */
+/** The real server compresses replies above 128 KiB for clients that request it. */
 function sendJson(reply: ServerResponse, status: number, body: string, accepts: string): void {
   const headers: http.OutgoingHttpHeaders = { 'content-type': 'application/json' };
   if (body.length > 128 * 1024 && accepts.includes('gzip')) {
@@ -451,6 +453,6 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(pieces).toString('utf8'));
   } catch (error) {
-    throw new Refusal(400, `the body is no JSON: ${(error as Error).message}`);
+    throw new Refusal(400, `the body is not JSON: ${(error as Error).message}`);
   }
 }

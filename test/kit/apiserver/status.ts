@@ -26,7 +26,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The Status of a refusal; its reason is the usual one of the HTTP code unless it is given. */
+/** The reason follows from the HTTP code by default. */
 export function failureStatus(
   code: number,
   message: string,

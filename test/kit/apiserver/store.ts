@@ -1,7 +1,7 @@
 /** The objects of the stand-in API server, and their history. */
 import { parseSelector, type Selector } from '../../../src/server/kube/manifests/selector.ts';
 
-/** An object as it travels. */
+/** An object in the API's format. */
 export interface KubeJson {
   apiVersion?: string;
   kind?: string;
@@ -21,11 +21,11 @@ export interface KubeJson {
 export interface Stored {
   readonly object: KubeJson;
   readonly revision: number;
-  /** `kind` and `apiVersion` are added when it is served, since several versions share one store. */
+  /** `kind` and `apiVersion` are added when it is served, because several versions share one store. */
   readonly body: string;
 }
 
-/** One change of an object. `before` is null: it was made; `after` is null: it was deleted. */
+/** Null `before`: created; null `after`: deleted. */
 export interface StoreEvent {
   readonly resource: string;
   readonly revision: number;
@@ -33,26 +33,22 @@ export interface StoreEvent {
   readonly after: Stored | null;
 }
 
-/** A state of the store, for `restore`. */
 export interface Backup {
   readonly revision: number;
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Stored>>;
 }
 
-/**
- * Does the work of etcd and the watch cache: objects, one revision for all, and a window of the
- * past.
- */
+/** Replaces etcd and the watch cache: objects, one revision for all, and a window of the past. */
 export class Store {
   readonly #resources = new Map<string, Map<string, Stored>>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
   #history: StoreEvent[] = [];
   #revision: number;
-  /** The oldest revision a watch may begin after. */
+  /** The oldest revision that a watch may start after. */
   #compacted: number;
   readonly #window: number;
 
-  /** @param window how many events are remembered. */
+  /** @param window number of events that are stored */
   constructor(window = 10_000, revision = 1000) {
     this.#window = window;
     this.#revision = revision;
@@ -67,7 +63,7 @@ export class Store {
     return this.#compacted;
   }
 
-  /** Objects in the order of their keys (`namespace/name`), as etcd has them. */
+  /** Objects in the order of their keys (`namespace/name`), as in etcd. */
   all(resource: string): Stored[] {
     const objects = this.#resources.get(resource) ?? new Map<string, Stored>();
     return [...objects.keys()].sort().map((key) => objects.get(key)!);
@@ -108,7 +104,7 @@ export class Store {
     return before;
   }
 
-  /** Events after a revision; null if they are no longer known. */
+  /** Events after a revision; null: they are no longer stored. */
   since(resource: string, revision: number): StoreEvent[] | null {
     if (revision < this.#compacted) return null;
     return this.#history.filter(
@@ -116,12 +112,11 @@ export class Store {
     );
   }
 
-  /** Revisions that objects nobody watches have taken: leases and events take many a second. */
+  /** Advances the revision for objects without watchers: leases and events take many a second. */
   skip(revisions: number): void {
     this.#revision += revisions;
   }
 
-  /** The content of a backup of the database. */
   backup(): Backup {
     const resources = [...this.#resources].map(
       ([name, objects]) => [name, new Map(objects)] as const,
@@ -130,8 +125,8 @@ export class Store {
   }
 
   /**
-   * Goes back to a backup, revisions too, as `etcdutl snapshot restore` does without `--bump-revision`. Nobody is told: a server
-   * that was stopped meanwhile begins with this.
+   * Restores a backup, including revisions, as `etcdutl snapshot restore` does without `--bump-revision`.
+   * Watches are not notified: a server that was stopped during that time starts with this state.
    */
   restore({ revision, resources }: Backup): void {
     this.#resources.clear();
@@ -141,7 +136,7 @@ export class Store {
     this.#history = [];
   }
 
-  /** Forgets the past: every watch from an older revision is too late. */
+  /** Drops the history: every watch from an older revision is too late. */
   compact(): void {
     this.#history = [];
     this.#compacted = ++this.#revision;

@@ -17,7 +17,7 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly resource: ServedResource;
   readonly reply: ServerResponse;
-  /** Only objects of this namespace; '' = all. */
+  /** Only objects of this namespace; '': all. */
   readonly namespace: string;
   readonly matches: Matches;
   readonly bookmarks: boolean;
@@ -27,17 +27,17 @@ export interface WatchParts {
 
 const bookmarkEveryMs = 60_000;
 
-/** One open watch: what happens in the store goes down the line, one JSON document each. */
+/** One open watch: it sends each change of the store as a JSON document. */
 export class Watch {
   readonly resource: string;
   readonly #parts: WatchParts;
   readonly #stopListening: () => void;
   readonly #timers: Timer[] = [];
-  /** Events before this revision the client has. */
+  /** The client has all events before this revision. */
   #sent: number;
   #frozen = false;
 
-  /** @param from events after this revision are sent. */
+  /** @param from events after this revision are sent */
   constructor(parts: WatchParts, from: number) {
     this.#parts = parts;
     this.resource = parts.resource.plural;
@@ -56,12 +56,12 @@ export class Watch {
     const was = before !== null && this.#wants(before);
     const is = after !== null && this.#wants(after);
     const { version, kind } = this.#form();
-    // An object that leaves the selection is deleted in the eyes of this client.
+    // For this client, an object that leaves the selection is deleted.
     if (is) this.#send(was ? 'MODIFIED' : 'ADDED', serve(after, version, kind));
     else if (was) this.#send('DELETED', serveDeleted(before, revision, version, kind));
   }
 
-  /** The present state as ADDED events; `mark` closes them with the bookmark of a streaming list. */
+  /** The current state as ADDED events; `mark` ends them with the bookmark of a streaming list. */
   initial(objects: readonly Stored[], mark: boolean): void {
     const { version, kind } = this.#form();
     for (const one of objects) {
@@ -85,7 +85,7 @@ export class Watch {
     );
   }
 
-  /** An ERROR event; the server closes the watch after it, as the real one does. */
+  /** The server closes the watch after it, as the real one does. */
   error(status: object): void {
     this.#send('ERROR', JSON.stringify(status));
     this.end();
@@ -95,12 +95,11 @@ export class Watch {
     this.#parts.reply.end();
   }
 
-  /** Cuts the connection. */
   drop(): void {
     this.#parts.reply.destroy();
   }
 
-  /** From now on nothing is sent and nothing is closed: a peer that is gone without a word. */
+  /** From now on nothing is sent and nothing is closed, as with a dead peer. */
   freeze(): void {
     this.#frozen = true;
     for (const timer of this.#timers) timer.cancel();

@@ -3,7 +3,7 @@ import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import { Refusal } from './status.ts';
 import type { KubeJson, Store, Stored } from './store.ts';
 
-/** A write as the server checks it: a request that the real API server would refuse is refused here too. */
+/** A checked write: a request that the real API server would refuse is refused here too. */
 export interface WriteTarget {
   readonly store: Store;
   readonly resource: ServedResource;
@@ -12,7 +12,7 @@ export interface WriteTarget {
 
 let generated = 0;
 
-/** Makes an object. @throws Refusal */
+/** @throws Refusal */
 export function create({ store, resource, namespace }: WriteTarget, body: unknown): Stored {
   const object = checked(resource, namespace, body);
   const { metadata } = object;
@@ -39,7 +39,10 @@ export function create({ store, resource, namespace }: WriteTarget, body: unknow
   return store.put(storageName(resource), defaulted(store, resource, object));
 }
 
-/** Replaces an object, if the version that the body names is the present one. @throws Refusal */
+/**
+ * Replaces an object, if the body has its current version.
+ * @throws Refusal
+ */
 export function update(target: WriteTarget, name: string, body: unknown): Stored {
   const { store, resource, namespace } = target;
   const before = existing(target, name);
@@ -54,7 +57,7 @@ export function update(target: WriteTarget, name: string, body: unknown): Stored
   return store.put(storageName(resource), object);
 }
 
-/** JSON merge patch (RFC 7396), which also serves for the strategic kind as far as tests need it. */
+/** JSON merge patch (RFC 7396), also for strategic patches as far as tests need it. */
 export function patch(target: WriteTarget, name: string, type: string, body: unknown): Stored {
   if (!['application/merge-patch+json', 'application/strategic-merge-patch+json'].includes(type)) {
     throw new Refusal(415, `the body of the request was in an unknown format: ${type}`);
@@ -64,7 +67,10 @@ export function patch(target: WriteTarget, name: string, type: string, body: unk
   return target.store.put(storageName(target.resource), merged);
 }
 
-/** Deletes an object, and with a namespace all that is in it. @throws Refusal */
+/**
+ * Deletes an object, and with a namespace all objects in it.
+ * @throws Refusal
+ */
 export function remove(target: WriteTarget, name: string): Stored {
   const { store, resource, namespace } = target;
   const before = existing(target, name);
@@ -95,7 +101,7 @@ function removeContents(store: Store, namespace: string): void {
   }
 }
 
-/** The object of that name. @throws Refusal: there is none */
+/** @throws Refusal: there is none */
 export function existing({ store, resource, namespace }: WriteTarget, name: string): Stored {
   const found = store.get(storageName(resource), resource.namespaced ? namespace : '', name);
   if (found === null) throw notFound(resource.plural, name, resource.group);
@@ -113,7 +119,7 @@ function notFound(plural: string, name: string, group = ''): Refusal {
 
 function checked(resource: ServedResource, namespace: string, body: unknown): KubeJson {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new Refusal(400, 'the body is no object');
+    throw new Refusal(400, 'the body is not an object');
   }
   const object = structuredClone(body) as Partial<KubeJson>;
   if (object.kind !== resource.kind || object.apiVersion !== groupVersion(resource)) {
@@ -137,7 +143,7 @@ function checked(resource: ServedResource, namespace: string, body: unknown): Ku
   return { ...object, metadata };
 }
 
-/** What the real server fills in, as far as DNS sees it. */
+/** The defaults of the real server, as far as DNS reads them. */
 function defaulted(store: Store, resource: ServedResource, object: KubeJson): KubeJson {
   if (resource.plural === 'namespaces') {
     return {

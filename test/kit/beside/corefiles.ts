@@ -1,31 +1,28 @@
-/** Server blocks that are drawn at random: what sources answer, and what stands before them. */
+/** Random server blocks: sources of answers, and plugins before them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seededRandom, type Random } from '../../../src/server/base/random.ts';
 import { makeMmdb } from '../mmdb.ts';
 import { drawFrom, drawName, labels, zones, type Draw } from './words.ts';
 
-/** A server block, and what it is made of. */
 export interface RandomBlock {
   readonly text: string;
   readonly port: number;
-  /** Names of its directives. */
   readonly plugins: ReadonlySet<string>;
 }
 
-/** The names in its text, which are worth asking for; absolute. */
+/** The names in its text, absolute, which are worth querying. */
 export function namesIn({ text }: RandomBlock): readonly string[] {
   const found = text.match(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi) ?? [];
   return found.map((name) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`);
 }
 
-/** What blocks of one Corefile share. */
+/** The common parts of the blocks of one Corefile. */
 export interface Surroundings {
-  /** Where files may be written. */
   readonly folder: string;
   /** `IP:PORT` of upstreams. */
   readonly upstreams: readonly string[];
-  /** `IP:PORT` of a server that hands out the common zones; null: there is none. */
+  /** `IP:PORT` of a server that transfers the common zones; null: there is none. */
   readonly primary: string | null;
 }
 
@@ -81,12 +78,12 @@ function fallthrough(draw: Draw): string[] {
 
 const addresses = ['192.0.2.10', '192.0.2.11', '10.0.0.5', '2001:db8::10', '2001:db8::11'];
 
-/** A zone for a server that hands it out, always the same. */
+/** A zone for a server that transfers it, always the same. */
 export function primaryZone(origin: string): string {
   return plainZone(drawFrom(seededRandom(origin.length)), origin);
 }
 
-/** A zone with nothing in it that servers disagree about: those are compared elsewhere. */
+/** A zone without content that servers disagree about, which other tests compare. */
 function plainZone(draw: Draw, origin: string): string {
   const lines = [
     `$TTL 300`,
@@ -111,7 +108,7 @@ function plainZone(draw: Draw, origin: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Answers come from these; `forward` last, as nothing is behind it. */
+/** The sources of answers; `forward` is last, because nothing follows it. */
 const sources: Readonly<Record<string, Part>> = {
   hosts: (draw) => {
     const inline = Array.from({ length: draw.between(1, 5) }, () => {
@@ -267,7 +264,7 @@ const rewriteRule = (draw: Draw): string =>
     () => `edns0 subnet ${draw.one(['set 24 56', 'append 16 48', 'replace 32 128', 'unset'])}`,
   ])();
 
-/** What stands before the sources. */
+/** The plugins before the sources. */
 const modifiers: Readonly<Record<string, Part>> = {
   acl: (draw) =>
     braces(
@@ -357,7 +354,7 @@ const modifiers: Readonly<Record<string, Part>> = {
   },
 };
 
-/** Where the clients of the comparison are said to be, and nets of their EDNS Client Subnet option. */
+/** The locations of the comparison's clients, and prefixes of their EDNS Client Subnet option. */
 const geography = {
   '127.0.0.0/8': {
     city: { names: { en: 'Berlin' } },
@@ -389,7 +386,7 @@ const expressions: readonly string[] = [
   "metadata('geoip/country/code') == 'DE'",
 ];
 
-/** A block with some sources and some of the rest, for 127.0.0.1:`port`; or two, the first of them with a view. */
+/** A block with some sources and some modifiers, for 127.0.0.1:`port`; or two, the first of them with a view. */
 function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
   const draw = drawFrom(random);
   const zone = draw.rarely(3) ? draw.one(zones) : '.';
@@ -415,7 +412,10 @@ function randomBlock(random: Random, port: number, about: Surroundings): RandomB
   return { text: texts.join(''), port, plugins };
 }
 
-/** Several of them, at ports of their own from 6000 on. @param fits which of those that are drawn count */
+/**
+ * Several of them, at ports from 6000 on.
+ * @param fits selects the drawn blocks
+ */
 export function randomBlocks(
   random: Random,
   count: number,
@@ -430,11 +430,10 @@ export function randomBlocks(
   return blocks;
 }
 
-/** The Corefile of these blocks. */
 export const textOf = (blocks: readonly RandomBlock[]): string =>
   blocks.map((block) => block.text).join('\n');
 
-/** Some of the lines in a snippet or a file of their own. */
+/** Moves some of the lines to a snippet or a file. */
 function imported(
   draw: Draw,
   lines: readonly string[],
@@ -449,7 +448,7 @@ function imported(
   const file = join(folder, `part${name}.conf`);
   writeFileSync(file, text);
   const path = draw.rarely(2) ? file : file.replace('part', 'par*');
-  // Whoever judges differences sees what is in it.
+  // The content is printed with differences.
   return { before: text.replaceAll(/^(?=.)/gm, '# '), within: [`import ${path}`, ...left] };
 }
 

@@ -1,24 +1,24 @@
-/** What two replies to one query differ in. */
+/** Compares two replies to one query. */
 import { TYPE } from '../../../src/server/wire/iana.ts';
 import { readMessage, type DnsRecord, type Message } from '../../../src/server/wire/message.ts';
 import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import type { RandomBlock } from './corefiles.ts';
 import type { RandomQuery } from './queries.ts';
 
-/** Each difference in a few words that docs/coredns.md does not tell of; none: the same. */
+/** Differences that docs/coredns.md does not list, in a few words each; empty: none. */
 export function differences(
   query: RandomQuery,
   block: RandomBlock,
   a: Uint8Array | null,
   b: Uint8Array | null,
 ): string[] {
-  // Aliases that lead back to a template or a rule, NOTIFY that is nobody's: CoreDNS gives no reply.
+  // Aliases that lead back to a template or a rule, unsolicited NOTIFY: CoreDNS gives no reply.
   const circle = /IN CNAME|rewrite (?:stop |continue )?cname/.test(block.text);
   if (a === null && (circle || query.opcode === 4)) return [];
-  // dns64 in front of whoami, which has no AAAA and no A record: CoreDNS gives no reply.
+  // dns64 before whoami, which has no AAAA and no A record: CoreDNS gives no reply.
   if (a === null && query.type === 28 && ['dns64', 'whoami'].every((one) => block.plugins.has(one)))
     return [];
-  // dns64 in front of minimal, which panics where no plugin replies.
+  // dns64 before minimal, which panics if no plugin replies.
   if (
     a === null &&
     query.type === 28 &&
@@ -27,7 +27,7 @@ export function differences(
     (b[3]! & 15) === 5
   )
     return [];
-  // autopath in front of an acl that drops: CoreDNS says SERVFAIL.
+  // autopath before an acl that drops: CoreDNS answers SERVFAIL.
   if (b === null && a !== null && (a[3]! & 15) === 2 && dropsBehindAutopath(block)) return [];
   if (a === null || b === null)
     return a === b
@@ -81,9 +81,9 @@ function dropsBehindAutopath({ plugins, text }: RandomBlock): boolean {
   return plugins.has('autopath') && plugins.has('acl') && /^ *drop /m.test(text);
 }
 
-/** Whether both hand out the same zone, or neither does. */
+/** True if both transfer the same zone, or neither does. */
 export function transfersAgree({ plugins }: RandomBlock, theirs: string, ours: string): boolean {
-  // autopath, cache: transfers pass unchanged. erratic has zones of its own.
+  // autopath, cache: transfers pass unchanged. erratic has its own zones.
   if (['autopath', 'cache', 'erratic', 'rewrite'].some((name) => plugins.has(name))) return true;
   if (theirs === ours) return true;
   const none = /^(?:rcode|closed|no end)/;
@@ -102,7 +102,7 @@ interface Pair {
   readonly block: RandomBlock;
   readonly theirs: Message;
   readonly ours: Message;
-  /** Whether the block has one of these plugins. */
+  /** True if the block has one of these plugins. */
   has(...plugins: readonly string[]): boolean;
 }
 
@@ -111,15 +111,15 @@ interface Rule {
   is(difference: Difference, pair: Pair): boolean;
 }
 
-/** What of a reply is its content: code, sections, flags and options that follow from them. */
+/** The content of a reply: code, sections, and the flags and options that follow from them. */
 const CONTENT = /^(?:rcode|aa|ra|ad|tc|answer|authority|additional|option\d+)$/;
 
-/** Of a rule about a whole reply: whatever is said, but none of what the message itself is made of. */
+/** For a rule about a whole reply: any content, but not the structure of the message. */
 function content(is: (pair: Pair) => boolean): Rule['is'] {
   return ({ what }, pair) => CONTENT.test(what) && is(pair);
 }
 
-/** The differences that are meant. */
+/** The intended differences. */
 const rules: readonly Rule[] = [
   {
     told: 'geoip: IPv4 subnets of EDNS are found',
@@ -131,7 +131,7 @@ const rules: readonly Rule[] = [
       theirs.replaceAll(quoted, '') === ours.replaceAll(quoted, ''),
   },
   {
-    told: 'hosts: an address that stands twice goes out once',
+    told: 'hosts: a duplicate address is sent once',
     is: ({ what, theirs, ours }, { has }) =>
       what === 'answer' && has('hosts') && [...new Set(theirs.split(' | '))].join(' | ') === ours,
   },
@@ -160,7 +160,7 @@ const rules: readonly Rule[] = [
     ),
   },
   {
-    told: 'flags: what is malformed gets back the opcode that it came with',
+    told: 'flags: a malformed message is returned with its opcode',
     is: ({ what, ours }, { query }) =>
       what === 'opcode' && query.odd && ours === String(query.opcode),
   },
@@ -219,7 +219,7 @@ const rules: readonly Rule[] = [
     is: ({ what, ours }) => what === 'option10' && ours === '',
   },
   {
-    told: 'options that rules name and nobody has set do not come back',
+    told: 'options that rules name without a value are not returned',
     is: ({ what, theirs, ours }) => what === 'option65518' && theirs === '=65666768' && ours === '',
   },
   {
@@ -383,7 +383,7 @@ const rules: readonly Rule[] = [
       JSON.parse(ours)[0].name.toLowerCase() === query.name.toLowerCase(),
   },
   {
-    told: 'hosts: PTR of a name with addresses is no data',
+    told: 'hosts: PTR of a name with addresses gives NODATA',
     is: content(
       ({ has, query, ours }) =>
         has('hosts') && query.type === 12 && ours.rcode === 0 && ours.answer.length === 0,
@@ -399,7 +399,7 @@ const rules: readonly Rule[] = [
       has('rewrite') && !query.edns && what === 'answer' && query.name.startsWith('echo.'),
   },
   {
-    told: 'an alias of a zone that leads to no data has the SOA record; records stand once',
+    told: 'an alias of a zone that leads to NODATA has the SOA record; records are not repeated',
     is: ({ what, theirs, ours }, pair) =>
       pair.has('file', 'secondary') &&
       pair.theirs.answer.some(({ type }) => type === 5) &&
@@ -421,7 +421,7 @@ const rules: readonly Rule[] = [
     ),
   },
   {
-    told: 'autopath: an answer that begins with an alias stays as it is; standard queries of IN alone are completed, and no transfers',
+    told: 'autopath: an answer that begins with an alias is unchanged; only standard queries of class IN are completed, and no transfers',
     is: (difference, { has, query }) =>
       has('autopath') &&
       (query.class === 1 && query.opcode === 0 && ![251, 252].includes(query.type)
@@ -485,7 +485,7 @@ const rules: readonly Rule[] = [
       theirs.replaceAll(/127\.0\.[\d.]+/g, '') === ours.replaceAll(/127\.0\.[\d.]+/g, ''),
   },
   {
-    told: 'flags: what is no query at all is answered without those that it had no right to',
+    told: 'flags: a message that is not a query is answered without the flags that it must not have',
     is: ({ what }, { query }) => query.odd && ['ra', 'aa', 'tc', 'ad'].includes(what),
   },
   {
@@ -496,13 +496,13 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** The TTLs of a section as it is shown, with type and class before them. */
+/** The TTLs of a printed section, with type and class before them. */
 const ttls = /(?<=\. \d+ \d+) \d+ /g;
 
 /** Texts of TXT records. */
 const quoted = /"[^"]*"/g;
 
-/** Whether a section has no records but those of another one, however they are spelled. */
+/** True if a section has only records of another one, in any spelling. */
 function within(section: string, other: string): boolean {
   const all = new Set(other.toLowerCase().split(' | '));
   return section
@@ -511,7 +511,6 @@ function within(section: string, other: string): boolean {
     .every((record) => all.has(record));
 }
 
-/** A section without its CNAME records. */
 function withoutAliases(section: string): string {
   return section
     .split(' | ')
@@ -534,7 +533,7 @@ function shown(records: readonly DnsRecord[]): string {
   return records
     .map(({ name, type, class: rclass, ttl, data }) => {
       let text = printData(type, data);
-      // whoami: each query has a port of its own, and what a cache keeps is of one of them.
+      // whoami: each query has its own port, and a cached reply has that of one query.
       if (type === TYPE.SRV) text = text.replace(/^0 0 \d+ \.$/, '0 0 PORT .');
       const owner = name
         .toLowerCase()

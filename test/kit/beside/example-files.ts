@@ -7,7 +7,6 @@ import { makeMmdb } from '../mmdb.ts';
 /** The key that zones are signed with: `NAME.key` and `NAME.private`. */
 export const keyName = 'Kexample.org.+013+55648';
 
-/** Writes them. */
 export function writeExampleFiles(folder: string): void {
   const zone = '$TTL 300\n@ IN SOA ns host 1 7200 3600 86400 60\n@ IN NS ns\nns IN A 192.0.2.53\n';
   const files: Readonly<Record<string, string | Uint8Array>> = {
@@ -23,7 +22,7 @@ export function writeExampleFiles(folder: string): void {
       'key "k.example." {\n algorithm hmac-sha256;\n secret "NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk=";\n};\n',
     kubeconfig: `apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n`,
     'test.mmdb': makeMmdb('GeoLite2-City', { '192.0.2.0/24': { country: { iso_code: 'DE' } } }),
-    // The example of RFC 6605 section 6.1.
+    // The example of RFC 6605, section 6.1.
     [`${keyName}.key`]:
       'example.org. IN DNSKEY 257 3 13 GojIhhXUN/u4v54ZQqGSnyhWJwaubCvTmeexv7bR6edbkrSqQpF64cYbcB7wNcP+e+MAnLr+Wi9xMWyQLc8NAA==\n',
     [`${keyName}.private`]:

@@ -1,9 +1,9 @@
-/** Bytes to a server on loopback and back, over UDP or TCP, from a client's address. */
+/** Sends bytes to a server on loopback, over UDP or TCP, from a client's address, and returns the reply. */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import type { RandomQuery } from './queries.ts';
 
-/** How long nothing is silence, ms: longer than a server of a busy machine takes. */
+/** Milliseconds without a reply that count as silence: longer than a server on a busy machine takes. */
 const SILENCE_MS = 1500;
 
 /** The reply of HOST:PORT; null: none came. */

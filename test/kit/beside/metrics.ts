@@ -1,9 +1,9 @@
-/** The metrics of two servers that were asked the same: which series there are, and what they say. */
+/** Compares the metrics of two servers after the same queries: the series, and their values. */
 
-/** Series → value; without the server's address, and summed over labels that docs/coredns.md says are different. */
+/** Series → value; without the server's address, and summed over labels that docs/coredns.md lists as different. */
 export type Series = ReadonlyMap<string, number>;
 
-/** Reads what `/metrics` of one of `hosts` says. */
+/** Reads `/metrics` of one of `hosts`. */
 export async function readSeries(host: string, port: number): Promise<Series> {
   const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
   const series = new Map<string, number>();
@@ -16,7 +16,7 @@ export async function readSeries(host: string, port: number): Promise<Series> {
   return series;
 }
 
-/** Each difference in a few words that docs/coredns.md does not tell of; none: the same. */
+/** Differences that docs/coredns.md does not list, in a few words each; empty: none. */
 export function seriesThatDiffer(theirs: Series, ours: Series, wording: string): string[] {
   const found: string[] = [];
   for (const key of new Set([...theirs.keys(), ...ours.keys()])) {
@@ -29,10 +29,10 @@ export function seriesThatDiffer(theirs: Series, ours: Series, wording: string):
   return found;
 }
 
-/** What says how a runtime is, each of its own. */
+/** Metrics of the runtime, which differ by nature. */
 const foreign = /^(?:go|process|promhttp|nodejs|ndots)_/;
 
-/** In the order of their names, and without the plugin: it is another one. */
+/** Sorts labels by name, without the plugin, which differs. */
 function sorted(labels: string): string {
   return (labels.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? [])
     .filter((label) => !label.startsWith('plugin='))
@@ -75,17 +75,18 @@ const rules: readonly Rule[] = [
     is: (_theirs, _ours, wording) => /rewrite (?:stop |continue )?type /.test(wording),
   },
   {
-    told: 'lookups of what rewrite cname leads to',
+    told: 'lookups of the targets of rewrite cname',
     series: /^coredns_dns_re(?:quest|sponse)s?_/,
     is: (theirs, ours, wording) =>
       (theirs ?? 0) < (ours ?? 0) && /rewrite (?:stop |continue )?cname /.test(wording),
   },
-  // CoreDNS asks itself what a wildcard of the same zone has for the target; a few of a batch's queries do that.
+  // CoreDNS queries itself for the target of a wildcard in the same zone; a few of a batch's queries cause
+  // that.
   ...[
     { series: /^coredns_dns_re(?:quest|sponse)s?_(?!size_bytes_sum)/, most: 3 },
     { series: /^coredns_dns_request_size_bytes_sum/, most: 3 * 300 },
   ].map(({ series, most }): Rule => ({
-    told: 'lookups of what an alias leads to below a wildcard of its zone',
+    told: 'lookups of alias targets below a wildcard of the zone',
     series,
     is: (theirs = 0, ours = 0, wording) =>
       theirs > ours && theirs - ours <= most && /\b(?:file|auto|secondary) /.test(wording),

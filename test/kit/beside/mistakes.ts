@@ -1,22 +1,24 @@
-/** Corefiles with a mistake or none: examples of every property of CoreDNS, with words and lines changed by chance. */
+/**
+ * Corefiles with a mistake or none: examples of every property of CoreDNS, with random changes of words and
+ * lines.
+ */
 import type { Random } from '../../../src/server/base/random.ts';
 import { directives, type Property } from '../../../tools/coredns/properties.ts';
 import { drawFrom, type Draw } from './words.ts';
 
-/** A Corefile, and the directives that it was made of. */
 export interface ChangedCorefile {
   readonly text: string;
   readonly directives: readonly string[];
 }
 
-/** Where the examples listen and find their files. */
+/** The addresses and files of the examples. */
 export interface Scene {
   readonly port: number;
   readonly http: number;
   readonly folder: string;
 }
 
-/** What an argument of any kind may be taken for. */
+/** Values that an argument of any kind may accept. */
 const words: readonly string[] = [
   ...[
     '""',
@@ -168,7 +170,7 @@ const keys: readonly string[] = [
   ],
 ];
 
-/** Those that ask the outside world at their start, and those that are built to be refused. */
+/** Those that need the internet at their start, and those that are built to be refused. */
 const left = new Set(['azure', 'clouddns', 'route53', 'nomad', 'quic', 'https3']);
 
 /** Every example that CoreDNS starts with here. */
@@ -181,7 +183,6 @@ export const startedHere: readonly { readonly name: string; readonly property: P
           .map((property) => ({ name, property })),
   );
 
-/** The words of a line. */
 export type Line = string[];
 
 /** An example, or two of them, with up to three changes. */
@@ -191,7 +192,7 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   const taken = [first];
   const near = startedHere.filter(({ name }) => name === first.name);
   const lines = linesOf(first.property);
-  // Another property of the same directive, or a directive of its own.
+  // Another property of the same directive, or a separate directive.
   if (draw.rarely(3)) addProperty(lines, linesOf(draw.one(near).property), draw);
   if (draw.rarely(6)) {
     const other = draw.one(draw.rarely(2) ? near : startedHere);
@@ -232,12 +233,11 @@ export function corefileOf(
     .replaceAll(/ @$/gm, ` ${folder}`);
 }
 
-/** Its lines, as words. */
 export function linesOf({ example }: Property): Line[] {
   return example.split('\n').map((line) => line.match(/"[^"]*"|\S+/g) ?? []);
 }
 
-/** Puts the lines in braces of one directive into those of another. */
+/** Moves the lines in braces of one directive into those of another. */
 function addProperty(lines: Line[], from: readonly Line[], draw: Draw): void {
   const start = from.findIndex((line) => line.at(-1) === '{');
   const end = from.findIndex(([word]) => word === '}');

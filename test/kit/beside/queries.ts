@@ -1,14 +1,11 @@
-/** Queries as clients send them, and as nobody should. */
+/** Random queries, well-formed and malformed. */
 import type { Random } from '../../../src/server/base/random.ts';
 import { drawFrom, drawName, labels, type Draw } from './words.ts';
 
-/** A query as bytes. */
 export interface RandomQuery {
   readonly bytes: Uint8Array;
   readonly overTcp: boolean;
-  /** Address that it comes from. */
   readonly client: string;
-  /** For people. */
   readonly text: string;
   readonly name: string;
   readonly type: number;
@@ -18,7 +15,7 @@ export interface RandomQuery {
   readonly do: boolean;
   readonly ad: boolean;
   readonly size: number;
-  /** Something that no client should send. */
+  /** True if no client should send it. */
   readonly odd: boolean;
 }
 
@@ -27,7 +24,7 @@ const unusual = [
   0, 3, 10, 35, 39, 41, 46, 47, 50, 52, 64, 99, 249, 250, 251, 253, 254, 258, 65_280, 65_535,
 ];
 
-/** A query; most are ordinary. */
+/** Most are ordinary. */
 export function randomQuery(random: Random, names: readonly string[]): RandomQuery {
   const draw = drawFrom(random);
   const lower = drawQueryName(draw, names);

@@ -1,4 +1,4 @@
-/** CoreDNS and ndots with the same server blocks, at addresses of their own. */
+/** CoreDNS and ndots with the same server blocks, at separate addresses. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { seededRandom, type Random } from '../../../src/server/base/random.ts';
 import { start, type Child } from '../child.ts';
 
-/** Where each of the two listens. */
+/** The listen address of each. */
 export const hosts = { coredns: '127.0.0.1', ndots: '127.0.0.9' } as const;
 
 const ndots = [join(import.meta.dirname, '../../../bin/ndots'), 'serve', '-workers', '1'];
@@ -34,19 +34,18 @@ async function startServer(
   return { child, serves: false };
 }
 
-/** CoreDNS and ndots with the same blocks. */
 export interface Both {
   readonly theirs: Child;
   readonly ours: Child;
-  /** What both have printed. */
+  /** The output of both. */
   output(): string;
 }
 
 /**
- * Draws Corefiles, a batch for each number from `seed` on until the time is up, and hands both servers to `compare`. A batch that both refuse is passed
- * over: of a rule that was drawn, its words do not fit.
+ * Draws Corefiles, a batch for each number from `seed` on until the time is up, and passes both servers to
+ * `compare`. A batch that both refuse is skipped: its random rules do not fit together.
  * @param program CoreDNS
- * @throws AssertionError when one of them alone serves
+ * @throws AssertionError if only one of them serves
  */
 export async function eachBatch<T>(
   program: string,
@@ -78,7 +77,10 @@ export async function eachBatch<T>(
   }
 }
 
-/** Has it take up other blocks. @returns whether it did */
+/**
+ * Makes it reload other blocks.
+ * @returns false if it did not
+ */
 export async function reloadServer(
   child: Child,
   who: keyof typeof hosts,

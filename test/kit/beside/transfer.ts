@@ -4,10 +4,10 @@ import { TYPE } from '../../../src/server/wire/iana.ts';
 import { readMessage, writeMessage } from '../../../src/server/wire/message.ts';
 import { printData } from '../../../src/server/wire/print.ts';
 
-/** Longer than any of these zones takes, ms. */
+/** Milliseconds; longer than the transfer of any of these zones. */
 const SILENCE_MS = 3000;
 
-/** What HOST:PORT says to AXFR: the records, the two SOA where they stand and the others sorted, or the code. */
+/** The reply of HOST:PORT to AXFR: the records, sorted except for the two SOA records, or the code. */
 export function transferOf(zone: string, port: number, host: string): Promise<string> {
   return new Promise((resolve) => {
     const records: string[] = [];

@@ -1,4 +1,7 @@
-/** An upstream on loopback whose replies depend on nothing but the query: what two servers ask it is comparable by what they get. */
+/**
+ * An upstream on loopback whose replies depend only on the query, so that the results of two servers are
+ * comparable.
+ */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -16,7 +19,7 @@ import { Words } from '../../../src/server/wire/record-words.ts';
 /** `IP:PORT` of those that `startUpstreams` starts. */
 export const upstreams: readonly string[] = ['127.0.0.53:5300', '127.0.0.54:5300'];
 
-/** Two of them. @returns what ends them */
+/** @returns ends them */
 export async function startUpstreams(): Promise<() => void> {
   const stops = await Promise.all(
     upstreams.map((at) => startUpstream(at.split(':')[0]!, Number(at.split(':')[1]))),
@@ -227,7 +230,7 @@ function answerTo(query: Message): Made {
   }
 }
 
-/** What a name has of a type: always the same. */
+/** The records of a name and type, always the same. */
 function lines(name: string, type: number, ttl: number): string[] {
   const key = Buffer.from(name.toLowerCase()).reduce((sum, byte) => (sum * 31 + byte) % 251, 7);
   const [, ...rest] = name.toLowerCase().split('.');

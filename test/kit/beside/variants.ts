@@ -1,4 +1,7 @@
-/** Corefiles with one mistake or none, every one that there is: each line of each example of CoreDNS's properties, changed in each of a few ways. */
+/**
+ * All Corefiles with at most one mistake: each line of each example of CoreDNS's properties, changed in each
+ * of a few ways.
+ */
 import type { Property } from '../../../tools/coredns/properties.ts';
 import { corefileOf, linesOf, startedHere, type Line, type Scene } from './mistakes.ts';
 
@@ -9,7 +12,7 @@ export interface Variant {
   readonly text: string;
 }
 
-/** What can be done to one line; null: nothing here. */
+/** Changes of one line; null: not applicable. */
 const changes: Readonly<Record<string, (line: Line) => readonly Line[] | null>> = {
   'a word more': (line) => [[...withoutBrace(line), 'extra', ...braceOf(line)]],
   'a number more': (line) => [[...withoutBrace(line), '7', ...braceOf(line)]],
@@ -30,10 +33,10 @@ const changes: Readonly<Record<string, (line: Line) => readonly Line[] | null>> 
   'empty braces': (line) => (/[{}]/.test(line.join('')) ? null : [[...line, '{'], ['}']]),
   'braces with a word': (line) =>
     /[{}]/.test(line.join('')) ? null : [[...line, '{'], ['extra'], ['}']],
-  'a line that nobody knows': (line) => (line.at(-1) === '{' ? [line, ['unknown', 'line']] : null),
+  'an unknown line': (line) => (line.at(-1) === '{' ? [line, ['unknown', 'line']] : null),
 };
 
-/** What can be done to the example as a whole. */
+/** Changes of the whole example. */
 const wholes: Readonly<Record<string, (lines: readonly Line[]) => readonly Line[] | null>> = {
   unchanged: (lines) => lines,
   'words behind the brace': (lines) =>
@@ -56,7 +59,7 @@ const wholes: Readonly<Record<string, (lines: readonly Line[]) => readonly Line[
   },
 };
 
-/** All of them; examples that stand for several properties once. */
+/** Examples of several properties occur once. */
 export function variants(scene: Scene): readonly Variant[] {
   const found = new Map<string, Variant>();
   const add = (name: string, property: Property, how: string, lines: readonly Line[]): void => {

@@ -1,7 +1,7 @@
-/** Names that random Corefiles, zones, upstreams and queries have in common, so that they meet. */
+/** Names that random Corefiles, zones, upstreams and queries share, so that they interact. */
 import type { Random } from '../../../src/server/base/random.ts';
 
-/** Zones that server blocks and plugins are about. */
+/** Zones of server blocks and plugins. */
 export const zones: readonly string[] = [
   'example.org.',
   'sub.example.org.',
@@ -9,25 +9,23 @@ export const zones: readonly string[] = [
   'test.',
 ];
 
-/** First labels; what the upstream does with each is in upstream.ts. */
+/** First labels; upstream.ts defines the upstream's reaction to each. */
 export const labels: readonly string[] = [
   ...['a', 'b', 'c', 'www', 'mail', 'deep', 'x-y', '_http', '_tcp', 'star', 'UP'],
   ...['nx', 'nodata', 'cname', 'big', 'echo', 'v4', 'v6', 'servfail', 'refused', 'ttl0', 'short'],
   ...['extra', 'signed', 'nxbare', 'referral', 'ad', 'aa', 'huge', 'loop', 'dname', 'opt'],
 ];
 
-/** Chooses among things. */
 export interface Draw {
   one<T>(list: readonly T[]): T;
   /** True once in `times`. */
   rarely(times: number): boolean;
-  /** From `from` to `to`, both included. */
+  /** Both inclusive. */
   between(from: number, to: number): number;
   /** Some of a list, in its order. */
   some<T>(list: readonly T[], most: number): readonly T[];
 }
 
-/** Draws from `random`. */
 export function drawFrom(random: Random): Draw {
   const one = <T>(list: readonly T[]): T => list[random.integer(list.length)]!;
   const between = (from: number, to: number): number => from + random.integer(to - from + 1);
@@ -44,7 +42,7 @@ export function drawFrom(random: Random): Draw {
   };
 }
 
-/** A name of the common ones, absolute. */
+/** One of the common names, absolute. */
 export function drawName(draw: Draw, deepest = 2): string {
   const parts = Array.from({ length: draw.between(0, deepest) }, () => draw.one(labels));
   return [...parts, draw.one(zones)].join('.');

@@ -9,10 +9,10 @@ import { start, type Child } from '../child.ts';
 import { freePorts } from '../free-ports.ts';
 import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
-/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow these accounts. */
+/** The users of requests: everything is allowed, or the permissions of `rbac.authorization.k8s.io` objects apply. */
 export type User = 'admin' | 'dns' | 'check' | 'webhook' | 'kuberhealthy';
 
-/** User → the name under which RBAC objects know it. */
+/** User → its name in RBAC objects. */
 const userNames = {
   admin: 'admin,admin,system:masters',
   dns: 'system:serviceaccount:kube-system:coredns,dns',
@@ -21,7 +21,7 @@ const userNames = {
   kuberhealthy: 'system:serviceaccount:kuberhealthy:kuberhealthy,kuberhealthy',
 } as const;
 
-/** What the API server did not take, and its reason. */
+/** An object that the API server refused, and the reason. */
 export interface Refused {
   readonly kind: string;
   readonly name: string;
@@ -31,12 +31,13 @@ export interface Refused {
 const START_MS = 120_000;
 
 /**
- * A real control plane on loopback: etcd and kube-apiserver, without controllers, so that only what a test puts there is
- * there. Service addresses are 10.0.0.0/16 and fd00:10::/108, the API's own service has one of the latter.
+ * A real control plane on loopback: etcd and kube-apiserver, without controllers, so that its objects are
+ * those of the test. Service addresses are 10.0.0.0/16 and fd00:10::/108, and the API's own service has one
+ * of the latter.
  *
- *     await using cluster = await Cluster.start();
- *     await cluster.put(objects);
- *     await cluster.kubectl('delete', 'service', 'backend', '-n', 'shop');
+ * await using cluster = await Cluster.start();
+ * await cluster.put(objects);
+ * await cluster.kubectl('delete', 'service', 'backend', '-n', 'shop');
  */
 export class Cluster implements AsyncDisposable {
   /** `https://127.0.0.1:PORT`. */
@@ -59,7 +60,7 @@ export class Cluster implements AsyncDisposable {
     this.#writeIdentity();
   }
 
-  /** @param minor that of an older Kubernetes; null is the newest */
+  /** @param minor that of an older Kubernetes; null: the newest */
   static async start(minor: OlderMinor | null = null): Promise<Cluster> {
     const programs = await clusterPrograms(minor);
     const ports = await freePorts(3);
@@ -77,12 +78,12 @@ export class Cluster implements AsyncDisposable {
     return join(this.#folder, name);
   }
 
-  /** Who signed the API server's certificate, as a PEM file. */
+  /** The CA of the API server's certificate, a PEM file. */
   get authorityFile(): string {
     return this.#file('ca.crt');
   }
 
-  /** From its next start on the API server has a certificate of another authority; kubectl here knows it. */
+  /** From its next start on the API server has a certificate of another CA, which kubectl here trusts. */
   renewAuthority(): void {
     this.#authority = Authority.make('ndots test CA, the next');
     const server = this.#authority.issue('kube-apiserver', ['127.0.0.1', 'localhost']);
@@ -127,7 +128,7 @@ export class Cluster implements AsyncDisposable {
     };
   }
 
-  /** Starts the API server, and etcd if it does not run; waits until it is ready. */
+  /** Starts the API server, and etcd if necessary; waits until it is ready. */
   async startApiServer(): Promise<void> {
     const { api, etcd, peers } = this.#ports;
     const store = `http://127.0.0.1:${etcd}`;
@@ -152,16 +153,17 @@ export class Cluster implements AsyncDisposable {
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${this.#file('accounts.crt')}`,
       `--service-account-signing-key-file=${this.#file('accounts.key')}`,
-      // IPv6 first: the API's own service takes the first address of the first range, and tests want 10.0.0.1.
+      // IPv6 first: the API's own service takes the first address of the first range, and tests want
+      // 10.0.0.1.
       '--service-cluster-ip-range=fd00:10::/108,10.0.0.0/16',
       '--advertise-address=fd00::1',
       '--endpoint-reconciler-type=none',
-      // Pods are written by tests, not by a controller that made an account for them.
+      // Pods are written by tests, not by a controller that created an account for them.
       '--disable-admission-plugins=ServiceAccount',
     ]);
     const begin = performance.now();
     for (;;) {
-      // The API makes the namespaces that every cluster has a moment after it calls itself ready.
+      // The API creates the default namespaces a moment after it reports that it is ready.
       const ready = await this.kubectl('get', '--raw', '/readyz')
         .then(() => this.kubectl('get', 'namespaces', 'default', 'kube-system', '-o', 'name'))
         .catch(() => null);
@@ -174,7 +176,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Ends the API server at once, as a node that fails does; etcd goes on. */
+  /** Kills the API server, as a failing node does; etcd continues. */
   async killApiServer(): Promise<void> {
     this.#api?.signal('SIGKILL');
     await this.#api?.exitCode;
@@ -187,7 +189,7 @@ export class Cluster implements AsyncDisposable {
     this.#etcd = null;
   }
 
-  /** A copy of all objects as they are now. The API server is away while it is made. */
+  /** A copy of all current objects. The API server is down during that time. */
   async backUp(): Promise<string> {
     const copy = mkdtempSync(this.#file('backup-'));
     await this.killApiServer();
@@ -197,7 +199,7 @@ export class Cluster implements AsyncDisposable {
     return copy;
   }
 
-  /** All objects as they were: resource versions, too, go back. The API server is away meanwhile. */
+  /** Restores all objects, including resource versions. The API server is down during that time. */
   async restore(copy: string): Promise<void> {
     await this.killApiServer();
     await this.#killEtcd();
@@ -206,12 +208,18 @@ export class Cluster implements AsyncDisposable {
     await this.startApiServer();
   }
 
-  /** Runs kubectl as the administrator and gives what it prints. @throws with what it complains of */
+  /**
+   * Runs kubectl as the administrator and returns its output.
+   * @throws with its error message
+   */
   kubectl(...words: string[]): Promise<string> {
     return this.#run(words, null);
   }
 
-  /** The same with something on its standard input. @throws with what it complains of */
+  /**
+   * The same with standard input.
+   * @throws with its error message
+   */
   kubectlWith(input: string, ...words: string[]): Promise<string> {
     return this.#run(words, input);
   }
@@ -236,8 +244,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates or changes objects as `kubectl apply` does; the status of pods, too, which the API takes apart from the rest.
-   * @returns those that the API server does not take
+   * Creates or changes objects as `kubectl apply` does, including the status of pods, which the API stores
+   * separately.
+   * @returns those that the API server refuses
    */
   async put(objects: readonly KubeJson[]): Promise<readonly Refused[]> {
     const list = { apiVersion: 'v1', kind: 'List', items: objects };

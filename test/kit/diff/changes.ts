@@ -1,12 +1,12 @@
 /** Random single changes of Corefiles, as people make them. */
 import type { Random } from '../../../src/server/base/random.ts';
 
-/** A Corefile with one thing else, and what it was; null: this change does not fit this file. */
+/** A Corefile with one change, and its description; null: this change does not fit this file. */
 export type Change = (text: string, random: Random) => string | null;
 
 const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
 
-/** One of the texts that fit the pattern gives way to one of these. */
+/** Replaces one of the texts that match the pattern. */
 const swap =
   (pattern: RegExp, ...others: readonly string[]): Change =>
   (text, random) => {
@@ -21,7 +21,7 @@ const swap =
     );
   };
 
-/** These lines come into a server block, at its beginning. */
+/** Adds lines at the beginning of a server block. */
 const add =
   (...lines: readonly string[]): Change =>
   (text, random) => {
@@ -31,7 +31,7 @@ const add =
     return `${text.slice(0, at)}\n${pick(lines, random)}${text.slice(at)}`;
   };
 
-/** A property comes into the braces of a directive, which gets some if it has none. */
+/** Adds a property to the braces of a directive, and braces if it has none. */
 const property =
   (directive: string, ...lines: readonly string[]): Change =>
   (text, random) => {
@@ -46,7 +46,7 @@ const property =
       : `${head} {\n        ${line}\n    }${text.slice(end)}`;
   };
 
-/** A line without braces goes. */
+/** Removes a line without braces. */
 const removeLine: Change = (text, random) => {
   const lines = text.split('\n');
   const plain = lines.flatMap((line, at) => (/^ +[^{}]+$/.test(line) ? [at] : []));
@@ -55,7 +55,7 @@ const removeLine: Change = (text, random) => {
   return lines.filter((_, at) => at !== gone).join('\n');
 };
 
-/** Two lines of a block change places. */
+/** Swaps two lines of a block. */
 const moveLine: Change = (text, random) => {
   const lines = text.split('\n');
   const plain = lines.flatMap((line, at) => (/^ {4}[a-z][^{}]*$/.test(line) ? [at] : []));
@@ -66,13 +66,12 @@ const moveLine: Change = (text, random) => {
   return lines.join('\n');
 };
 
-/** Another server block. */
 const addBlock =
   (...blocks: readonly string[]): Change =>
   (text, random) =>
     `${text}${pick(blocks, random)}`;
 
-/** What people change, one thing at a time. Not `keepttl`: a second of a TTL is what two servers differ by anyway. */
+/** The changes that people make, one at a time. Not `keepttl`: two servers may differ by a second of a TTL anyway. */
 export const changes: readonly Change[] = [
   removeLine,
   removeLine,

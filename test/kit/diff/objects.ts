@@ -1,4 +1,4 @@
-/** A small cluster, the same for a folder of manifests and for an API server. */
+/** A small cluster, the same for a directory of manifests and for an API server. */
 
 interface Shape {
   readonly plural: string;
@@ -62,7 +62,7 @@ const pod = (name: string, podIP: string): Shape => ({
 
 const http = [{ name: 'http', port: 80, protocol: 'TCP' }];
 
-/** The objects, with the plural under which an API server has them. */
+/** The objects, with their plural in an API server. */
 export const clusterObjects: readonly Shape[] = [
   namespace('default'),
   namespace('kube-system'),

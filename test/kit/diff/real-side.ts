@@ -1,4 +1,4 @@
-/** CoreDNS with a Corefile, asked as `ndots diff` asks its sides. */
+/** CoreDNS with a Corefile, queried as `ndots diff` queries its sides. */
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { connect, createServer, type Server } from 'node:net';
@@ -17,7 +17,7 @@ import { readMessage, writeMessage, type DnsRecord } from '../../../src/server/w
 import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import { start, type Child } from '../child.ts';
 
-/** What stands for upstreams, over UDP and TCP at port 53 of each address; it remembers who was asked. */
+/** Replaces upstreams, over UDP and TCP at port 53 of each address; it records the queried addresses. */
 export class ScriptedUpstreams {
   readonly asked: string[] = [];
   readonly #close: (() => void)[] = [];
@@ -70,10 +70,10 @@ export class ScriptedUpstreams {
   }
 }
 
-/** Clients that asked, and whether this machine has got their address for it. */
+/** Clients that were used, and whether this machine has their address. */
 const given = new Map<string, boolean>();
 
-/** Has this machine send from the address, for as long as this process lives. */
+/** Gives this machine the address while this process lives. */
 function giveAddress(address: string): void {
   if (given.has(address)) return;
   const { status } = spawnSync('ip', ['addr', 'add', `${address}/32`, 'dev', 'lo']);
@@ -85,7 +85,7 @@ process.on('exit', () => {
     if (isAdded) spawnSync('ip', ['addr', 'del', `${address}/32`, 'dev', 'lo']);
 });
 
-/** One CoreDNS that serves many Corefiles, each at ports of its own. */
+/** One CoreDNS that serves many Corefiles, each at its own ports. */
 export class RealServer {
   readonly #child: Child;
   readonly #folder: string;
@@ -125,7 +125,7 @@ export class RealSide implements ServedConfiguration {
   readonly #port: number;
   readonly #upstreams: ScriptedUpstreams;
   readonly #groups: ReadonlyMap<string, readonly string[]>;
-  /** TTLs of the first answers: a second reply differs by a second, more or less. */
+  /** TTLs of the first answers: a second reply may differ by a second. */
   readonly #ttls = new Map<string, number>();
 
   /** @param groups the upstreams of its forward lines by address */
@@ -144,7 +144,7 @@ export class RealSide implements ServedConfiguration {
   }
 
   silence(): void {
-    // Only the quick rounds are played for real.
+    // Only the quick rounds run in real time.
   }
 
   async ask(question: DiffQuestion): Promise<QueryOutcome> {

@@ -1,4 +1,4 @@
-/** The rules of a real kube-proxy, built from its public module: what ours are compared with. */
+/** The rules of a real kube-proxy, built from its public module, for comparison with ours. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -32,16 +32,16 @@ export interface ProxiedCluster {
   readonly slices: readonly object[];
 }
 
-/** What kube-proxy wrote for a cluster. */
+/** The rules that kube-proxy wrote for a cluster. */
 export interface ProxyRules {
   readonly text: string;
-  /** `TABLE CHAIN ["-m",…]` of each rule that it put into a chain of the kernel, the last one first. */
+  /** `TABLE CHAIN ["-m",…]` of each rule that it inserted into a chain of the kernel, the last one first. */
   readonly jumps: readonly string[] | null;
   readonly tookMs: number;
   readonly error: string;
 }
 
-/** Why there can be no real kube-proxy here; null: there can. */
+/** Null: a real kube-proxy is available. */
 export function noKubeProxy(): string | null {
   if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';
   if (spawnSync('nft', ['--version']).status !== 0) return 'nft is not installed';
@@ -49,7 +49,7 @@ export function noKubeProxy(): string | null {
   return status === 0 ? null : 'no right to make a network namespace';
 }
 
-/** Builds the program, once: some three minutes; the result is kept under `XDG_CACHE_HOME`. */
+/** Builds the program once, which takes some three minutes; it is cached in `XDG_CACHE_HOME`. */
 function program(): string {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const hash = createHash('sha256');
@@ -70,7 +70,7 @@ function program(): string {
   return path;
 }
 
-/** kube-proxy's rules for each of the clusters, in a network namespace of their own. */
+/** kube-proxy's rules for each of the clusters, in a separate network namespace. */
 export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<ProxyRules[]> {
   const folder = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
   try {

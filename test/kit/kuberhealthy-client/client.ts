@@ -27,7 +27,7 @@ const modules = {
   },
 } as const;
 
-/** A folder with the sources of both in `v2` and `v3`, where the Go module proxy does not have them. */
+/** A directory with the sources of both in `v2` and `v3`, if the Go module proxy does not have them. */
 const sources = process.env['KUBERHEALTHY_SOURCES'];
 
 const folder = join(
@@ -36,14 +36,14 @@ const folder = join(
   'kuberhealthy',
 );
 
-/** The program that reports by the client of a version: OK, or its arguments as errors. Built once. */
+/** The program that reports with the client of a version: OK, or its arguments as errors. Built once. */
 export function reporterProgram(version: 2 | 3): string {
   const { path, version: tag, client } = modules[version];
   const program = join(folder, `reporter-${tag}`);
   if (existsSync(program)) return program;
   const work = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   try {
-    // Within its module: what that asks for in which version counts only there.
+    // Within its module, whose required versions apply only there.
     cpSync(sourceOf(version), work, { recursive: true });
     spawnSync('chmod', ['-R', 'u+w', work]);
     mkdirSync(join(work, 'cmd', 'reporter'), { recursive: true });
@@ -78,7 +78,7 @@ function go(words: readonly string[], cwd: string): string {
   return stdout;
 }
 
-/** Why the clients cannot be built here; null: they can. */
+/** Null: the clients can be built here. */
 export function noReporter(): string | null {
   const wanted = ([2, 3] as const).filter(
     (version) => !existsSync(join(folder, `reporter-${modules[version].version}`)),
