@@ -30,7 +30,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
       serviceAccount: { name: 'dns-ndots' },
     });
     const objects = parseAllDocuments(yaml).map((document) => document.toJS() as KubeJson);
-    // The kit's token is that of the account "coredns": the chart's rights are given to it.
+    // The kit's token is that of the account "coredns", which gets the chart's rights.
     const renamed = objects.map((object) => {
       const subjects = (object as { subjects?: { name: string }[] }).subjects;
       if (/autoscaler/.test(object.metadata.name) && subjects !== undefined)
@@ -99,7 +99,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     }
   }
 
-  test('replicas follow nodes and their processors, with the rights of the chart', async () => {
+  test('replicas follow nodes and their CPUs, with the rights of the chart', async () => {
     await becomes(1);
     await addNode('b', '4');
     await becomes(2);
@@ -128,7 +128,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     await becomes(2);
   });
 
-  test('a changed ConfigMap counts, one with a mistake changes nothing and is told', async () => {
+  test('a changed ConfigMap is applied; one with a mistake changes nothing and is reported', async () => {
     const set = (linear: string): Promise<string> =>
       cluster.kubectl(
         ...['patch', 'configmap', 'dns-ndots-autoscaler', '-n', 'kube-system', '--type=merge'],

@@ -17,7 +17,7 @@ interface Ran {
 
 const bench = (...words: string[]): Promise<Ran> => benchOf('', ...words);
 
-/** @param input what comes through its standard input */
+/** @param input its standard input */
 function benchOf(input: string, ...words: string[]): Promise<Ran> {
   return new Promise((done) => {
     const child = spawn('bin/ndots', ['bench', ...words]);
@@ -86,7 +86,7 @@ describe('ndots bench', () => {
     assert.deepEqual(new Set(sizes.filter((_, nth) => nth % 2 === 1)), new Set([1232]));
   });
 
-  test('a server that the system has no way to is told of, and nothing is measured', () => {
+  test('a server without a route is reported, and nothing is measured', () => {
     const words = ['-n', 'bin/ndots', 'bench', '192.0.2.1:53', '--for', '1'];
     const alone = spawnSync('unshare', words, { encoding: 'utf8' });
     if (/unshare/.test(alone.stderr)) return;
@@ -117,11 +117,12 @@ describe('ndots bench', () => {
     ];
     assert.deepEqual([code, load.sent, load.lost], [0, 800, 0], out);
     assert.equal((await server.sum('coredns_dns_requests_total')) - before, 800);
-    // A and AAAA at three suffixes and as it is, in turn: the second one is there, the last one has no plugin.
+    // A and AAAA at three suffixes and as written, in turn: the second one exists, the last one has no
+    // plugin.
     assert.deepEqual(load.rcodes, { NXDOMAIN: 400, NOERROR: 200, SERVFAIL: 200 });
   });
 
-  test('compares two servers, and shows what is lost where nobody listens', async () => {
+  test('compares two servers, and shows the losses of a closed port', async () => {
     const [nobody] = await freePorts(1);
     const words = [
       `127.0.0.1:${server.port}`,

@@ -8,9 +8,9 @@ import { describe, test, type TestContext } from 'node:test';
 const program = join(import.meta.dirname, '../../bin/ndots');
 
 /**
- * Serves this Corefile in a network namespace of its own that has the interface `nodelocaldns`, down as the node cache of
- * Kubernetes leaves it, and prints what `commands` print.
- * @returns null where there are no namespaces
+ * Serves this Corefile in a separate network namespace with the interface `nodelocaldns`, down as the node
+ * cache of Kubernetes leaves it, and returns the output of `commands`.
+ * @returns null without namespaces
  */
 function served(t: TestContext, directives: string, commands: string): string | null {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-bind-'));
@@ -57,7 +57,7 @@ describe('bind to an interface', () => {
     assert.match(printed, /Corefile:1/);
   });
 
-  test('that is misspelt names the ones there are, down or not, and is the only problem', (t) => {
+  test('that is misspelled names the existing ones, down or not, and is the only problem', (t) => {
     const printed = served(t, ' bind nodelocaldn\n}\n.:53 {\n bind 127.0.0.1', 'true');
     if (printed === null) return;
     assert.match(printed, /not a valid IP address or interface name: 'nodelocaldn'/);

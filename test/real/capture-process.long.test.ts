@@ -1,7 +1,6 @@
 /**
- * 10 000 lookups of programs that live for milliseconds: never a wrong process, and how many have
- * one. The shares that are promised hold on a machine that is not busy otherwise; `NDOTS_LOOKUPS`
- * sets another number.
+ * 10 000 lookups of programs that live for milliseconds: never a wrong process, and the share with a process.
+ * The promised shares apply to an otherwise idle machine; `NDOTS_LOOKUPS` sets another number.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -16,7 +15,7 @@ describe(`${COUNT} short-lived lookups`, { skip: missing ?? false }, () => {
   let world: ProcessWorld;
   before(async () => {
     world = new ProcessWorld();
-    // Most answers take longer than 2 ms, and those of a busy machine much longer.
+    // Most replies take longer than 2 ms, and those of a busy machine much longer.
     await world.serve(3);
   });
   after(() => world.stop());

@@ -1,4 +1,4 @@
-/** `ndots capture --process` beside the truth: names hold the process that looks them up. */
+/** Compares `ndots capture --process` with the truth: names contain the process that looks them up. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const capabilities = ((): readonly string[] => {
   return (daemonSet!.getIn([...path, 'add']) as { toJSON(): string[] }).toJSON();
 })();
 
-/** Runs a program with these capabilities and no others. */
+/** Runs a program with only these capabilities. */
 function bounded(given: readonly string[]): readonly string[] {
   const set = ['-all', ...given.map((each) => `+${each.toLowerCase()}`)].join(',');
   return ['setpriv', '--inh-caps', '-all', '--bounding-set', set];
@@ -51,7 +51,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
   });
   after(() => world.stop());
 
-  /** Returns the output of a capture while the work was done. */
+  /** The output of a capture during the work. */
   const during = async (
     words: readonly string[],
     work: () => Promise<unknown>,
@@ -79,7 +79,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
       const truth = readTruth(output, CONTAINER.client);
       assert.deepEqual([truth.wrong, truth.wrongContainer], [[], []]);
       assert.equal(truth.lookups, COUNT, output);
-      // A machine that is busy with other things looks too late at some.
+      // A busy machine looks up some sockets too late.
       const least = words.length === 0 ? COUNT / 2 : COUNT;
       assert.ok(
         truth.attributed >= least,
@@ -113,7 +113,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
   });
 
   test('of a socket that several processes hold, all are listed', async () => {
-    // The parent opens it and asks; its child keeps it, and asks nothing.
+    // The parent opens it and sends; its child holds it, and sends nothing.
     const script = `python3 -c '
 import os, socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -129,7 +129,7 @@ os.wait()'`;
     const output = await during(['-o', 'json'], async () => {
       for (let round = 0; round < 4; round++) said.push((await world.run(script)).trim());
     });
-    // A busy machine looks too late at some.
+    // A busy machine looks up some sockets too late.
     const found = documentsIn(output).filter(
       ({ question, asker }) => question.name === 'twice.test.' && asker!.why === null,
     );

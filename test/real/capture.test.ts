@@ -33,7 +33,7 @@ const missing =
 
 const rcodes = [0, 0, 3, 2, 5];
 
-/** Exchanges of all shapes, drawn by a seed. */
+/** Random exchanges of all shapes. */
 function traffic(seed: number): Captured[] {
   const random = seededRandom(seed);
   const packets: Captured[] = [];
@@ -88,7 +88,7 @@ function traffic(seed: number): Captured[] {
   return packets.toSorted((one, other) => one.timeMs - other.timeMs);
 }
 
-/** One line a query, as tshark sees it: id, name, type, rcode of its reply or none, and how long that took. */
+/** One line a query, as tshark reports it: id, name, type, rcode of its reply or none, and its latency. */
 function tshark(path: string): string[] {
   const fields = [
     'dns.id',

@@ -85,7 +85,7 @@ describe('a checker of Kuberhealthy', () => {
     ['that comes after the timeout', 'run-late', 410],
     ['of a run that another has followed', 'run-0', 400],
   ] as const)
-    test(`a report ${what} (${status}) is no failure`, async () => {
+    test(`a report ${what} (${status}) is not a failure`, async () => {
       receiver.late.add('run-late');
       const { code, text } = await run('/check', ['-f', fine], { KH_RUN_UUID: id });
       assert.equal(code, 0, text);
@@ -93,7 +93,7 @@ describe('a checker of Kuberhealthy', () => {
       assert.match(text, /too late/);
     });
 
-  test('a wrong path is told, and not tried for half a minute', async () => {
+  test('a wrong path is reported, and not tried for half a minute', async () => {
     const { code, text } = await run('/chekc', ['-f', fine]);
     assert.equal(code, 2, text);
     assert.match(text, /answers 404: KH_REPORTING_URL has another path/);
@@ -197,7 +197,7 @@ describe('the environment of dns-resolution-check', () => {
     });
   });
 
-  test('the pod’s own host name is no name to check, and the variable of old examples is told', () => {
+  test('the pod’s own host name is not a name to check, and the variable of old examples is reported', () => {
     const env = { HOSTNAME: 'pod-1', DNS_NODE_SELECTOR: 'apps=k8s-dns' };
     const { name, remarks } = resolutionCheck(env, 'pod-1');
     assert.equal(name, 'kubernetes.default');

@@ -1,4 +1,4 @@
-/** What 100 checks of three replicas, each every 10 s, take of a machine. */
+/** The cost of 100 checks of three replicas, each every 10 s. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ async function replica(address: string, port: number): Promise<{ close(): void; 
   return { close: () => socket.close(), asked: () => asked };
 }
 
-test('100 targets at 3 replicas each 10 s take 5 % of a processor and 90 MiB at most', async (t) => {
+test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most', async (t) => {
   const [dnsPort, port] = await freePorts(2);
   const replicas = await Promise.all(REPLICAS.map((address) => replica(address, dnsPort)));
   const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
@@ -68,7 +68,7 @@ test('100 targets at 3 replicas each 10 s take 5 % of a processor and 90 MiB at 
     assert.ok(Date.now() < end, `${up.length} targets are up\n${child.output()}`);
     await pause(500);
   }
-  // What starting took is given back by then.
+  // The memory of the start has been released by then.
   await pause(20_000);
   const before = { cpu: child.cpuSeconds(), asked: replicas.map((each) => each.asked()) };
   let peak = 0;

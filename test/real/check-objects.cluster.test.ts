@@ -1,4 +1,4 @@
-/** What `ndots check` asks of a real API server: where replicas are, and services that are made for a while. */
+/** The requests of `ndots check` to a real API server: the addresses of replicas, and temporary services. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,7 +45,7 @@ const rule = (group: string, resource: string, ...verbs: string[]): Rule => ({
   verbs,
 });
 
-/** As docs/check.md has it. */
+/** As in docs/check.md. */
 const makingRules: readonly Rule[] = [
   rule('', 'services', 'list', 'create', 'delete'),
   rule('discovery.k8s.io', 'endpointslices', 'create', 'delete'),
@@ -139,7 +139,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
     }
   });
 
-  test('who may not read slices reads Endpoints; who may read neither is told what is missing', async () => {
+  test('without access to slices Endpoints are read; without access to either, the missing right is reported', async () => {
     await cluster.put(role('kube-system', [rule('', 'endpoints', 'get')]));
     const { vip, replicas } = await find({}, 'kuberhealthy');
     assert.deepEqual(replicas, [{ host: '10.244.1.6', port: 53 }]);

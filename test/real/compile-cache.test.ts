@@ -7,12 +7,12 @@ import { printed, start } from '../kit/child.ts';
 
 const program = new URL('../../bin/ndots', import.meta.url).pathname;
 
-test('a start takes all of what the one before has compiled, in its main thread and in its worker', async (t) => {
+test('a start reuses everything that the previous one compiled, in its main thread and in its worker', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-compile-cache-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'Corefile');
   writeFileSync(file, '.:1053 {\n bind 127.0.0.1\n whoami\n cache\n errors\n}\n');
-  /** What the runtime says of its cache. */
+  /** The runtime's report on its cache. */
   const served = async (): Promise<string> => {
     const child = start('ndots', [program, 'serve', '-conf', file, '-workers', '1'], {
       env: {

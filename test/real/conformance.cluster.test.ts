@@ -15,9 +15,9 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer, testedMinors } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** What `ndots serve` answers about a real cluster: the conformance table, with objects that kubectl wrote. */
+/** The answers of `ndots serve` for a real cluster: the conformance table, with objects written by kubectl. */
 
-/** The permissions that deploy/README.md names, and no more. */
+/** Only the permissions in deploy/README.md. */
 const permissions = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -69,7 +69,7 @@ const serviceImports = {
   },
 } as unknown as KubeJson;
 
-/** Objects of the table that this API server does not take, and what rows about them name; older ones took some. */
+/** Objects of the table that this API server refuses, and the names in rows about them; older ones accepted some. */
 const impossible: Readonly<Record<string, RegExp>> = {
   'Service portless': /^portless\./,
   'Service zeros': /^zeros\.|^1\.8\.0\.10\./,
@@ -78,7 +78,7 @@ const impossible: Readonly<Record<string, RegExp>> = {
   'Pod zeros': /^172-30-0-8\./,
 };
 
-/** The rest of the world of the table: test/conformance/elsewhere.ts, as a server block. */
+/** The rest of the table's internet: test/conformance/elsewhere.ts, as a server block. */
 const elsewhere = (port: number): string => `.:${port} {
   bind 127.0.0.1
   template IN A ext.example.org {
@@ -98,7 +98,7 @@ const elsewhere = (port: number): string => `.:${port} {
 }
 `;
 
-/** One question over TCP, where no reply is cut. */
+/** Over TCP, where no reply is truncated. */
 function ask(port: number, name: string, type: string): Promise<Message> {
   return new Promise((resolve, reject) => {
     const query = question(name, typeNumber(type)!);
@@ -117,7 +117,7 @@ function ask(port: number, name: string, type: string): Promise<Message> {
   });
 }
 
-/** Asks until it holds; fails with what was answered last. */
+/** Repeats the query until the condition holds; fails with the last answer. */
 async function soon(port: number, name: string, holds: (reply: Message) => boolean): Promise<void> {
   const begin = performance.now();
   for (;;) {
@@ -134,7 +134,7 @@ for (const minor of testedMinors)
     `a real API server${minor === null ? '' : ` of Kubernetes ${minor}`}`,
     { skip: noApiServer(minor) ?? false },
     () => {
-      /** Objects that it does not take; older ones take some that the newest refuses. */
+      /** Objects that it refuses; older ones accept some that the newest refuses. */
       let refused: ReadonlySet<string> = new Set();
       const folder = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
       let cluster: Cluster;

@@ -23,18 +23,19 @@ import { corednsPath } from '../kit/etcd.ts';
 import { startNsd } from '../kit/zone-servers.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots, taken up by a reload, and asked the same random queries: what differs and is not told of in
- * docs/coredns.md fails. `COREFILES_SECONDS` is how long, `COREFILES_SEED` which; a difference names the seed of its batch.
+ * Random Corefiles, served by CoreDNS and by ndots, applied by a reload, and queried with the same random
+ * queries. Differences that docs/coredns.md does not list fail. `COREFILES_SECONDS` is the duration,
+ * `COREFILES_SEED` the seed; a difference names the seed of its batch.
  */
 
 const program = corednsPath();
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const seed = Number(process.env['COREFILES_SEED'] ?? '1');
 
-/** Server blocks that one pair of processes serves, and queries for each. */
+/** Server blocks of one pair of processes, and queries for each. */
 const BLOCKS = 12;
 const QUERIES = 60;
-/** Port of the server that hands out zones. */
+/** Port of the server that transfers zones. */
 const PRIMARY = 5301;
 
 describe(
@@ -61,7 +62,7 @@ describe(
     });
 
     test(
-      'the same replies, but for what is told of',
+      'the same replies, except for documented differences',
       { timeout: (seconds + 120) * 1000 },
       async (t) => {
         const found: string[] = [];
@@ -78,7 +79,7 @@ describe(
               blocks: readonly RandomBlock[],
               shift: number,
             ): Promise<void> => {
-              // Zones come from their primary meanwhile.
+              // Zones arrive from their primary during that time.
               if (blocks.some(({ plugins }) => plugins.has('secondary'))) await sleep(1000);
               const said = await Promise.all(
                 blocks.map((block, index) =>
@@ -109,7 +110,7 @@ describe(
 const drawBlocks = (random: Random, folder: string): readonly RandomBlock[] =>
   randomBlocks(random, BLOCKS, { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` });
 
-/** Asks both servers the same; each must be silent or answer within the time of `exchange`. */
+/** Sends both servers the same query; each must be silent or answer within the time of `exchange`. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {
   const random = seededRandom(seedOfBlock);
   const names = namesIn(block);
@@ -120,7 +121,7 @@ async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<st
       exchange(query, block.port, hosts.coredns),
       exchange(query, block.port, hosts.ndots),
     ]);
-    // One may have had no processor for so long.
+    // A server may have had no CPU for that long.
     if (ours !== null) theirs ??= await exchange(query, block.port, hosts.coredns);
     if (theirs !== null) ours ??= await exchange(query, block.port, hosts.ndots);
     for (const one of differences(query, block, theirs, ours))

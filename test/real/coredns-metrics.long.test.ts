@@ -10,9 +10,9 @@ import { startUpstreams, upstreams } from '../kit/beside/upstream.ts';
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots and asked the same random queries, and then for their metrics: series,
- * labels and counts that differ and are not told of in docs/coredns.md fail. `COREFILES_SECONDS` is how long,
- * `COREFILES_SEED` which.
+ * Random Corefiles, served by CoreDNS and by ndots and queried with the same random queries, and then for
+ * their metrics. Differences of series, labels and counts that docs/coredns.md does not list fail.
+ * `COREFILES_SECONDS` is the duration, `COREFILES_SEED` the seed.
  */
 const program = corednsPath();
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
@@ -22,7 +22,7 @@ const BLOCKS = 8;
 const QUERIES = 40;
 const PORT = 9153;
 
-/** Blocks in which other replies are given on purpose, or none: what follows from that is no difference of metrics. */
+/** Blocks whose replies differ on purpose, or are missing: their metrics differ as a consequence. */
 const others = /\b(?:minimal|erratic|autopath|dns64|header|drop|IN CNAME)\b/;
 
 describe(
@@ -36,7 +36,7 @@ describe(
     after(() => stop());
 
     test(
-      'the same series with the same counts, but for what is told of',
+      'the same series with the same counts, except for documented differences',
       { timeout: (seconds + 120) * 1000 },
       async (t) => {
         const found: string[] = [];
@@ -65,7 +65,7 @@ describe(
             for (const line of seriesThatDiffer(a, b, textOf(blocks))) {
               const port = /dns:\/\/HOST:(\d+)/.exec(line)?.[1];
               const index = blocks.findIndex((block) => String(block.port) === port);
-              // Other replies, other counts: that is compared elsewhere.
+              // Other replies have other counts, which other tests compare.
               if (index >= 0 && !same[index]) continue;
               found.push(`seed ${batch}: ${line}\n${blocks[index]?.text ?? ''}`);
             }
@@ -79,14 +79,17 @@ describe(
   },
 );
 
-/** Asks both servers the same. @returns whether they gave the same codes */
+/**
+ * Sends both servers the same queries.
+ * @returns true if they gave the same codes
+ */
 async function ask(block: RandomBlock, seedOfBlock: number): Promise<boolean> {
   const random = seededRandom(seedOfBlock);
   const names = namesIn(block);
   let same = true;
   for (let left = QUERIES; left > 0;) {
     const query = randomQuery(random, names);
-    // DS of a name at which zones meet is the parent's here.
+    // DS of a name where zones meet belongs to the parent here.
     if (query.odd || query.class !== 1 || query.opcode !== 0 || query.type === 43) continue;
     left--;
     const [theirs, ours] = await Promise.all([

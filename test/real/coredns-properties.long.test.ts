@@ -1,6 +1,7 @@
 /**
- * Every property of CoreDNS with its example, started by CoreDNS and by ndots: what the table in docs/coredns-plugins.md says is served starts here, and
- * what it says is not built is refused with a reason. `COREDNS=PROGRAM` names CoreDNS; without it only ndots is started.
+ * Every property of CoreDNS with its example, started by CoreDNS and by ndots: properties that
+ * docs/coredns-plugins.md lists as served start here, and the others are refused with a reason.
+ * `COREDNS=PROGRAM` names CoreDNS; without it only ndots is started.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-properties-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Whether the program serves with this Corefile, and what it says. */
+/** True if the program serves this Corefile, and its output. */
 async function tried(
   program: readonly string[],
   property: Property,
@@ -42,7 +43,7 @@ async function tried(
   }
 }
 
-/** Until it says its name (it serves), or ends. */
+/** Until it prints its name (it serves), or ends. */
 async function settled(child: Child): Promise<boolean> {
   let ended = false;
   void child.exitCode.then(() => {

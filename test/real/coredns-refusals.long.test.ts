@@ -18,9 +18,9 @@ import { freePorts } from '../kit/free-ports.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 
 /**
- * Examples of every property of CoreDNS with words and lines changed by chance, started by CoreDNS and by ndots: where one
- * refuses what the other takes and docs/coredns.md does not tell of it, fails. `COREFILES_SECONDS` is how long,
- * `COREFILES_SEED` which; a difference names its seed.
+ * Examples of every property of CoreDNS with random changes of words and lines, started by CoreDNS and by
+ * ndots. It fails if only one refuses and docs/coredns.md does not list that. `COREFILES_SECONDS` is the
+ * duration, `COREFILES_SEED` the seed; a difference names its seed.
  */
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const first = Number(process.env['COREFILES_SEED'] ?? '1');
@@ -37,7 +37,7 @@ describe('changed Corefiles beside CoreDNS', { skip: noModule() ?? false }, () =
   });
 
   test(
-    'are taken by both or refused by both, but for what is told of',
+    'are accepted by both or refused by both, except for documented differences',
     { timeout: (seconds + 120) * 1000 },
     async (t) => {
       const scene = await drawScene(folder);
@@ -72,9 +72,9 @@ async function drawScene(folder: string): Promise<Scene> {
   return { port: port!, http: http!, folder };
 }
 
-/** What both made of the Corefiles so far. */
+/** The results of both for the Corefiles so far. */
 class Tally {
-  /** Differences that are not told of. */
+  /** Undocumented differences. */
   readonly found: string[] = [];
   #taken = 0;
   #refused = 0;
@@ -85,12 +85,12 @@ class Tally {
   }
 
   async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
-    // Both wait for the API server as long as they are told.
+    // Both wait for the API server as long as configured.
     if (/startup_timeout (?!1ms\s)/i.test(text)) return;
     const theirs = await starter.refusal(text);
     let ours = await problemsOf(text, folder);
     if (ours.some((line) => /already in use/.test(line))) {
-      // What a Corefile before left open, of CoreDNS's or ours.
+      // Leftovers of an earlier Corefile, of CoreDNS or ndots.
       await starter.end();
       await new Promise((resolve) => setTimeout(resolve, 200));
       ours = await problemsOf(text, folder);
@@ -105,12 +105,12 @@ class Tally {
   }
 }
 
-/** What ndots finds wrong with it. */
+/** The problems that ndots finds in it. */
 async function problemsOf(text: string, folder: string): Promise<readonly string[]> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, () => ({}));
   await using server = corefileServer(text, {}, clock, network, [], folder);
-  // Zones are signed by other threads meanwhile.
+  // Other threads sign zones during that time.
   const ticks = every(clock, 1, () => undefined);
   try {
     await clock.run(server.embedded.start());

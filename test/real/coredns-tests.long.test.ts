@@ -16,9 +16,9 @@ import { copyModule, noModule, recordTests, serverTests } from '../coredns/modul
 import { setUp } from '../coredns/setups.ts';
 
 /**
- * CoreDNS's own tests, with ndots in its place. Tests of plugins run in a copy of the module that writes down what they set up
- * and ask, and what CoreDNS makes of it; that is done again with ndots. Tests of whole servers run as they are, with
- * processes of ndots for servers. What differs has to stand in test/coredns/known.ts.
+ * CoreDNS's own tests, with ndots in its place. Tests of plugins run in a copy of the module that records
+ * their setup and queries, and CoreDNS's results; ndots then replays them. Tests of whole servers run
+ * unchanged, with processes of ndots as servers. Differences must be in test/coredns/known.ts.
  */
 describe("CoreDNS's own tests", { skip: noModule() ?? false }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-tests-'));
@@ -90,14 +90,14 @@ class Count {
   intended = 0;
   readonly #wrong: string[] = [];
 
-  /** Something that differs. */
+  /** Takes a difference. */
   take(known: Known | null, text: string): void {
     if (known?.inapplicable !== undefined) this.inapplicable++;
     else if (known?.intended !== undefined) this.intended++;
     else this.#wrong.push(text);
   }
 
-  /** Says how many, and fails if anything differs that nobody knows of. */
+  /** Reports the counts, and fails if a difference is unknown. */
   tell(context: { diagnostic(text: string): void }): void {
     const { same, intended, inapplicable } = this;
     context.diagnostic(

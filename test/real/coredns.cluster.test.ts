@@ -20,8 +20,8 @@ import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * CoreDNS and ndots side by side on one API server: random objects, every name that they may make, many types. What
- * differs has to be what docs/coredns.md says under "Existence".
+ * CoreDNS and ndots side by side on one API server: random objects, every name that they may produce, many
+ * types. Differences must be those in docs/coredns.md under "Existence".
  *
  * `COREDNS=PROGRAM` names CoreDNS 1.14; `SEED` and `ROUNDS` make other clusters.
  */
@@ -57,7 +57,7 @@ const types = [
   'ANY',
 ] as const;
 
-/** The rest of the world. */
+/** The rest of the internet. */
 const elsewhere = (port: number): string => `.:${port} {
   bind 127.0.0.1
   template IN A ext.example.org {
@@ -70,7 +70,7 @@ const elsewhere = (port: number): string => `.:${port} {
 }
 `;
 
-/** Sends questions over UDP, many at a time. */
+/** Sends concurrent queries over UDP. */
 class Asker {
   readonly #socket: Socket = createSocket('udp4');
   readonly #waiting = new Map<string, (reply: Message) => void>();
@@ -83,7 +83,7 @@ class Asker {
     });
   }
 
-  /** The replies for all types, in their order. */
+  /** The replies for all types, in order. */
   all(port: number, name: string): Promise<Message[]> {
     return Promise.all(types.map((type) => this.ask(port, name, type)));
   }
@@ -199,7 +199,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
   }
 });
 
-/** A reply such that order, spelling and serial do not matter. */
+/** A reply as text, without order, spelling and serial. */
 function tell({ rcode, flags, answer, authority, additional }: Message): string {
   const lines = (section: readonly DnsRecord[]): string =>
     section
@@ -218,8 +218,8 @@ function tell({ rcode, flags, answer, authority, additional }: Message): string 
 const nxdomain = 3;
 
 /**
- * Whether a difference is one of existence as docs/coredns.md has it: CoreDNS decides for each type, and for SOA never; here a
- * name that CoreDNS knows for any type exists for all, and no other.
+ * True for a difference of existence according to docs/coredns.md: CoreDNS decides for each type, and for SOA
+ * never; here a name that CoreDNS knows for any type exists for all, and no other.
  */
 function isIntended(
   name: string,
@@ -236,7 +236,7 @@ function isIntended(
   return (two.rcode !== nxdomain) === known && one.rcode !== two.rcode;
 }
 
-/** Takes all objects of the round before away. */
+/** Removes all objects of the earlier round before. */
 async function replaceObjects(cluster: Cluster): Promise<void> {
   for (const space of ['shop', 'web', 'empty', 'svc'])
     await cluster.kubectl(

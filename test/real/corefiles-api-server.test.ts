@@ -53,7 +53,7 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     assert.ok(lines.split('\n').length < 15, lines);
   });
 
-  test('when it is back, what changed meanwhile arrives, and that is told', async () => {
+  test('changes made while it was away arrive once it is back, and that is reported', async () => {
     await move('10.96.40.3');
     await cluster.api({ delete: 'services', namespace: 'kube-system', name: 'kube-dns' });
     await cluster.api({ go: 'up' });
@@ -69,14 +69,14 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     await printed(server, /works again after/, 10_000);
   });
 
-  test('when it has forgotten the past, everything is listed anew without a moment of doubt', async () => {
+  test('after it has dropped its history, everything is listed again without a false answer', async () => {
     await cluster.api({ go: 'relist' });
     for (let i = 0; i < 20; i++) assert.deepEqual(addresses(cluster.ask(web)), ['10.96.40.3']);
     await move('10.96.40.4');
     assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.4'), [web])), ['10.96.40.4']);
   });
 
-  test('an expired token is told in words, answers stay, and the next token is taken without a restart', async () => {
+  test('an expired token is reported, answers stay, and the next token is used without a restart', async () => {
     await cluster.api({ tokens: ['token-2'] });
     await printed(
       server,
@@ -101,7 +101,7 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     assert.doesNotMatch(server.output().slice(before), /401/);
   });
 
-  test('no panic came of it, and what was asked of the API server is counted', () => {
+  test('nothing panicked, and requests to the API server are counted', () => {
     const { body } = cluster.page(':9153/metrics');
     assert.match(body, /^coredns_panics_total 0$/m);
     assert.match(body, /^coredns_kubernetes_rest_client_requests_total\{code="200"/m);

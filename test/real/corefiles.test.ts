@@ -30,7 +30,7 @@ async function clusterWith(
   return { cluster, server: await cluster.serve(path) };
 }
 
-/** What every default Corefile is there for: a service, both ways, and the outside. */
+/** The purpose of every default Corefile: a service, forward and reverse, and external names. */
 function answersEverything(cluster: ClusterPod, ...how: readonly string[]): void {
   const service = cluster.ask(...how, 'web.shop.svc.cluster.local');
   assert.equal(service.counts, '1/0/0', service.text);
@@ -69,7 +69,7 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     const { cluster, server } = await clusterWith(t, 'deployment.corefile');
     answersEverything(cluster);
     assert.equal(cluster.page(':8181/ready').status, 200);
-    // Inside the service range but nobody's: the file lists CIDR zones, and these do not fall through.
+    // Inside the service range but unused: the file lists CIDR zones, and these do not fall through.
     assert.equal(cluster.ask('-x', '10.96.99.99').status, 'NXDOMAIN');
     startedWithoutComplaint(server);
   });
@@ -113,7 +113,7 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     assert.equal(cluster.ask('a.b.c.d.internal.cloudapp.net').status, 'NXDOMAIN');
     assert.equal(cluster.ask('x.reddog.microsoft.com').status, 'NXDOMAIN');
     assert.match(server.output(), /^puglife\.local\.:53$/m);
-    // log.override is in force.
+    // log.override is active.
     await printed(server, /"A IN web\.shop\.svc\.cluster\.local\. udp/, 5000);
     const rewritten = cluster.ask('kubernetes.puglife.local');
     assert.deepEqual(addresses(rewritten), ['10.96.0.1'], rewritten.text);
@@ -151,7 +151,7 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     assert.match(server.output(), /^\.:53 on 10\.96\.0\.10$/m);
     const health = cluster.dnsPod.exec('curl', '-s', 'http://169.254.20.10:8080/health');
     assert.equal(health, 'OK');
-    // Nothing is at the address it forwards to: that is an answer too, and in time.
+    // Its forward address is dead: that has an answer too, and in time.
     assert.equal(
       dig(cluster.dnsPod, '@169.254.20.10', 'web.shop.svc.cluster.local', '+time=8').status,
       'SERVFAIL',

@@ -1,4 +1,4 @@
-/** SIGUSR1, sent without a pause from the start of the process, never opens the runtime's debugger. */
+/** SIGUSR1, sent continuously from the start of the process, never opens the runtime's debugger. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { printed, start } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** Without koffi beside it: the checkout, seen from a directory without its packages. */
+/** Without koffi: the checkout, seen from a directory without its packages. */
 function withoutFfi(t: TestContext): string {
   const home = mkdtempSync(join(tmpdir(), 'ndots-plain-'));
   t.after(() => rmSync(home, { recursive: true }));
@@ -63,7 +63,7 @@ describe('while SIGUSR1 comes all the time', { skip: !isOnLinux && 'needs Linux'
         const found = new Set<number>();
         let starting = true;
         const sent = (async (): Promise<void> => {
-          // The shell that was given to the test ignores it, and so does what it becomes.
+          // The shell of the test ignores it, and so does the program that it executes.
           while (starting && !child.output().includes('begun')) await new Promise(setImmediate);
           while (starting) {
             child.signal('SIGUSR1');

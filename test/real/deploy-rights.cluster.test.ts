@@ -1,4 +1,7 @@
-/** The rights that the chart gives to its parts: enough, and each of them needed, with a message for the one that is missing. */
+/**
+ * The rights that the chart gives to its parts: they are sufficient, each of them is needed, and a missing
+ * one is reported.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:https';
@@ -68,7 +71,7 @@ describe('the rights that the chart gives', { skip: noApiServer() ?? false }, ()
   after(async () => cluster?.[Symbol.asyncDispose]());
 
   describe('to the DNS server', () => {
-    /** What the log says while it serves as the chart's account. */
+    /** The log while it serves as the chart's account. */
     async function logAs(kubernetes: string): Promise<string> {
       const server = await serveProcess(
         `errors\nkubernetes cluster.local {\n kubeconfig ${cluster.kubeconfig('dns')}\n startup_timeout 1s\n ${kubernetes}\n}`,
@@ -159,7 +162,7 @@ describe('the rights that the chart gives', { skip: noApiServer() ?? false }, ()
       parts = rolesOf(values, name);
     });
 
-    /** What it says until it has said something of the sort, beginning with no certificate or with one that is none. */
+    /** The log until it matches, starting without a certificate or with an invalid one. */
     async function logUntil(pattern: RegExp, secret: 'no' | 'broken'): Promise<string> {
       await cluster.kubectl('delete', 'secret', name, '-n', 'kube-system', '--ignore-not-found');
       if (secret === 'broken')
@@ -195,7 +198,7 @@ describe('the rights that the chart gives', { skip: noApiServer() ?? false }, ()
 
     test('are enough', async () => {
       assert.deepEqual(await cluster.put([...parts.roles, ...parts.bindings]), []);
-      // Rights count a moment after they are given.
+      // Rights are effective after a moment.
       await pause(1000);
       for (const secret of ['no', 'broken'] as const) {
         const log = await logUntil(/told the API server the authority/, secret);
@@ -231,7 +234,7 @@ describe('the rights that the chart gives', { skip: noApiServer() ?? false }, ()
   });
 });
 
-/** Has a pod reviewed; whatever comes of it. */
+/** Sends a pod for review, with any result. */
 function review(port: number): void {
   const asked = request({
     host: '127.0.0.1',

@@ -11,7 +11,7 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { helm, helmTemplate } from '../kit/helm.ts';
 
-/** Objects of a chart or a file that the API server knows: it has no CRDs of Prometheus' operator. */
+/** Objects of a chart or a file that the API server knows: it lacks the CRDs of Prometheus' operator. */
 const objectsOf = (yaml: string): readonly KubeJson[] =>
   parseAllDocuments(yaml)
     .map((document) => document.toJS() as KubeJson | null)
@@ -206,7 +206,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     test(`what the chart's notes name is there, when ${what}`, () => {
       const shown = helm(
         ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'default', '--dry-run=server']
-          // Kinds that this API server has no definition of.
+          // Kinds that this API server does not define.
           .concat('--set', 'prometheus.monitor.enabled=false,prometheus.rules.enabled=false')
           .concat(
             Object.entries(values).flatMap(([key, value]) => [
@@ -376,7 +376,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
         '-f',
         '-',
       );
-      // What the program itself replaces may be left in its Corefile, and nowhere else.
+      // Placeholders that the program itself replaces may remain in its Corefile, and nowhere else.
       for (const object of objects) {
         if (object.kind === 'ConfigMap' && object.metadata.name === 'node-local-dns') continue;
         assert.doesNotMatch(JSON.stringify(object), /__PILLAR__/);

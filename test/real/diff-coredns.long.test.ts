@@ -18,18 +18,22 @@ import { RealServer, RealSide, ScriptedUpstreams } from '../kit/diff/real-side.t
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
- * Random single changes of Corefiles as installers write them: what `ndots diff` says of each, and what two CoreDNS do, one with
- * the Corefile before and one with that after it, asked the same questions. `DIFF_CHANGES` is how many, `DIFF_SEED` which.
+ * Random single changes of installers' Corefiles: compares the report of `ndots diff` with two CoreDNS, one
+ * with the Corefile before and one with that after the change, queried with the same questions.
+ * `DIFF_CHANGES` is the number, `DIFF_SEED` the seed.
  */
 
 const program = corednsPath();
 const wanted = Number(process.env['DIFF_CHANGES'] ?? '200');
 const seed = Number(process.env['DIFF_SEED'] ?? '1');
 
-/** A change takes three seconds, for answers to age, and its questions are asked of four servers; more on a busy machine. */
+/**
+ * Milliseconds. A change takes three seconds, for answers to age, and its questions go to four servers; more
+ * on a busy machine.
+ */
 const EACH_MS = 20_000;
 
-/** What runs beside answers, and would want ports of its own. */
+/** Plugins without effect on answers, which would need separate ports. */
 const beside = /^ +(?:health|ready|prometheus|loop|reload|pprof|bind)\b.*?(?:\{[^}]*\}\n|\n)/gm;
 
 /** The Corefile of an installer, with upstreams and ports of this test. */
@@ -80,7 +84,7 @@ describe(
 
     const named = (text: string) => ({ file: 'Corefile', folder, text });
 
-    /** A change, and what `ndots diff` says of it; null: it cannot be served. */
+    /** A change, and the report of `ndots diff`; null: it cannot be served. */
     async function judged(before: string, later: string): Promise<Judged | null> {
       const common = {
         ...{ manifests: folder, names: [], env: {} },
@@ -103,7 +107,7 @@ describe(
       return new RealSide(port, upstreams, prepare(corefile, folder).upstreams);
     };
 
-    /** What CoreDNS does, for each change; without those that it refuses. */
+    /** CoreDNS's behaviour for each change, without those that it refuses. */
     async function real(
       batch: readonly Judged[],
     ): Promise<readonly (Judged & { readonly theirs: Comparison })[]> {
@@ -176,12 +180,15 @@ describe(
 /** Long enough for age to show in TTLs, and less than the shortest of them. */
 const moments = { againMs: 3000, later: false } as const;
 
-/** Not from IPv6, which the upstreams here do not speak; and not what is cut, since what of it is left is chance. */
+/**
+ * Not from IPv6, which the upstreams here do not support, and not truncated, because the remaining records
+ * are random.
+ */
 function isSteady({ client, name, udpSize }: DiffQuestion): boolean {
   return !client.includes(':') && (!name.startsWith('large-') || udpSize >= 1232);
 }
 
-/** A change, and what `ndots diff` says of it. */
+/** A change, and the report of `ndots diff`. */
 interface Judged {
   readonly before: string;
   readonly later: string;
@@ -189,7 +196,7 @@ interface Judged {
   readonly ours: Comparison;
 }
 
-/** Changes that one CoreDNS plays: its start is what takes time. */
+/** Changes per CoreDNS, whose start takes most of the time. */
 const BATCH = 10;
 
 function lineChange(before: string, later: string): string {

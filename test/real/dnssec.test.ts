@@ -20,7 +20,7 @@ import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 import { delv, ValidatingUnbound, type TrustAnchor } from '../kit/validators.ts';
 import { UdpClient } from '../kit/zone-servers.ts';
 
-/** What `dnssec` and `sign` make, judged by programs that validate, with keys of `dnssec-keygen`. */
+/** The output of `dnssec` and `sign`, checked by programs that validate, with keys of `dnssec-keygen`. */
 
 function missing(...programs: readonly string[]): string | false {
   const none = programs.filter((program) => !hasProgram(program));
@@ -34,7 +34,7 @@ function workFolder(t: TestContext): string {
 }
 
 interface Key extends TrustAnchor {
-  /** Path without an ending. */
+  /** Path without suffix. */
   readonly base: string;
 }
 
@@ -69,8 +69,8 @@ async function validator(
 const isSecure = (reply: Message): boolean => (reply.flags & FLAG.AD) !== 0;
 
 /**
- * Where type DNAME is asked for below a DNAME, Unbound 1.17 wants a signature of the CNAME that is made from it, which has none: of the same
- * zone served by Knot, too.
+ * For type DNAME below a DNAME, Unbound 1.17 requires a signature of the synthesised CNAME, which has none,
+ * even if Knot serves the same zone.
  */
 const asksBelowDname = / DNAME IN>: no signatures for CNAME/;
 
@@ -116,8 +116,8 @@ ns.cut A 192.0.2.5
 `;
 
 /**
- * Names × types, most of which are not there. Unbound asks nobody but the zone above for its DS records, and does not take an
- * alias that comes of a DNAME record for an answer to a question for CNAME.
+ * Names × types, most of which do not exist. Unbound asks only the parent zone for DS records, and does not
+ * accept a DNAME's alias as an answer to a question for CNAME.
  */
 function questionsOf(origin: string): readonly string[] {
   const two = (i: number): string => String(i).padStart(2, '0');
@@ -167,7 +167,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
       const { secure, denied } = await judge(unbound, questions);
       t.diagnostic(`${secure} secure, ${denied} of them denials`);
       assert.ok(secure > 500 / step && denied > 300 / step);
-      // The zone below is not signed, which is known for certain: no SERVFAIL, no AD.
+      // The zone below is provably unsigned: no SERVFAIL, no AD.
       for (const question of ['cut.example.test. DS', 'none.example.test. DS'])
         assert.ok(isSecure(await unbound.ask(question)), question);
     });
@@ -175,7 +175,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
   test('a split into KSK and ZSK, and random zones with cuts, aliases and wildcards', async (t) => {
     const folder = workFolder(t);
     const [port] = await freePorts(1);
-    // The directive may stand once in a block: one block for each zone.
+    // The directive may occur once in a block: one block for each zone.
     const blocks: string[] = [];
     const anchors: TrustAnchor[] = [];
     const questions: string[] = [];
@@ -207,7 +207,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
     for (const question of questions) {
       const reply = await unbound.ask(question);
       if (isSecure(reply)) secure++;
-      // A chain may leave for where nobody is; but nothing may be bogus.
+      // A chain may lead to an unserved name; but nothing may be bogus.
       if (reply.rcode === RCODE.SERVFAIL) failed++;
     }
     const bogus = unbound.log.split('\n').filter((line) => line.includes('validation failure'));
@@ -266,7 +266,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
     assert.equal(secure, questions.length);
   });
 
-  test('a resolver that uses proofs for other questions does not deny what is there', async (t) => {
+  test('a resolver that uses proofs for other questions does not deny existing names', async (t) => {
     const folder = workFolder(t);
     writeFileSync(join(folder, 'db'), zone);
     const key = keygen(folder, 'example.test.', 'ECDSAP256SHA256', '-f', 'KSK');
@@ -357,7 +357,7 @@ describe(
           ),
         );
       };
-      /** All but what is made at random or by time, and but the types that a proof claims. */
+      /** Without random and time-dependent parts, and without the types that a proof claims. */
       const essence = (reply: Message): object => {
         const lines = (records: Message['answer']): string[] =>
           records
@@ -413,7 +413,7 @@ describe(
           essence(await ask(theirs, question)),
           question,
         );
-      // What is documented to differ does.
+      // Documented differences.
       const isCut = (reply: Message): boolean =>
         reply.authority.some((record) => dataOf(record, nsec)?.types.includes(TYPE.NS) === true);
       assert.equal(isCut(await ask(theirs, 'host-01 DS')), true);

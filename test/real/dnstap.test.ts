@@ -20,7 +20,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const skip = missing('dig');
 
-/** What dig prints of the server's reply. */
+/** The output of dig for the server's reply. */
 function ask({ port }: ServeProcess, ...words: readonly string[]): string {
   const all = ['+time=3', '+tries=1', '@127.0.0.1', '-p', String(port), ...words];
   return execFileSync('dig', all, { encoding: 'utf8' });
@@ -31,7 +31,7 @@ describe('dnstap over TLS', { skip: skip ?? false }, () => {
   writeFileSync(files.cert, testCertificate);
   writeFileSync(files.key, testKey);
 
-  test('a collector whose certificate nobody known has signed gets nothing, unless that is allowed', async (t) => {
+  test('a collector whose certificate is not signed by a known CA gets nothing, unless that is allowed', async (t) => {
     const there = await DnstapCollector.listen({ tls: { cert: testCertificate, key: testKey } });
     t.after(() => there.close());
     const doubtful = await serveProcess(`  dnstap tls://127.0.0.1:${there.port}\n  whoami`);
@@ -163,7 +163,7 @@ describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? fals
     const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
     t.after(() => server.stop());
     ask(server, 'captured.example.', 'TXT');
-    // An ordered end says goodbye to the collector.
+    // A regular end sends a STOP frame to the collector.
     server.child.signal('SIGTERM');
     assert.equal(await server.child.exitCode, 0, server.child.output());
     capture.signal('SIGTERM');

@@ -1,4 +1,7 @@
-/** `ndots doctor cluster` against a real API server, with the rights that `--rbac` prints: all of them are enough, and none is too many. */
+/**
+ * `ndots doctor cluster` against a real API server, with the rights that `--rbac` prints: all of them are
+ * sufficient, and each is needed.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -83,7 +86,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
     assert.match(err, /--rbac/);
   });
 
-  test('with what --rbac prints everything is read', async () => {
+  test('with the rights of --rbac everything is read', async () => {
     await cluster.kubectlWith(
       rights.map((each) => stringify(each)).join('---\n'),
       'apply',
@@ -91,7 +94,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
       '-',
     );
     let { cluster: about, findings } = await examine();
-    // The API server learns of rights by a watch of its own.
+    // The API server receives rights by a watch of its own.
     for (let tries = 0; tries < 10 && about.lacking.length > 0; tries++) {
       await sleep(200);
       ({ cluster: about, findings } = await examine());
@@ -102,7 +105,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
     );
   });
 
-  test('each of these rights is used: without it something is told to lack', async () => {
+  test('each of these rights is used: without it something is reported as missing', async () => {
     for (const role of rights.filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole')) {
       const { rules } = role as Role;
       for (const [nth, rule] of rules.entries())

@@ -11,8 +11,8 @@ import { cannotIsolate, hasProgram } from '../kit/real-resolver.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
 /**
- * Real programs of glibc, musl and Go in pods of their own (network namespaces), a name server on their node, one fault at a time, and
- * what ndots has captured on the node: doctor names the fault.
+ * Real programs of glibc, musl and Go in separate pods (network namespaces), a name server on their node, one
+ * fault at a time, captured by ndots on the node: doctor names the fault.
  */
 
 const skip = cannotIsolate() ?? (hasProgram('nft') ? false : 'nft is not installed');
@@ -28,7 +28,7 @@ interface Pod {
 }
 
 let pods: Pod[] = [];
-// What they are compiled into goes away with the file that asks for it.
+// Their build directory is removed with the test file.
 const programs =
   skip === false
     ? (await Promise.all([realGlibc(), realMusl(), realGo()])).flatMap((each) => [each, each])
@@ -87,7 +87,7 @@ after(() => {
   rmSync(work, { recursive: true, force: true });
 });
 
-/** All that names of the stories are answered; others are NXDOMAIN. */
+/** All names of the lookups are answered; others are NXDOMAIN. */
 const rules = [
   { name: 'backend.shop.svc.cluster.local.', type: '*', answer: '10.96.1.1' },
   { name: 'redis.cache.svc.cluster.local.', type: '*', answer: '10.96.1.2' },
@@ -115,10 +115,10 @@ async function startServer(more: readonly object[]): Promise<ChildProcess> {
 
 const main = new URL('../../src/faces/cli/main.ts', import.meta.url).pathname;
 
-/** Plays it, and gives what doctor says. */
+/** Plays it, and returns doctor's report. */
 async function play(fault: {
   readonly nft?: string;
-  /** Those before ask for nothing: glibc waits for more than a minute for a connection. */
+  /** Earlier pods are idle: glibc waits for more than a minute for a connection. */
   readonly first?: number;
   readonly rules?: readonly object[];
   readonly names?: readonly string[];
@@ -159,7 +159,7 @@ async function play(fault: {
   await once(capture.stderr, 'data');
   try {
     await Promise.all(pods.slice(first).map((pod) => lookups(pod, names)));
-    // What is unanswered at the very end may still come.
+    // Queries at the very end may still be answered.
     await new Promise((resolve) => setTimeout(resolve, 200));
     await lookups(pods[0]!, ['backend']);
     await new Promise((resolve) => setTimeout(resolve, 3200));

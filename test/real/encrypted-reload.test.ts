@@ -10,7 +10,7 @@ import { printed, start } from '../kit/child.ts';
 import { queryBytes, StreamClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** Writes a new self-signed certificate and its key. @returns false: there is no openssl */
+/** @returns false: there is no openssl */
 function renew(folder: string, name: string): boolean {
   const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')];

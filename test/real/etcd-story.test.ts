@@ -80,7 +80,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
     assert.equal(run('ndots etcd get a1.web.shop.cluster.local').code, 1);
   });
 
-  test('a record with a lease goes by itself, one that is kept alive when its program ends', async () => {
+  test('a record with a lease expires, one that is kept alive when its program ends', async () => {
     const shown = (): number | null => run('ndots etcd get a.lease.cluster.local').code;
     const renewing = start('renewing', [
       ...[ndots, 'etcd', 'put', 'a.lease.cluster.local', '10.3.0.9', '--keep-alive'],
@@ -94,7 +94,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
     assert.equal(shown(), 1);
   });
 
-  test('mistakes are told apart: usage, no such record, no etcd', () => {
+  test('mistakes are distinguished: usage, no such record, no etcd', () => {
     for (const [line, code, text] of [
       ['ndots etcd', 3, /which action/],
       ['ndots etcd put a.cluster.local', 3, /needs a host/],
@@ -110,7 +110,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
       ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
       ['ndots etcd list nobody.local', 1, /no record at or below nobody\.local/],
       ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
-      // One that is there does not hide one that is missing.
+      // An existing one does not hide a missing one.
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /^one\.cluster\.local\. /m],
       ['ndots etcd list one.cluster.local two.local', 1, /no record at or below two\.local/],

@@ -48,7 +48,7 @@ const secondaries = {
   },
 } as const;
 
-/** Waits until it is so, 40 s at most. */
+/** Waits until the condition holds, 40 s at most. */
 async function comes(is: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 40_000; !(await is()); await pause(200))
     assert.ok(Date.now() < end, 'it has not come');
@@ -75,7 +75,7 @@ describe('zones of etcd as others have them', { skip: noEtcd }, () => {
   for (const [label, { program, start }] of Object.entries(secondaries)) {
     const skip = has(program) ? false : `needs ${program}`;
     test(
-      `${label} has what etcd has, and is told of changes`,
+      `${label} has the data of etcd, and is notified of changes`,
       { skip, timeout: 120_000 },
       async (t) => {
         const folder = scratch(t);

@@ -12,7 +12,7 @@ import { etcdPrograms, startEtcd, type EtcdOptions, type EtcdProcess } from '../
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-/** The plugin against real etcds: what comes, goes, breaks and comes back. Each version that is installed. */
+/** The plugin against real etcds: data that appears, changes, breaks and returns. Each installed version. */
 
 const programs = etcdPrograms();
 const noEtcdctl = missing('etcdctl') ?? false;
@@ -46,7 +46,7 @@ async function serving(t: Life, properties: string): Promise<Omit<Stand, 'etcd'>
 const data = ({ answer }: Message): string[] =>
   answer.map((record) => printData(record.type, record.data));
 
-/** Asks until the answer is this. */
+/** Repeats the query until the answer is this. */
 async function until(asker: Asker, name: string, wanted: readonly string[]): Promise<void> {
   const end = performance.now() + 60_000;
   for (;;) {
@@ -59,7 +59,7 @@ async function until(asker: Asker, name: string, wanted: readonly string[]): Pro
 
 for (const { path, version } of programs) {
   describe(`etcd ${version}`, () => {
-    describe('that stands', () => {
+    describe('that is fixed', () => {
       let it: Stand;
       const ends: (() => unknown)[] = [];
       before(async () => {
@@ -85,7 +85,7 @@ for (const { path, version } of programs) {
         assert.equal((await it.asker.ask('gone.skydns.test.', 'A')).rcode, 3);
       });
 
-      test('values that are no records are passed over, counted, and their names exist', async () => {
+      test('values that are not records are skipped and counted, and their names exist', async () => {
         const bad = {
           json: ['{"host":', '[]', '{"port":"80"}', '{"ttl":-1}'],
           host: ['{"host":"a..b"}'],
@@ -107,7 +107,7 @@ for (const { path, version } of programs) {
         assert.equal(it.server.child.output().match(/x0" is passed over/g)?.length, 1);
       });
 
-      test('the TTL of a record is what is left of its lease, within the bounds, and its own at most', async () => {
+      test('the TTL of a record is the remaining time of its lease, within the limits, and its own at most', async () => {
         const { etcd, asker } = it;
         const long = await etcd.client.grantLease(100);
         const short = await etcd.client.grantLease(10);
@@ -126,7 +126,7 @@ for (const { path, version } of programs) {
         assert.ok(first >= 90 && first <= 100, `${first}`);
         assert.deepEqual(await ttlsOf('b.'), [60]);
         assert.deepEqual(await ttlsOf('c.'), [30]);
-        // Records of one name and type have one TTL, the least (RFC 2181 section 5.2).
+        // Records of one name and type have one TTL, the lowest (RFC 2181, section 5.2).
         assert.deepEqual(await ttlsOf(''), [30, 30, 30]);
         await pause(1500);
         const [later = 0] = await ttlsOf('a.');
@@ -142,7 +142,7 @@ for (const { path, version } of programs) {
 
       test('a text of 900 bytes is answered whole, in strings of 255', async () => {
         await it.etcd.put('/skydns/test/skydns/big', { text: 'x'.repeat(900) });
-        // Events come in their order: when the next key is there, the text is.
+        // Events are ordered: when the next key exists, the text does.
         await it.etcd.put('/skydns/test/skydns/after', { host: '10.0.0.1' });
         await until(it.asker, 'after.skydns.test.', ['10.0.0.1']);
         const [text = ''] = data(await it.asker.ask('big.skydns.test.', 'TXT'));
@@ -188,7 +188,7 @@ for (const { path, version } of programs) {
         assert.deepEqual(wrong.slice(0, 3), []);
         assert.ok(asked > 1000);
         assert.equal(asker.repeats, 0);
-        // The watch went on where it was.
+        // The watch continued at its position.
         assert.equal(await server.sum('ndots_etcd_lists_total'), 1);
         t.diagnostic(`${asked} answers, none wrong`);
       },
@@ -234,7 +234,7 @@ for (const { path, version } of programs) {
     });
 
     test(
-      'a user that may only read the zone: followed; the token is renewed; a wrong password is told',
+      'a user that may only read the zone is followed; the token is renewed; a wrong password is reported',
       { skip: noEtcdctl },
       async (t) => {
         const etcd = await startEtcd(path, { words: ['--auth-token-ttl', '1'] });
@@ -262,7 +262,7 @@ for (const { path, version } of programs) {
         put('10.0.0.2');
         await until(own.asker, 'a.skydns.test.', ['10.0.0.2']);
         await etcd.kill();
-        // The first restart waits until its own questions are answered, which are not allowed here.
+        // The first restart waits until its own queries are answered, which are not allowed here.
         etcd.restart().catch(() => undefined);
         await pause(2000);
         for (let tries = 0; tries < 40; tries++) {
@@ -286,7 +286,7 @@ for (const { path, version } of programs) {
       },
     );
 
-    test('TLS with certificates on both sides; a certificate by somebody else is told', async (t) => {
+    test('TLS with certificates on both sides works; a certificate of another CA is reported', async (t) => {
       if (spawnSync('openssl', ['version']).status !== 0) return t.skip('openssl is not installed');
       const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-tls-'));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -357,7 +357,7 @@ for (const { path, version } of programs) {
         };
         await put('10.0.0.1');
         await until(asker, 'a.skydns.test.', ['10.0.0.1']);
-        // One after the other: whoever is asked and whoever leads is among them.
+        // One after the other: the queried member and the leader are among them.
         for (const [index, member] of members.entries()) {
           await member.kill();
           await put(`10.0.1.${index}`);
@@ -369,7 +369,7 @@ for (const { path, version } of programs) {
       },
     );
 
-    test('values that no message holds together: listed a few at a time, and passed over', async (t) => {
+    test('values that do not fit into one message together are listed a few at a time, and skipped', async (t) => {
       const etcd = await startEtcd(path);
       t.after(() => etcd.stop());
       const large = 'x'.repeat(1_400_000);
@@ -415,7 +415,7 @@ for (const { path, version } of programs) {
   });
 }
 
-/** A CA, what it has signed for 127.0.0.1 as server and client, and a certificate that nobody has signed. */
+/** A CA, its certificate for 127.0.0.1 as server and client, and an unsigned certificate. */
 function certificates(folder: string): (name: string) => string {
   const file = (name: string): string => join(folder, name);
   const openssl = (...words: string[]): void =>

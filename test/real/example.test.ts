@@ -9,7 +9,10 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { readDig } from '../kit/dig.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** What a newcomer is told to try: the lines that `npm start` prints, those of the README, of `examples/` and of --help. */
+/**
+ * The first commands of a new user: the lines that `npm start` prints, those of the README, of `examples/`
+ * and of --help.
+ */
 
 const program = resolve('bin/ndots');
 const skip = spawnSync('dig', ['-v']).status === 0 ? false : 'dig is not installed';
@@ -21,7 +24,7 @@ async function startExample(t: Pick<TestContext, 'after'>, port: number): Promis
   return child;
 }
 
-/** The port that the words of a suggestion name, as the reader has it: `npm start` was given another one here. */
+/** The port in the words of a suggestion, as the reader has it: `npm start` got another one here. */
 const atPort = (line: string, port: number): string =>
   line
     .replaceAll('npx ndots', program)
@@ -36,7 +39,7 @@ function run(line: string): { readonly code: number | null; readonly text: strin
   return { code: status, text: stdout + stderr };
 }
 
-/** The lines of a text's `sh` blocks, continued ones put together, comments taken away. */
+/** The lines of a text's `sh` blocks, with continued ones joined and without comments. */
 function shellLines(page: string): readonly string[] {
   const text = readFileSync(page, 'utf8');
   return [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) =>
@@ -62,7 +65,7 @@ test(
     const child = start('ndots', ['unshare', ...alone, program, 'serve', '--example']);
     t.after(() => child.stop());
     await printed(child, /Ctrl-C ends/, 20_000);
-    // What looks around at the start has done so.
+    // Checks at the start are complete by then.
     await new Promise((resolve) => setTimeout(resolve, 5000));
     assert.doesNotMatch(child.output(), /ERROR|WARNING/);
   },
@@ -90,7 +93,7 @@ describe('the example cluster', { skip }, () => {
     for (const line of lines) {
       const { code, text } = run(line);
       assert.equal(code, 0, line);
-      // Without the sections that dig was told to leave out nothing but records is printed.
+      // Without the sections that dig must omit, only records are printed.
       const short = / \+(short|noall)\b/.test(line);
       assert.notEqual(short ? text.trim() : readDig(text).answer.join('\n'), '', line);
     }
@@ -102,7 +105,7 @@ describe('the example cluster', { skip }, () => {
     for (const url of urls) assert.equal((await fetch(url)).status, 200, url);
   });
 
-  test('each query in the comments of its objects has an answer, the one that stands beside it', () => {
+  test('each query in the comments of its objects has the answer beside it', () => {
     const lines = globSync('examples/**/*.yaml').flatMap((file) =>
       readFileSync(file, 'utf8')
         .split('\n')
@@ -122,7 +125,7 @@ describe('the example cluster', { skip }, () => {
   });
 
   test('each line of the README and the tour does what the page says', () => {
-    /** What a line prints, by how it begins, and its exit code where that is not 0; null: it is run elsewhere. */
+    /** The output of a line by its beginning, and its exit code if that is not 0; null: another test runs it. */
     const wanted: readonly (readonly [start: string, prints: RegExp | null, code?: number])[] = [
       ['npm ci && npm start', null],
       ['npm ci && npm test', null],
@@ -190,7 +193,7 @@ describe('the example cluster', { skip }, () => {
     const lines = [...text.matchAll(/^ {2}(ndots .*?)(?: {2,}|$)/gm)].map(([, line]) => line!);
     assert.ok(lines.length >= 4);
     for (const line of lines) {
-      // A server that ends by itself is one that could not start: `timeout` ends it otherwise.
+      // A server that ends early could not start; otherwise `timeout` ends it.
       const filled = line
         .replace('serve --example', `serve --example -dns.port 0`)
         .replace('-conf Corefile', '-conf examples/Corefile -version')
@@ -215,12 +218,12 @@ describe('the example cluster', { skip }, () => {
 });
 
 describe('the ports of the example', () => {
-  test('are others where somebody listens, and are printed', async (t) => {
+  test('are others if they are in use, and are printed', async (t) => {
     for (const port of [8080, 8181, 9153]) {
       const taken = createServer();
       t.after(() => taken.close());
       await new Promise<void>((done) => {
-        // Somebody else may hold it on this machine: taken all the same.
+        // Another program of this machine may hold it, which serves the same purpose.
         taken.once('error', () => done());
         taken.listen(port, '127.0.0.1', done);
       });
@@ -237,7 +240,7 @@ describe('the ports of the example', () => {
 });
 
 test(
-  'the address of a service that changes in the folder of the example is the next answer',
+  'the address of a service that changes in the directory of the example is in the next answer',
   { skip },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-example-'));

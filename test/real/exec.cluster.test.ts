@@ -1,4 +1,4 @@
-/** `ndots exec`, as `kubectl ndots exec`, with a real API server and as much of a kubelet as it takes. */
+/** `ndots exec`, as `kubectl ndots exec`, with a real API server and a minimal kubelet. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
         status: { phase: 'Running' },
       },
     ] as unknown as KubeJson[]);
-    // The pod: a network of its own, in which the cluster's DNS is at 127.0.0.1.
+    // The pod: a separate network, in which the cluster's DNS is at 127.0.0.1.
     writeFileSync(
       join(folder, 'resolv.conf'),
       'nameserver 127.0.0.1\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n',
@@ -143,13 +143,13 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     ['a verb that is not there', ['web-0', '--', 'trase', 'a'], /Did you mean 'trace'\?/, 3],
     ['a command without a verb', ['web-0'], /exec needs a command/, 3],
   ] as const)
-    test(`${what} is told`, async () => {
+    test(`${what} is reported`, async () => {
       const found = await run(...words);
       assert.match(found.text, wanted);
       assert.equal(found.code, code);
     });
 
-  test('rights that are missing are told', async () => {
+  test('missing rights are reported', async () => {
     const rule = (resources: string[], verbs: string[]): object => ({
       apiGroups: [''],
       resources,

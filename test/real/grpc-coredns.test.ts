@@ -14,7 +14,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const coredns = corednsPath();
 const skip = coredns === null ? 'CoreDNS is not there (coredns on PATH, or COREDNS=FILE)' : false;
 
-/** A certificate in files; client and server show the same one, which vouches for itself. */
+/** A certificate in files; client and server use the same self-signed one. */
 function certificate(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-grpc-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ const zone = (): string => `template IN TXT big.example {
     rcode NXDOMAIN
   }`;
 
-/** The queries that both directions are tried with. */
+/** The queries for both directions. */
 async function check(port: number): Promise<void> {
   const asker = await Asker.to(port);
   try {

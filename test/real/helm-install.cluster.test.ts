@@ -1,6 +1,7 @@
 /**
- * `helm install` from nothing to the first answer, and what happens to that server when tokens, authorities and the API server change.
- * What a kubelet does with the Deployment is done here: the container's arguments, its ConfigMap, its account's token.
+ * `helm install` from nothing to the first answer, and the effect of changed tokens, CAs and API servers on
+ * that server. The test does the kubelet's work for the Deployment: the container's arguments, its ConfigMap,
+ * its account's token.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -34,7 +35,7 @@ for (const minor of testedMinors)
     { skip: noApiServer(minor) ?? root ?? false },
     () => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-install-'));
-      /** What the kubelet keeps of the pod: `account/token`, `account/ca.crt`, `config/Corefile`. */
+      /** The files that the kubelet stores for the pod: `account/token`, `account/ca.crt`, `config/Corefile`. */
       const file = (name: string): string => join(folder, name);
       let cluster: Cluster;
       let server: Child | null = null;
@@ -51,17 +52,17 @@ for (const minor of testedMinors)
       const run = (...words: readonly string[]): string =>
         helm(words, {
           KUBECONFIG: cluster.kubeconfig('admin'),
-          // What it keeps for later lies there.
+          // Its persistent files are there.
           HOME: folder,
         });
 
-      /** As kubelets do: a token for an hour, which is written anew before it ends. */
+      /** As kubelets do: a token for an hour, which is renewed before it ends. */
       async function writeToken(account: string): Promise<void> {
         const words = ['create', 'token', account, '-n', 'kube-system'];
         writeFileSync(file('account/token'), (await cluster.kubectl(...words)).trim());
       }
 
-      /** The one container of the Deployment, in this network, with the files that it would have. */
+      /** The only container of the Deployment, in this network, with its files. */
       async function startPod(name: string): Promise<Child> {
         const get = ['get', '-n', 'kube-system', '-o', 'json'];
         const { spec } = JSON.parse(
@@ -73,7 +74,7 @@ for (const minor of testedMinors)
         };
         mkdirSync(file('config'), { recursive: true });
         mkdirSync(file('account'), { recursive: true });
-        // The node's upstream; there is none in this network, and asking oneself is a loop.
+        // The node's upstream; there is none in this network, and a query to itself is a loop.
         const corefile = data.Corefile.replace(/^\s*(?:loop|forward [^{\n]*(?:\{[^}]*\})?)$/gm, '');
         writeFileSync(file('config/Corefile'), corefile);
         writeFileSync(file('account/namespace'), 'kube-system');
@@ -123,7 +124,7 @@ for (const minor of testedMinors)
         assert.doesNotMatch(server.output(), /WARNING.*(forbidden|unsynced)|ERROR/i);
       });
 
-      /** A service that is made now is answered soon. */
+      /** A Service that is created now is answered soon. */
       let made = 0;
       async function followsChanges(limitMs = 60_000): Promise<number> {
         const name = `made-${++made}`;
@@ -140,7 +141,7 @@ for (const minor of testedMinors)
 
       test('a token that is replaced is taken when the old one does not count any more', async (t) => {
         await writeToken('dns-ndots');
-        // Tokens of before end with their account: as after a leak.
+        // Old tokens end with their account, as after a leak.
         await cluster.kubectl('delete', 'serviceaccount', 'dns-ndots', '-n', 'kube-system');
         await cluster.kubectl('create', 'serviceaccount', 'dns-ndots', '-n', 'kube-system');
         await writeToken('dns-ndots');
@@ -149,19 +150,20 @@ for (const minor of testedMinors)
         t.diagnostic(`a change is answered after ${Math.round(await followsChanges())} ms`);
       });
 
-      test('an API server with another authority is trusted once the pod has its certificate, and nothing is forgotten meanwhile', async (t) => {
+      test('an API server with another CA is trusted once the pod has its certificate, and nothing is forgotten until then', async (t) => {
         await cluster.killApiServer();
         cluster.renewAuthority();
         await cluster.startApiServer();
         await pause(3000);
-        // The kubelet has not written it yet: what is known is answered on, and the log says why nothing new comes.
+        // The kubelet has not written it yet: known names are still answered, and the log explains the
+        // missing updates.
         await answered(53, 'made-1.default.svc.cluster.local', 5000);
         await printed(server!, /no trusted TLS connection to the API server/, 20_000);
         cpSync(cluster.authorityFile, file('account/ca.crt'));
         t.diagnostic(`a change is answered after ${Math.round(await followsChanges())} ms`);
       });
 
-      test('helm upgrade changes what it is told, and uninstall leaves nothing', async () => {
+      test('helm upgrade changes the given values, and uninstall leaves nothing', async () => {
         run(
           ...['upgrade', 'dns', 'deploy/helm/ndots', '-n', 'kube-system', '--reuse-values'],
           ...['--set', 'replicaCount=3', '--set', 'webhook.enabled=true'],
@@ -174,7 +176,7 @@ for (const minor of testedMinors)
           'deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings';
         const wide =
           'clusterroles,clusterrolebindings,mutatingwebhookconfigurations,poddisruptionbudgets';
-        // The account was made anew by hand above, without the label.
+        // The account was created again by hand above, without the label.
         assert.equal(await get(`${kinds},${wide}`), '');
       });
     },

@@ -98,8 +98,8 @@ describe('clients that attack', () => {
   }
 
   /**
-   * Writes what `flood` gives on each socket without end, until ten queries, one after the other, have been answered: a
-   * server that served the flood first would never answer them.
+   * Writes the `flood` on each socket without end, until ten queries, one after the other, have been
+   * answered: a server that served the flood first would never answer them.
    */
   async function answersAmid(
     attackers: readonly Socket[],
@@ -108,8 +108,8 @@ describe('clients that attack', () => {
   ): Promise<void> {
     let isOver = false;
     for (const attacker of attackers) {
-      // One at a time: while the server reads faster than this process writes, a write ends at once,
-      // and a loop of them would leave this process no turn in which it sees replies.
+      // One at a time: while the server reads faster than this process writes, a write ends at once, and a
+      // loop would block this process from reading replies.
       const more = (): void => {
         if (isOver || !attacker.writable) return;
         if (attacker.write(flood(attacker))) setImmediate(more);
@@ -175,7 +175,7 @@ describe('clients that attack', () => {
     stream.close();
   });
 
-  test('replies of 64 kB that nobody reads, asked for all at once, are not written for everybody', async () => {
+  test('64 kB replies that no client reads, all requested at once, are not all written', async () => {
     const asked = Buffer.concat(
       Array.from({ length: 1000 }, (_, i) => framed(queryBytes('large.example', i))),
     );
@@ -199,7 +199,7 @@ describe('clients that attack', () => {
     await answersAtOnce();
   });
 
-  test('an endless flood of HTTP/2 requests that are reset at once keeps nobody waiting', async () => {
+  test('an endless flood of HTTP/2 requests that are reset at once delays no other client', async () => {
     const path = `/dns-query?dns=${queryBytes('a.test', 0).toString('base64url')}`;
     const block = literals(requestFields('GET', path));
     const get = (id: number): Buffer => frame(1, 5, id, block);
@@ -227,7 +227,7 @@ describe('clients that attack', () => {
         return socket.resume();
       }),
     );
-    // A stream that was used before would end the connection.
+    // A reused stream id would end the connection.
     const lastIds = new Map<Socket, number>();
     const volley = (attacker: Socket): Buffer => {
       const first = (lastIds.get(attacker) ?? -1) + 2;
@@ -242,7 +242,7 @@ describe('clients that attack', () => {
     await answersAtOnce();
   });
 
-  test('a flood over TCP keeps nobody waiting', async () => {
+  test('a flood over TCP delays no other client', async () => {
     const many = Buffer.concat(
       Array.from({ length: 3000 }, (_, i) => framed(queryBytes('a.test', i))),
     );

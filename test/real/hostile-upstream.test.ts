@@ -51,7 +51,7 @@ function reply(query: Buffer, mistakes: Mistakes): Buffer {
 const truth = '192.0.2.1';
 const lie = '203.0.113.66';
 
-/** An upstream whose manners a test sets: UDP and TCP at one port. */
+/** An upstream whose behaviour a test sets: UDP and TCP at one port. */
 class FakeUpstream {
   readonly udp: Udp;
   readonly tcp: Server;
@@ -102,7 +102,7 @@ class FakeUpstream {
   }
 }
 
-describe('an upstream, or somebody who plays it, that lies', () => {
+describe('an upstream, or an impostor, that lies', () => {
   let upstream: FakeUpstream;
   let server: ServeProcess;
   let client: UdpClient;
@@ -127,7 +127,7 @@ describe('an upstream, or somebody who plays it, that lies', () => {
 
   const fresh = (): string => `n${count++}.forged.test`;
 
-  /** Addresses that a client gets for a name; a string: the result code of a reply without any. */
+  /** The addresses of a name for a client; a string: the result code of a reply without any. */
   async function ask(name: string): Promise<string[] | number> {
     client.send(queryBytes(name, 1000 + count), server.port);
     const got = await client.next(9000);
@@ -152,7 +152,7 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     ['noise', () => Uint8Array.from({ length: 120 }, () => random.integer(256))],
   ];
   for (const [what, forge] of forgeries) {
-    test(`${what}: that reply is passed over, and the true one that follows is taken`, async () => {
+    test(`${what}: that reply is ignored, and the following correct one is used`, async () => {
       const name = fresh();
       upstream.onQuery = (query, send) => {
         send(forge(query));
@@ -164,9 +164,10 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     });
   }
 
-  // As in CoreDNS: what has the right id and no readable question is a broken upstream's, and worth no more waiting.
+  // As in CoreDNS: a reply with the correct id and without a readable question comes from a broken upstream,
+  // and ends the wait.
   for (const questions of [0, 2]) {
-    test(`${questions} questions and an answer: SERVFAIL at once, and nothing of it is kept`, async () => {
+    test(`${questions} questions and an answer: SERVFAIL at once, and nothing of it is cached`, async () => {
       const name = fresh();
       upstream.onQuery = (query, send) => send(reply(query, { questions, addresses: [lie] }));
       assert.equal(await ask(name), RCODE.SERVFAIL);
@@ -191,7 +192,7 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     let asked = 0;
     upstream.onQuery = (query, send) => {
       const id = query.readUInt16BE(0);
-      // Tries after the first one get the truth alone: the guesses of one are enough to read.
+      // Retries get only the truth: the guesses of one try are enough to read.
       let guess = asked++ === 0 ? 1 : 10_001;
       const more = (): void => {
         for (const end = guess + 200; guess < end && guess <= 10_000; guess++)
@@ -204,9 +205,9 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     assert.deepEqual(await ask(name), [truth]);
   });
 
-  test('bodies that are broken behind a right head are no answer: it is fetched over TCP, or there is none', async () => {
+  test('broken bodies after a correct header are not used: the reply is fetched over TCP, or there is none', async () => {
     const broken: readonly ((query: Buffer) => Uint8Array)[] = [
-      // 65 535 answers that are not there.
+      // 65 535 answers that are missing.
       (query) => {
         const bytes = reply(query, { addresses: [lie] });
         bytes.writeUInt16BE(65535, 6);
@@ -222,7 +223,7 @@ describe('an upstream, or somebody who plays it, that lies', () => {
         bytes.writeUInt16BE(1, 6);
         return bytes;
       },
-      // Data that ends behind the message.
+      // Data that ends after the message.
       (query) => {
         const bytes = Buffer.concat([
           reply(query, {}),

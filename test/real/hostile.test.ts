@@ -33,7 +33,7 @@ const directives = `  errors
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Both transports, since what the batched one does to a datagram the plain one must do too.
+// Both transports, because the plain one treats datagrams like the batched one.
 for (const transport of ['batched', 'plain'] as const) {
   describe(`hostile input over real sockets, ${transport} UDP`, () => {
     let server: ServeProcess;
@@ -51,7 +51,7 @@ for (const transport of ['batched', 'plain'] as const) {
     async function alive(): Promise<void> {
       const own = await UdpClient.open();
       let reply: Buffer | null = null;
-      // A burst may have filled the socket's queue: as a stub resolver, ask again.
+      // A burst may have filled the socket's queue: retry, as a stub resolver does.
       for (let attempt = 0; attempt < 5 && reply === null; attempt++) {
         own.send(queryBytes('a.test', 0x77aa), server.port);
         reply = (await own.next(1000))?.bytes ?? null;
@@ -70,7 +70,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (const { what, bytes, expected } of hostilePackets) {
         const own = await UdpClient.open();
         own.send(bytes, server.port);
-        // The honest query behind it shows when the reply to the broken one would have come.
+        // The honest query after it shows when the reply to the broken one would have come.
         own.send(queryBytes('a.test', 0x4711), server.port);
         const replies: Buffer[] = [];
         while (!replies.some((reply) => reply.readUInt16BE(0) === 0x4711)) {
@@ -100,7 +100,7 @@ for (const transport of ['batched', 'plain'] as const) {
         stream.send(bytes);
         if (expected !== 'silence' && expected !== 'whatever') {
           const reply = await stream.next();
-          // 5000 bytes are no reason to refuse on a stream.
+          // 5000 bytes are not a reason to refuse on a stream.
           if (reply !== null && bytes.length !== 5000) assert.equal(rcodeOf(reply), expected, what);
         }
         stream.close();
@@ -132,7 +132,7 @@ for (const transport of ['batched', 'plain'] as const) {
       };
       await volley(6000);
       const logged = server.child.output().length;
-      // A server that had nothing to do has given memory back, and takes some of it again.
+      // An idle server has released memory, and allocates some of it again.
       const [before, after] = [Math.max(...(await memory(3))), Math.min(...(await memory(3)))];
       assert.ok(after < before * 1.15 + 4, `${before} MiB at first, ${after} MiB later`);
       assert.ok(server.child.output().length - logged < 2000, 'nobody can fill the disk from afar');
@@ -182,7 +182,7 @@ describe('hostile streams', () => {
     client.close();
   }
 
-  test('a client that sends a byte at a time is cut off when its time is up, others are served meanwhile', async () => {
+  test('a client that sends a byte at a time is disconnected at its time-out, and others are served during that time', async () => {
     const message = framed(queryBytes('slow.test'));
     const slow = await Promise.all(
       Array.from({ length: 50 }, () => StreamClient.open(server.port)),
@@ -217,7 +217,7 @@ describe('hostile streams', () => {
     half.close();
   });
 
-  test('lengths that lie, garbage and abrupt ends hurt nobody', async () => {
+  test('false lengths, garbage and abrupt ends harm no other client', async () => {
     const pieces = [
       Buffer.from([0, 0]),
       Buffer.from([0xff, 0xff]),

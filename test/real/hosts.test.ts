@@ -10,7 +10,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** What CoreDNS's manifests allow the process, MiB. */
+/** The limit of CoreDNS's manifests, MiB. */
 const LIMIT_MIB = 170;
 
 test('a hosts file of a million lines is read, and read again when it changes, within the memory that a pod has', async (t) => {

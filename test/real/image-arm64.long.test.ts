@@ -1,4 +1,4 @@
-/** The image for arm64, run by QEMU: the steps of deploy/Dockerfile, the runtime and the foreign functions of that processor. */
+/** The image for arm64, run by QEMU: the steps of deploy/Dockerfile, the runtime and the native code for that CPU. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,10 @@ const corefile = `
 }
 `;
 
-/** What QEMU 7.2 answers with ENOSYS, by its numbers there, as Linux on real machines of that kind need not. */
+/**
+ * System calls that QEMU 7.2 answers with ENOSYS, by number; Linux on real machines of that kind may support
+ * them.
+ */
 const unknownToQemu = new Map([
   [274, 'sched_setattr'],
   [293, 'rseq'],
@@ -50,7 +53,7 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
     const file = join(folder, 'calls');
     const args = ['-conf', '/etc/coredns/Corefile'];
     const words = of.container(args, ['/coredns'], { QEMU_STRACE: '1' });
-    // QEMU writes the calls where errors go.
+    // QEMU writes the calls to standard error.
     const child = start('ndots', ['sh', '-c', 'exec 2>"$0"; exec "$@"', file, ...words]);
     t.after(() => child.stop());
     await printed(child, /^ndots-\d/m, 240_000);

@@ -1,4 +1,4 @@
-/** The image of the node's cache: the steps of deploy/node-cache/Dockerfile, really run, and what comes of them. */
+/** The image of the node's cache: the steps of deploy/node-cache/Dockerfile, really executed, and the results. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -48,7 +48,7 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
         of.put('/run/teardown/.made', '');
         const child = start('teardown', of.container(args, command, {}, security, podSecurity));
         t.after(() => child.stop());
-        // What the node cache leaves in the pipe is carried out when its end is closed.
+        // The commands that the node cache leaves in the pipe are executed when its end is closed.
         const folder = '/run/teardown';
         const leave = `until [ -p ${folder}/pipe ]; do sleep 0.1; done; echo 'echo gone > ${folder}/done' > ${folder}/pipe`;
         const read = `until [ -s ${folder}/done ]; do sleep 0.1; done; cat ${folder}/done; rm ${folder}/done ${folder}/pipe`;

@@ -9,7 +9,10 @@ import { imageForTests, ended } from '../kit/image-suite.ts';
 import { containersOf, type OurContainer } from '../kit/our-containers.ts';
 import { confinementOf } from '../kit/security-context.ts';
 
-/** The steps of deploy/Dockerfile, really run, and the two images that come of them, started as the kubelet starts CoreDNS. */
+/**
+ * The steps of deploy/Dockerfile, really executed, and the two resulting images, started as the kubelet
+ * starts CoreDNS.
+ */
 
 const corefile = `
 .:53 {
@@ -62,7 +65,7 @@ const chart = (seccompFolder: string): readonly OurContainer[] =>
   );
 const reason = noHelm();
 
-/** Prints the names of all files, in an image without a shell, too. */
+/** Prints the names of all files, even in an image without a shell. */
 const listing = `
   const { readdirSync } = require('node:fs');
   const list = (folder) => {
@@ -72,7 +75,7 @@ const listing = `
   };
   list('');`;
 
-/** Starts the server of the image, asks it, and ends it. */
+/** Starts the server of the image, queries it, and ends it. */
 async function answers(
   t: TestContext,
   of: Image,
@@ -93,7 +96,7 @@ async function answers(
   assert.equal(await child.exitCode, 0);
 }
 
-/** Of whatever manifest: it has to start. One that may open port 53 has to do so. */
+/** Of any manifest: it must start, and open port 53 if it may. */
 function startsIn(
   built: Built,
   name: string,

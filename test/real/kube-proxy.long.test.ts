@@ -130,7 +130,7 @@ function clusters(family: 'IPv4' | 'IPv6'): fc.Arbitrary<ProxiedCluster> {
             },
           },
         });
-        // An address that is in two slices with different conditions is undefined in kube-proxy itself.
+        // An address in two slices with different conditions is undefined in kube-proxy itself.
         const seen = new Set<number>();
         one.slices.forEach((endpoints, at) => {
           const fresh = endpoints.filter(({ host }) => !seen.has(host));
@@ -167,7 +167,7 @@ function clusters(family: 'IPv4' | 'IPv6'): fc.Arbitrary<ProxiedCluster> {
         zone,
         clusterCIDR: cidr ? (isIPv4 ? '10.244.0.0/16' : 'fd00:244::/64') : '',
         masqueradeAll,
-        // kube-proxy takes no such flag for IPv6.
+        // kube-proxy accepts no such flag for IPv6.
         localhostNodePorts: isIPv4 && localhost,
         nodePortAddresses: [],
         services,
@@ -198,13 +198,13 @@ function optionsOf(cluster: ProxiedCluster): ProxyOptions {
   };
 }
 
-/** Chain → its rules, in order where order counts: chains that only tell services apart may have them in any. */
+/** Chain → its rules, in order if the order matters: chains that only distinguish services may have any. */
 function iptablesChains(text: string): Map<string, string[]> {
   const chains = new Map<string, string[]>();
   let table = '';
   for (const line of text.split('\n')) {
     if (line.startsWith('*')) table = line;
-    // Counters that some kernels have: one within a rule, one in a rule of its own.
+    // Counters of some kernels: one within a rule, one in a separate rule.
     if (line.includes('localhost_nps_accepted_pkts')) continue;
     const rule = line.replace(/ -m nfacct --nfacct-name \S+/, '');
     const [first = '', name = ''] = rule.split(' ');
@@ -222,7 +222,7 @@ function iptablesChains(text: string): Map<string, string[]> {
   return chains;
 }
 
-/** Chain, set or map → what it is, its rules in order, and its elements. */
+/** Chain, set or map → its type, its rules in order, and its elements. */
 function nftablesChains(text: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const at = (key: string): string[] => {
@@ -240,7 +240,7 @@ function nftablesChains(text: string): Map<string, string[]> {
       if (rest !== '') found.set(`properties ${name}`, [rest]);
     } else found.set(`${kind} ${name}`, [rest]);
   }
-  // kube-proxy makes the set of addresses of node ports and removes it at once.
+  // kube-proxy creates the set of addresses of node ports and removes it at once.
   if (
     text.includes('delete set ip kube-proxy nodeport-ips') ||
     text.includes('delete set ip6 kube-proxy nodeport-ips')
@@ -297,7 +297,7 @@ describe(
         );
         return `${of} ${chain} ${words.join(' ')}`;
       });
-      // Each table is restored on its own.
+      // Each table is restored separately.
       assert.deepEqual(ours, [
         ...theirs.filter((line) => line.startsWith('filter')),
         ...theirs.filter((line) => line.startsWith('nat')),

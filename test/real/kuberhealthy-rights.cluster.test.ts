@@ -1,4 +1,7 @@
-/** Each right of deploy/check/rbac.yaml is needed by `ndots check serve --kuberhealthy`, and one that is missing is named in its log. */
+/**
+ * Each right of deploy/check/rbac.yaml is needed by `ndots check serve --kuberhealthy`, and a missing one is
+ * named in its log.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -146,7 +149,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
       assert.deepEqual(await cluster.put([...objects, { ...role, rules: without } as Role]), []);
       if (resource === 'healthchecks' && verb === 'patch') await goingCheck();
       try {
-        // Pods and states are cleared away every half minute.
+        // Pods and states are cleaned up every half minute.
         const text = `cannot ${verb} resource "${resource}"`;
         await serve(new RegExp(text), 60_000);
       } finally {
@@ -156,7 +159,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
       }
     });
 
-  /** A check that Kuberhealthy's finalizer keeps. */
+  /** A check that Kuberhealthy's finalizer holds. */
   async function goingCheck(): Promise<void> {
     const patch = '{"metadata": {"finalizers": ["kuberhealthy.io/healthcheck"]}}';
     await cluster.kubectl('patch', 'healthcheck', 'new', '-n', 'team', '--type=merge', '-p', patch);

@@ -197,7 +197,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       return found !== undefined && wanted(found) ? found : null;
     }, `the state of ${name}`);
 
-  /** What a kubelet would start: the real client, with the environment of the pod. */
+  /** The kubelet's part: the real client, with the environment of the pod. */
   const play = (
     version: 2 | 3,
     pod: MadePod,
@@ -221,7 +221,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
   const urlOf = (pod: MadePod): string =>
     pod.spec.containers[0]!.env.find(({ name }) => name === 'KH_REPORTING_URL')!.value!;
 
-  /** Where its pod reports, with the secret of the run. */
+  /** The report path of a pod, with the secret of the run. */
   const pathOf = (pod: MadePod): string => {
     const { pathname, search } = new URL(urlOf(pod));
     return `${pathname}${search}`;
@@ -333,7 +333,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.deepEqual(state.Errors, ['no answer from 10.0.0.10']);
     assert.equal(state.uuid, run);
     assert.equal(state.AuthoritativePod, 'replica-0');
-    // The same run may say something else later, as with Kuberhealthy 2.
+    // The same run may report something else later, as with Kuberhealthy 2.
     await play(2, pod);
     await stateUntil('old', ({ OK }) => OK);
     const shown = JSON.parse(await page(port, '/')) as {
@@ -347,7 +347,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.match(metrics, /^kuberhealthy_cluster_state 1$/m);
   });
 
-  test('what is no report of a present run is refused as Kuberhealthy refuses it', async () => {
+  test('a report of another run is refused as Kuberhealthy refuses it', async () => {
     const { port } = await serve();
     await cluster.put([healthCheck('new'), khCheck('old')]);
     const fine = '{"OK": true, "Errors": []}';
@@ -438,7 +438,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.deepEqual(items, []);
   });
 
-  test('malformed checks fail by themselves and disturb no other', async () => {
+  test('malformed checks fail separately and affect no other', async () => {
     const { child } = await serve();
     const wrong = healthCheck('wrong', { runInterval: 'often', timeout: '-3s', podSpec: {} });
     const long = healthCheck(`l${'o'.repeat(80)}ng`);
@@ -462,7 +462,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     const second = await serve();
     await cluster.put([healthCheck('dns', { runInterval: '2s' })]);
     const pod = await podOf('dns');
-    // The other replica takes the report, and the first one sees that the run is over.
+    // The other replica accepts the report, and the first one sees that the run is over.
     assert.equal((await post(second.port, pathOf(pod), runOf(pod), '{"OK": true}')).status, 200);
     const again = (await podsOf('dns', 2)).find((each) => runOf(each) !== runOf(pod))!;
     first.child.signal('SIGKILL');
@@ -494,7 +494,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await statusUntil('dns', ({ ok }) => ok);
   });
 
-  test('checkers are told the address of the service, and its name only where that is wanted', async () => {
+  test('checkers get the address of the service, and its name only on request', async () => {
     const env = { KH_CHECK_REPORT_URL: undefined };
     const first = await serve([], env);
     await cluster.put([healthCheck('dns')]);
@@ -577,7 +577,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await play(3, await podOf('dns'), 'no answer');
     await play(2, await podOf('old'));
     const described = await until(async () => {
-      // Unless it is told to, kubectl leaves the events out where it describes several kinds (1.32).
+      // By default, kubectl omits the events if it describes several kinds (1.32).
       const words = ['describe', 'healthcheck,khcheck', '-n', 'team', '--show-events=true'];
       const told = await cluster.kubectl(...words);
       return /CheckReported[^]*CheckReported/.test(told) ? told : null;

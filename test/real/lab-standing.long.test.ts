@@ -9,10 +9,10 @@ import { noLab, runLabIn, traces } from '../kit/lab.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
 after(() => rmSync(folder, { recursive: true }));
 
-describe('a lab that stands', { skip: noLab ?? false }, () => {
+describe('a persistent lab', { skip: noLab ?? false }, () => {
   const env = { TMPDIR: folder };
 
-  test('one that was killed is in nobody’s way', async () => {
+  test('a killed one does not block another', async () => {
     const before = traces();
     assert.equal((await runLabIn(env, 'up')).code, 0);
     const [state] = globSync(join(folder, 'ndots-lab-*', 'lab.json'));
@@ -25,7 +25,7 @@ describe('a lab that stands', { skip: noLab ?? false }, () => {
     assert.equal(traces(), before);
   });
 
-  test('manifests and Corefiles with mistakes are told, and leave nothing standing', async () => {
+  test('manifests and Corefiles with mistakes are reported, and leave no lab running', async () => {
     const [bad, corefile] = [join(folder, 'bad.yaml'), join(folder, 'Corefile')];
     writeFileSync(
       bad,

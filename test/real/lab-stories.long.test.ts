@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
-/** CoreDNS's program, to be played with as well. */
+/** CoreDNS's program, which also plays the stories if set. */
 const coredns = process.env['COREDNS'];
 
-describe('every story goes as it is told', () => {
+describe('every story goes as documented', () => {
   for (const story of stories) {
     test(`${story.name}: ${story.title}`, { skip: cannotPlay(story) }, async () => {
       assert.deepEqual(broken(await play(story.name)), []);

@@ -5,7 +5,7 @@ import { modelStory } from '../../src/tools/lab/play.ts';
 import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
-/** Those that are played here; lab-stories.long.test.ts plays all. */
+/** The quick ones; lab-stories.long.test.ts plays all. */
 const played: ReadonlySet<string> = new Set(['twelve-queries', 'service-shares']);
 
 describe('stories', () => {

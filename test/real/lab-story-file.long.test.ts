@@ -1,4 +1,4 @@
-/** Stories of files are played: the example, and steps that no other test does. */
+/** Plays stories from files: the example, and steps that no other test uses. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const skip =
   noLab ?? (spawnSync('conntrack', ['--version']).status === 0 ? false : 'needs conntrack');
 
 for (const mode of ['iptables', 'nftables'])
-  test(`the example goes as it is told, with ${mode}`, { skip }, async () => {
+  test(`the example goes as documented, with ${mode}`, { skip }, async () => {
     const file = 'examples/lab/story.yaml';
     const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json', '-m', mode);
     assert.equal(code, 0, stdout || stderr);

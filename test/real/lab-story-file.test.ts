@@ -1,4 +1,4 @@
-/** Stories of files are played as the page of their format says. */
+/** Plays stories from files as the page of their format describes. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ test('init prints the example', async () => {
   assert.equal(stdout, readFileSync('examples/lab/story.yaml', 'utf8'));
 });
 
-test('a Corefile in a story is looked through before anything is built', async () => {
+test('a Corefile in a story is checked before anything is built', async () => {
   const file = join(folder, 'corefile.yaml');
   const corefile = '.:53 {\n        kuberntes cluster.local\n    }';
   writeFileSync(

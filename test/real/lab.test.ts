@@ -30,7 +30,7 @@ function processesOf(cookie: string): string[] {
 
 describe('a lab', { skip: noLab ?? false }, () => {
   test(
-    'leaves nothing behind, packets and reports are kept where they are asked for',
+    'leaves nothing behind; packets and reports are stored where requested',
     { skip: missing('tcpdump') ?? false },
     async () => {
       const before = traces();
@@ -80,7 +80,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
       stream.on('data', (chunk: Buffer) => said.push(chunk.toString()));
     const cookie = `LAB_TEST_COOKIE=int${process.pid}`;
     for (let tries = 0; tries < 400 && processesOf(cookie).length <= 3; tries++) await sleep(50);
-    // As a terminal does it: to all of the foreground.
+    // As a terminal does it: to the whole foreground group.
     process.kill(-child.pid!, 'SIGINT');
     const code = await new Promise((done) => child.on('close', done));
     assert.deepEqual([code, said], [130, []]);
@@ -106,7 +106,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
   });
 });
 
-describe('a lab that stands', { skip: noLab ?? false }, () => {
+describe('a persistent lab', { skip: noLab ?? false }, () => {
   const env = { TMPDIR: folder };
 
   test('its pods have curl, their names and their search lists; taken down, nothing is left', async () => {
@@ -164,7 +164,7 @@ describe('mistakes', () => {
     });
   }
 
-  test('without a right to make namespaces the model is played, and what is missing is named', (t) => {
+  test('without the right to make namespaces the model is played, and the missing parts are named', (t) => {
     if (process.getuid?.() !== 0) return t.skip('needs root to become nobody');
     const asNobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
     const ask = (...words: string[]) =>

@@ -116,7 +116,7 @@ describe('the log of queries', () => {
     assert.match(String(first!['msg']), /nonsense/);
   });
 
-  test('keeps no answer waiting when nobody reads it, and not the end of the process either', async (t) => {
+  test('delays neither an answer nor the end of the process if its output is not read', async (t) => {
     const { file, port, metrics } = await corefile(t);
     const child = spawn(program, ['serve', '-conf', file, '-log-buffer', '64'], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -125,7 +125,7 @@ describe('the log of queries', () => {
     await answered(port, 'first.example.', 20_000, () => true);
     const client = await UdpClient.open();
     t.after(() => client.close());
-    // Nobody ever reads: an answer or an end that waited for a reader would never come.
+    // Without a reader: an answer or an end that waited for one would never come.
     for (let i = 0; i < 5000; i++) {
       client.send(queryBytes(`${'x'.repeat(60)}.q${i}.example.`, i), port);
       assert.equal((await client.next(60_000))?.bytes.readUInt16BE(0), i);

@@ -6,7 +6,7 @@ import { ClusterPod, noCluster } from '../kit/cluster-pod.ts';
 import { namespaceObject, serviceObject, sliceObject } from '../kit/cluster-objects.ts';
 import { missing } from '../kit/dig.ts';
 
-/** What dashboards and alerts that people have read: series and their labels, from the first scrape on. */
+/** The series and labels that existing dashboards and alerts read, from the first scrape on. */
 const series: readonly (readonly [string, readonly string[]])[] = [
   ['coredns_build_info', ['version', 'revision', 'goversion']],
   ['coredns_panics_total', []],
@@ -73,7 +73,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
       cluster.ask(name, '+tcp');
     }
     cluster.ask('www.example.test', '+edns=0', '+dnssec');
-    // A change after the start is what the programming latency is measured with.
+    // The programming latency is measured with a change after the start.
     await cluster.api({
       put: 'endpointslices',
       object: sliceObject('shop', 'web', ['10.244.1.6'], 'http:80'),

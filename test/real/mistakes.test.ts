@@ -18,7 +18,7 @@ const fileOf = (name: string, text: string | Buffer): string => {
   return file;
 };
 
-/** What `serve` prints about a Corefile that it refuses; it must end by itself. */
+/** The output of `serve` for a Corefile that it refuses; it must end on its own. */
 async function refusal(conf: string): Promise<string> {
   const [port] = await freePorts(1);
   const child = start('ndots', [program, 'serve', '-conf', conf, '-dns.port', String(port)]);
@@ -29,7 +29,7 @@ async function refusal(conf: string): Promise<string> {
   return child.output();
 }
 
-describe('a Corefile that is none', () => {
+describe('a file that is not a Corefile', () => {
   test('a named pipe is refused at once, with another way', async () => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
@@ -58,7 +58,7 @@ describe('a Corefile with a mistake', () => {
     assert.match(text, /tls:4:1/);
   });
 
-  test('a hosts line whose address is none is told, and the rest is served', async () => {
+  test('a hosts line without a valid address is reported, and the rest is served', async () => {
     const server = await serveProcess('hosts {\n 10.0.0.300 a.example\n 10.0.0.3 b.example\n}\n');
     try {
       assert.match(server.child.output(), /the line '10\.0\.0\.300 a\.example' is left out/);

@@ -1,4 +1,4 @@
-/** deploy/monitoring, judged by promtool and by a real Prometheus that scrapes a real server. */
+/** deploy/monitoring, checked by promtool and by a real Prometheus that scrapes a real server. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ const { panels } = JSON.parse(
   readFileSync('deploy/monitoring/dashboard.json', 'utf8'),
 ) as Dashboard;
 
-/** A test of the rules in promtool's own form. */
+/** A test of the rules in promtool's own format. */
 function promtoolTest(series: object[], alerts: object[]): { status: number | null; text: string } {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-rules-'));
   try {
@@ -81,7 +81,7 @@ describe('the alerts', { skip }, () => {
     assert.equal(status, 0, text);
   });
 
-  test('tell of a certificate a week before it ends, and not earlier', () => {
+  test('report a certificate a week before it ends, and not earlier', () => {
     const ends = (seconds: number): object => ({
       series: 'ndots_tls_certificate_expiration_timestamp_seconds{certificate="a.crt"}',
       values: `${seconds}x120`,
@@ -177,7 +177,7 @@ describe('the alerts', { skip }, () => {
     return new Set([...text.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name!));
   };
 
-  test('of checks: a target that is down is told in two minutes, and burns the budget; a blip is not', () => {
+  test('of checks: a target that is down is reported in two minutes, and burns the budget; a blip is not', () => {
     const fine = [checked('10.244.1.5:53', '1x120'), checked('10.244.2.7:53', '1x120')];
     assert.deepEqual(tellsOf(fine), new Set());
     const down = [checked('10.244.1.5:53', '1x120'), checked('10.244.2.7:53', '1x98 0x22')];
@@ -186,7 +186,7 @@ describe('the alerts', { skip }, () => {
     assert.ok(tellsOf(down, '110m').has('DNSChecksBurnBudget'));
   });
 
-  test('of checks: the checker is blind when it is gone, when it knows nothing, and when nobody leads', () => {
+  test('of checks: the checker is blind when it is gone, when it knows nothing, and when no replica leads', () => {
     const state = (value: string, values: string): object => ({
       series: `ndots_check_state{check="replica-answers", target="servers", state="${value}"}`,
       values,

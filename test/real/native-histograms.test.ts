@@ -33,7 +33,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     await prometheus?.stop();
   });
 
-  /** The one value of an expression, once there is one. */
+  /** The only value of an expression, once there is one. */
   const valueOf = async (expression: string): Promise<number> => {
     const end = Date.now() + 30_000;
     for (;;) {
@@ -62,7 +62,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     const median = await valueOf(`histogram_quantile(0.5, ${durations})`);
     assert.ok(median > 1e-6 && median < 1, `${median} s`);
     const sizes = `sum(coredns_dns_request_size_bytes)`;
-    // All were as long: 31 bytes, which a bucket of 4.4 % knows.
+    // All had 31 bytes, which a bucket of 4.4 % resolves.
     const size = await valueOf(`histogram_quantile(0.5, ${sizes})`);
     assert.ok(Math.abs(size / 31 - 1) < 0.045, `${size} bytes`);
     assert.equal(await valueOf(`histogram_fraction(0, 1000, ${sizes})`), 1);

@@ -1,4 +1,4 @@
-/** What the node cache does to the network of a machine, and what it leaves alone. */
+/** The changes of the node cache to the network of a machine, and their limits. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
@@ -32,7 +32,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
     assert.match(cache.output(), pattern);
   };
 
-  test('an interface of that name that is somebody else’s is left alone', async () => {
+  test('an existing interface of that name that belongs to another program is left alone', async () => {
     world.node('ip', 'link', 'add', 'mine', 'type', 'veth');
     const before = world.node('ip', 'link', 'show', 'mine');
     await refused(['-interfacename', 'mine'], /the interface mine is there already.*of type veth/);
@@ -86,7 +86,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
         setTimeout(() => process.exit(0), 4000);
       });
     `;
-    // A machine that stands still for the 250 ms of the end shows nothing: another try.
+    // A machine that stalls for the 250 ms of the end shows nothing: retry.
     for (let tries = 0; ; tries++) {
       const cache = await world.cache();
       const client = world.start('client', 'pod', [process.execPath, '-e', program]);

@@ -17,7 +17,7 @@ import {
 
 const reason = noNodeWorld();
 
-/** Pods are answered again; `bench/node-cache.ts` measures after what time, which a busy machine makes longer. */
+/** Pods are answered again; `bench/node-cache.ts` measures the delay, which a busy machine prolongs. */
 function isOver(windowMs: number): void {
   assert.ok(Number.isFinite(windowMs), 'nobody answers any more');
 }
@@ -79,7 +79,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     world.node('iptables', '-I', ...dead);
     const took = ask('second');
     world.node('iptables', '-D', ...dead);
-    // Of the resolvers that pods have, musl's is the first to ask again.
+    // Of the resolvers in pods, musl's is the first to retry.
     assert.ok(took < 2500, `it took ${took} ms`);
   });
 
@@ -129,7 +129,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
       );
   });
 
-  test('what others flush is back by itself, and no query is lost meanwhile', async () => {
+  test('flushed rules are restored automatically, and no query is lost in the meantime', async () => {
     const stop = await world.ask(SERVICE);
     await wait(300);
     world.node('iptables', '-t', 'raw', '-F');
@@ -169,7 +169,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     isOver(outage(await stop(), at));
   });
 
-  test('with nft it lets go, too, when it and its helpers are killed at once', async () => {
+  test('with nft it also releases the address when it and its helpers are killed at once', async () => {
     cache = await world.cache(['-rules', 'nftables']);
     await until(() => world.who(SERVICE) === WHO.node);
     world.node('nft', 'flush', 'ruleset');

@@ -7,7 +7,7 @@ import { answered, start } from '../kit/child.ts';
 import { pack, run } from '../kit/package.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** What `npm pack` packs, installed as a user installs it. */
+/** The result of `npm pack`, installed as a user installs it. */
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-package-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -18,12 +18,12 @@ const others = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((place) => place !== '' && !place.includes('node_modules') && place !== pinned);
 
-/** The machine's own Node, if it has one besides the pinned. */
+/** The machine's own Node, if it has another one than the pinned. */
 const machineNode = others.map((place) => join(place, 'node')).find((file) => existsSync(file));
 const machineMajor =
   machineNode === undefined ? null : Number(/\d+/.exec(run([machineNode, '--version']).out)?.[0]);
 
-/** What npm says when there is no way to its registry. */
+/** npm's messages without a connection to its registry. */
 const unreachable = /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|ENOTCACHED/;
 
 describe('the package', () => {

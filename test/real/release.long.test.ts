@@ -1,4 +1,4 @@
-/** What tools/release.ts makes, installed by krew, and asked by kubectl. */
+/** The output of tools/release.ts, installed by krew, and run by kubectl. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,7 +32,7 @@ interface Manifest {
 }
 
 const url = 'https://dl.example.com/ndots/releases/download/v1';
-/** `e_machine` of programs for these processors. */
+/** `e_machine` of programs for these CPUs. */
 const machines = { amd64: 62, arm64: 183 } as const;
 
 describe('a release', () => {
@@ -64,7 +64,7 @@ describe('a release', () => {
 
   test('has a manifest that krew takes', (t) => {
     if (offline !== '') return t.skip(offline);
-    // sigs.k8s.io/krew/internal/index/validation says what must be.
+    // The requirements are in sigs.k8s.io/krew/internal/index/validation.
     assert.equal(manifest.apiVersion, 'krew.googlecontainertools.github.com/v1alpha2');
     assert.equal(manifest.kind, 'Plugin');
     assert.match(manifest.metadata.name, /^[a-z][a-z0-9-]*$/);
@@ -150,7 +150,8 @@ describe('a release', () => {
       assert.match(traced.text, /db\.shop\.svc\.cluster\.local\./);
       assert.equal(traced.code, 0, traced.text);
 
-      // krew removes nothing before it has an index, which `krew update` fetches from GitHub: an empty one does.
+      // krew removes nothing before it has an index, which `krew update` fetches from GitHub: an empty one is
+      // enough.
       spawnSync('git', ['init', '-q', join(folder, 'krew/index/default')]);
       const removed = run('krew', 'uninstall', 'ndots');
       assert.equal(removed.code, 0, removed.text);

@@ -50,7 +50,7 @@ describe(
       }
     };
 
-    test('is followed back: what was made since is gone, what was deleted since is there again', async (t) => {
+    test('is followed back: later objects are gone, deleted ones exist again', async (t) => {
       await cluster.put([service('kept', '10.0.0.11'), service('deleted', '10.0.0.12')]);
       await becomes('deleted', '10.0.0.12');
       const backup = await cluster.backUp();

@@ -1,4 +1,4 @@
-/** Rollouts that are played lose what was predicted. */
+/** Played rollouts lose as many queries as predicted. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** `ndots rollout`: what it takes, what it predicts; played it is in rollout.long.test.ts. */
+/** `ndots rollout`: its arguments and predictions; rollout.long.test.ts plays it. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

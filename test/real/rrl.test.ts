@@ -61,7 +61,7 @@ const many = (count: number, name: (i: number) => string, type: number): Uint8Ar
 const withOpcode = (messages: readonly Uint8Array[], opcode: number): readonly Uint8Array[] =>
   messages.map((message) => message.with(2, opcode << 3));
 
-/** Bursts of one kind each, far enough beyond 5 a second that a slow machine changes little. */
+/** Bursts of one kind each, far enough above 5 a second that a slow machine changes little. */
 const bursts: Readonly<Record<string, readonly Uint8Array[]>> = {
   answers: many(45, () => 'www.example.org.', 1),
   'no data': many(45, () => 'www.example.org.', 28),
@@ -102,7 +102,7 @@ describe(
           const theirs = await burst(bind.port, messages);
           const found = await burst(ours.port, messages);
           t.diagnostic(`${kind}: BIND ${JSON.stringify(theirs)}, ndots ${JSON.stringify(found)}`);
-          // A burst may lie across the border of a second: an allowance more is let through.
+          // A burst may cross the border of a second: one more allowance passes.
           for (const key of ['whole', 'cut', 'lost'] as const)
             assert.ok(
               Math.abs(found[key] - theirs[key]) <= 6,

@@ -1,4 +1,4 @@
-/** deploy/seccomp: `ndots` does all that it does under the profiles that were made for it, and what it does not do is refused. */
+/** deploy/seccomp: `ndots` works fully under its profiles, and other system calls are denied. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,13 +10,13 @@ import { answered, printed, start } from '../kit/child.ts';
 import { noFilters, under } from '../kit/seccomp.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** What nobody who answers DNS has to do. */
+/** System calls that a DNS server never needs. */
 const forbidden =
   /^(?:bpf|chroot|delete_module|finit_module|init_module|io_uring_\w+|kexec_\w+|keyctl|mount|open_by_handle_at|perf_event_open|pivot_root|ptrace|process_vm_\w+|reboot|swapon|umount2|unshare|userfaultfd)$/;
 
-/** What a profile allows all the same, because its verb is for that. */
+/** Exceptions of a profile, because its verb needs them. */
 const needed: Readonly<Record<string, readonly string[]>> = {
-  // Programs that note which process asks (`--bpf`).
+  // Programs that record which process sends (`--bpf`).
   'capture.json': ['bpf'],
 };
 
@@ -183,7 +183,7 @@ grpc://.:${grpc} {
 
 const cannotName = noFilters() ?? noResolvConf();
 
-/** Why there can be no resolv.conf of a test's own; null: there can. */
+/** Null: a test can have its own resolv.conf. */
 function noResolvConf(): string | null {
   if (process.getuid?.() !== 0) return 'needs root, for a resolv.conf of its own';
   return spawnSync('unshare', ['-mn', 'true']).status === 0 ? null : 'needs unshare';

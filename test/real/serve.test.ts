@@ -20,7 +20,7 @@ function corefile(text: string): string {
   return file;
 }
 
-/** Runs a server for the length of one test. */
+/** Runs a server during one test. */
 async function serve(
   t: TestContext,
   text: string,
@@ -33,7 +33,7 @@ async function serve(
   return { child, file };
 }
 
-/** Runs a server that is expected to end by itself. */
+/** Runs a server that must end on its own. */
 function refused(file: string, ...words: string[]): { code: number | null; text: string } {
   const { status, stdout, stderr } = spawnSync(program, ['serve', '-conf', file, ...words], {
     encoding: 'utf8',
@@ -114,7 +114,7 @@ describe('ndots serve, as a process', () => {
   test('SIGTERM while it starts ends it with code 0', async (t) => {
     const [port] = await freePorts(1);
     const file = corefile(
-      // Nothing listens at the API server's port: the start waits for objects.
+      // The API server's port is closed: the start waits for objects.
       `.:${port} {\n  bind 127.0.0.1\n  kubernetes cluster.local {\n    endpoint http://127.0.0.1:9\n  }\n}\n`,
     );
     const child = start('ndots', [program, 'serve', '-conf', file]);
@@ -136,7 +136,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test(
-    'SIGUSR1 loads the Corefile anew; a broken one leaves the old one serving; the debugger stays shut',
+    'SIGUSR1 reloads the Corefile; a broken one leaves the old one serving; the debugger stays closed',
     { skip: !hasDig && 'dig is not installed' },
     async (t) => {
       const [port] = await freePorts(1);
@@ -241,7 +241,7 @@ describe('ndots serve, given what cannot be served', () => {
     assert.match(text, /ls -l/);
   });
 
-  test('a port that another process holds is named, with who holds it', async (t) => {
+  test('a port that another process holds is named, with its holder', async (t) => {
     const [port] = await freePorts(1);
     const holder = createSocket('udp4');
     await new Promise<void>((resolve) => holder.bind(port, '127.0.0.1', resolve));

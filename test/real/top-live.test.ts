@@ -7,7 +7,7 @@ import { missing } from '../kit/dig.ts';
 import { until } from '../kit/dnstap-collector.ts';
 import { serveAnswers } from '../kit/local-answers.ts';
 
-/** `ndots top` over traffic that happens: packets of an interface, and a log that is followed. */
+/** `ndots top` over live traffic: packets of an interface, and a log that is followed. */
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const root = process.getuid?.() === 0 ? false : 'packet sockets need root';

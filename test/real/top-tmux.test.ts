@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** `ndots top` in a real terminal: tmux draws what it writes, presses its keys, and stays usable whatever ends it. */
+/** `ndots top` in a real terminal: tmux shows its output, presses its keys, and stays usable after any end. */
 
 const folder = mkdtempSync(join(tmpdir(), 'top-tmux-'));
 const root = join(import.meta.dirname, '../..');
@@ -27,7 +27,7 @@ class Pane {
     return execFileSync('tmux', ['-S', this.#socket, ...words], { encoding: 'utf8' });
   }
 
-  /** Types keys, as tmux names them. */
+  /** tmux's names of keys. */
   keys(...keys: readonly string[]): void {
     this.#tmux('send-keys', ...keys);
   }
@@ -64,7 +64,7 @@ class Pane {
     return Number(readFileSync(pid, 'utf8'));
   }
 
-  /** The shell is there again, with the screen and the cursor that it had, and echoes what is typed. */
+  /** The shell is back, with its screen and cursor, and echoes input. */
   async isBack(): Promise<void> {
     for (let tries = 0; tries < 600 && this.modes !== '0 1'; tries++) await wait(100);
     assert.equal(this.modes, '0 1');

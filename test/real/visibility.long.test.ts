@@ -1,4 +1,4 @@
-/** An attack on `visibility`: what one tenant can find out of another, over every transport. */
+/** An attack on `visibility`: attempts of one tenant to learn about another, over every transport. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
@@ -20,7 +20,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 
-/** Tenants and their pods. All addresses are of the loopback network, so that questions can come from them. */
+/** Tenants and their pods. All addresses are of the loopback network, so that queries can come from them. */
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
 const address = {
   pod: '127.1.0.1',
@@ -83,7 +83,7 @@ const objects = [
       pod('db-0', namespace, `127.${n}.0.2`, { hostname: 'db-0', subdomain: 'db' }),
     ];
   }),
-  // What a tenant can make to find out about another: aliases to names that are there, and to names that are not.
+  // Objects that a tenant can create to learn about another: aliases to existing and to missing names.
   ...['web', 'none', 'db', 'db-0.db', '_http._tcp.web', 'alias'].map((name, i) =>
     service(`probe-${i}`, 'team-a', {
       type: 'ExternalName',
@@ -196,7 +196,7 @@ grpc://.:${grpc} {${inside}${files}}
       Buffer.from(parseName(name)),
       Buffer.from([type >> 8, type & 255, cls >> 8, cls & 255]),
     ]);
-    // Client subnet (RFC 7871) that claims the other tenant's pod.
+    // Client subnet (RFC 7871) with the other tenant's pod.
     const option = edns === 'subnet' ? [0, 8, 0, 8, 0, 1, 32, 0, 127, 2, 0, 1] : [];
     const opt =
       edns === ''
@@ -210,7 +210,7 @@ grpc://.:${grpc} {${inside}${files}}
     return copy;
   };
 
-  /** In batches, each reply known by its id; who gets none for a second has none. */
+  /** In batches, each reply matched by its id; a query without a reply for a second has none. */
   const batched = async (
     messages: readonly Buffer[],
     send: (message: Buffer) => void,
@@ -363,7 +363,7 @@ grpc://.:${grpc} {${inside}${files}}
     connect({ host: '127.0.0.1', port, localAddress: client });
   const tls = (client: string): Socket =>
     connectTls({ socket: tcp(client, ports[1]!), rejectUnauthorized: false });
-  /** Who asks, and how. All of these see `shared` and at most `own`. */
+  /** The client, and its transport. All of these see `shared` and at most `own`. */
   const ways: Readonly<
     Record<
       string,
@@ -457,7 +457,7 @@ grpc://.:${grpc} {${inside}${files}}
     'a proxy itself': { own: '', ask: overUdp(PROXY, () => ports[4]!), few: true },
   };
 
-  /** Names in which `team-b` and `kube-system` are to be found out, and twins of the same length of which there is nothing. */
+  /** Names that would reveal `team-b` and `kube-system`, and twins of the same length that do not exist. */
   const names = (namespace: string, n: number): readonly (readonly [string, string])[] => {
     const nobody = namespace.slice(0, -1) + 'z';
     const twin = (name: string): readonly [string, string] => [
@@ -498,7 +498,7 @@ grpc://.:${grpc} {${inside}${files}}
     ];
     return spelled.map(twin);
   };
-  /** What leads to names of `team-b`; the second of a pair leads to nothing. */
+  /** Names that lead to names of `team-b`; the second of a pair leads to nothing. */
   const leading: readonly (readonly [string, string])[] = [
     ['probe-0.team-a.svc.cluster.local.', 'probe-1.team-a.svc.cluster.local.'],
     ['probe-2.team-a.svc.cluster.local.', 'probe-1.team-a.svc.cluster.local.'],
@@ -529,7 +529,7 @@ grpc://.:${grpc} {${inside}${files}}
     '2.96.10.in-addr.arpa.',
     'ip6.arpa.',
     '.',
-    // That an address is a service's is no secret (see the page), which it is must be.
+    // That an address belongs to a service is not a secret (see the page), but the service's name is.
     ...[2, 4].flatMap((n) => [
       `1.${n}.96.10.in-addr.arpa.`,
       `2.0.${n}.127.in-addr.arpa.`,
@@ -572,7 +572,8 @@ grpc://.:${grpc} {${inside}${files}}
   ];
   const fewTypes = [TYPE.A, TYPE.AAAA, TYPE.SRV, TYPE.PTR, TYPE.ANY, TYPE.AXFR];
 
-  // Where `autopath` takes a node for a pod of `completes`, names of that namespace are completed, and their twins are not.
+  // If `autopath` treats a node as a pod of `completes`, names of that namespace are completed, and their
+  // twins are not.
   interface Question {
     readonly text: string;
     readonly bytes: Buffer;
@@ -625,7 +626,7 @@ grpc://.:${grpc} {${inside}${files}}
     return questions;
   };
 
-  /** What must not be seen: names, and addresses of services and pods, IPv4 in IPv6 among them. */
+  /** The secrets: names, and addresses of services and pods, including IPv4 in IPv6. */
   const secrets = (own: string): RegExp => {
     const hidden = [
       ['team-a', 1],
@@ -652,7 +653,7 @@ grpc://.:${grpc} {${inside}${files}}
       : text;
   };
 
-  /** But for the spelling, and for how long a memory has had it. */
+  /** Ignores spelling and the age of cached replies. */
   const same = (one: string, other: string): boolean => {
     const plain = (text: string): string =>
       text.replaceAll(/(?<=\s)\d+(?=\s+IN\s)/g, 'T').toLowerCase();
@@ -679,10 +680,10 @@ grpc://.:${grpc} {${inside}${files}}
 
   let asked = 0;
   for (const [way, { own, ask, few = false, completes }] of Object.entries(ways))
-    test(`nothing of other tenants is to be found out by ${way}`, async (t) => {
+    test(`nothing about other tenants can be learned over ${way}`, async (t) => {
       const questions = questionsFor(few, completes);
       const messages = questions.map(({ bytes }) => bytes);
-      // Memories hold what others may see.
+      // Caches contain answers for others.
       const all = await overUdp(SEES_ALL, () => ports[0]!)(messages.slice(0, 400));
       assert.ok(
         all.filter((reply) => reply !== null && secrets('').test(shown(reply))).length > 10,
@@ -698,7 +699,7 @@ grpc://.:${grpc} {${inside}${files}}
         assert.ok(answered > questions.length * 0.7, `${answered} of ${questions.length} answered`);
         assert.deepEqual(leaks.slice(0, 5), []);
       }
-      // It is no matter of nobody seeing anything.
+      // The test is meaningful only if something is visible.
       const [common, mine] = await ask([
         message('web.shared.svc.cluster.local.', TYPE.A),
         message('web.team-a.svc.cluster.local.', TYPE.A),

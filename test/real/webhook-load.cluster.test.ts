@@ -1,4 +1,4 @@
-/** The webhook at the rate of a large cluster's deploys, and what becomes of pods when it dies amid them. */
+/** The webhook at the rate of a large cluster's deployments, and the effect on pods when it dies during them. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -85,7 +85,7 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
         asked.end(review(uid));
       });
     };
-    // The first ones compile what they run.
+    // The first ones compile the code.
     await Promise.all(Array.from({ length: 200 }, (_, nth) => ask(`warm-${nth}`)));
     const cpu = child.cpuSeconds();
     const times: Promise<number>[] = [];
@@ -102,12 +102,12 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
     t.diagnostic(
       `200/s: median ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(0.9999)} ms; ${used.toFixed(2)} ms of a processor each; ${child.residentMiB().toFixed(0)} MiB`,
     );
-    // 20 ms on a machine that has the time; here it does other things, too.
+    // 20 ms on an idle machine; here it has other work, too.
     assert.ok(Number(at(0.99)) < 500, `p99 ${at(0.99)} ms`);
     assert.ok(used < 5, `${used} ms each`);
   });
 
-  test('pods are made while it is killed amid them, and the next one takes over', async (t) => {
+  test('pods are created although it is killed, and the next one takes over', async (t) => {
     const pods = Array.from({ length: PODS }, (_, nth) =>
       podOf(`web-${nth}`, { namespace: 'shop' }),
     );

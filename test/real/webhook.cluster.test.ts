@@ -117,7 +117,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
       assert.equal(made.spec.dnsConfig, undefined);
     });
 
-    test('while it hangs, and when it is killed, pods are made all the same', async () => {
+    test('while it hangs, and when it is killed, pods are still created', async () => {
       child!.signal('SIGSTOP');
       const hung = await make(podOf('hung', 'shop', { 'ndots.dev/dns-ndots': '2' }));
       assert.equal(hung.spec.dnsConfig, undefined);
@@ -181,7 +181,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
     assert.deepEqual(await cluster.put(objects), []);
     const options = async (pod: KubeJson): Promise<unknown> => (await make(pod)).spec.dnsConfig;
     for (let tries = 0; ; tries++) {
-      // Policies count a moment after they are made.
+      // Policies are effective after a moment.
       const found = await options(podOf(`default-${tries}`, 'shop'));
       if (found !== undefined) {
         assert.deepEqual(found, { options: [{ name: 'ndots', value: '4' }] });
@@ -215,7 +215,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
   });
 });
 
-/** The certificate that a server shows, as soon as it shows one. */
+/** The certificate of a server, as soon as it presents one. */
 async function certificateAt(port: number): Promise<X509Certificate> {
   for (let tries = 0; tries < 150; tries++) {
     const found = await new Promise<X509Certificate | null>((resolve) => {

@@ -1,4 +1,4 @@
-/** What GitHub runs: actionlint reads the workflows, and this what it cannot know. */
+/** The workflows of GitHub: actionlint checks them, and this test covers the rest. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';

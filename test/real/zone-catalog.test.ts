@@ -9,7 +9,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { startNamed, UdpClient } from '../kit/zone-servers.ts';
 import { has, ndots, question, says, scratch, until } from '../kit/zone-transfers.ts';
 
-/** Zones that a catalog of BIND's names. */
+/** Zones in a catalog of BIND. */
 
 const skip = has('named') ? false : 'needs named';
 

@@ -8,13 +8,14 @@ import { startKnot, startNamed, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, scratch, transferred, until } from '../kit/zone-transfers.ts';
 
 /**
- * A zone that changes by chance, again and again, at a real name server, followed by ndots (NOTIFY, IXFR) and from there by another real one: the same
- * records at all three after each change. `ZONES_SEED` is which changes, `ZONES_CHANGES` how many.
+ * A zone with continuous random changes at a real name server, followed by ndots (NOTIFY, IXFR) and from
+ * there by another real one: the same records at all three after each change. `ZONES_SEED` is the seed,
+ * `ZONES_CHANGES` the number of changes.
  */
 const seed = Number(process.env['ZONES_SEED'] ?? '1');
 const changes = Number(process.env['ZONES_CHANGES'] ?? '25');
 
-/** Serials go past their end (RFC 1982). */
+/** Serials wrap around (RFC 1982). */
 const FIRST = 0xffff_fff0;
 /** Names that stay. */
 const HOSTS = 300;
@@ -64,7 +65,7 @@ const servers: Readonly<Record<string, NameServer>> = {
   },
 };
 
-/** A zone as the lines of its file, one for each record but the SOA. */
+/** A zone as the lines of its file, one for each record except the SOA. */
 class Changing {
   readonly #random: Random;
   #rrsets = new Map<string, { ttl: number; data: Set<string> }>();
@@ -81,7 +82,7 @@ class Changing {
       return [...data].map((each) => `${owner} ${ttl} ${type} ${each}`);
     });
     const soa = `@ 3600 SOA ns host ${this.serial} 60 5 3600 60`;
-    // Differences that are larger than the zone are not asked for.
+    // Differences that are larger than the zone are not requested.
     const hosts = Array.from({ length: HOSTS }, (_, i) => `host${i} 300 A 192.0.2.1`);
     return [soa, '@ 300 NS ns', 'ns 300 A 192.0.2.1', ...hosts, ...records, ''].join('\n');
   }

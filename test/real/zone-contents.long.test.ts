@@ -12,13 +12,13 @@ import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-se
 import { has, ndots, scratch, transferred } from '../kit/zone-transfers.ts';
 
 /**
- * The same zone file, handed out by a real name server, by ndots, and by ndots as secondary of that server: record by record the same. `ZONES_SEED` is
- * which zones, `ZONES_COUNT` how many.
+ * The same zone file, transferred by a real name server, by ndots, and by ndots as secondary of that server:
+ * equal record by record. `ZONES_SEED` is the seed, `ZONES_COUNT` the number of zones.
  */
 const seed = Number(process.env['ZONES_SEED'] ?? '1');
 const count = Number(process.env['ZONES_COUNT'] ?? '4');
 
-/** Belong to signed zones and apexes, stand alone at their names, or are no data of zones. */
+/** They belong to signed zones and apexes, exclude others at their names, or are not data of zones. */
 const elsewhere = new Set(
   'SOA NS CNAME DNAME DS DNSKEY RRSIG NSEC NSEC3 NSEC3PARAM CDS CDNSKEY CSYNC ZONEMD TSIG TKEY NULL SIG KEY DLV'.split(
     ' ',
@@ -27,9 +27,9 @@ const elsewhere = new Set(
 
 interface Primary {
   readonly program: string;
-  /** What it cannot read the text of, so that the file has their bytes (RFC 3597). */
+  /** Types whose text it cannot parse, so that the file has their bytes (RFC 3597). */
   readonly bytes: readonly string[];
-  /** What it does not take at all. */
+  /** Types that it rejects. */
   readonly refuses: readonly string[];
   start(folder: string, port: number, zones: Readonly<Record<string, string>>): Promise<ZoneServer>;
 }
@@ -92,7 +92,7 @@ const primaries: Readonly<Record<string, Primary>> = {
   },
 };
 
-/** Labels as nobody writes them but by mistake, in the form of zone files. */
+/** Labels that occur only by mistake, in the format of zone files. */
 const odd: readonly string[] = [
   'a\\.b',
   'a\\032b',
@@ -117,7 +117,7 @@ const odd: readonly string[] = [
   'xn--p1ai',
 ];
 
-/** A zone that has all: what is hard to answer, odd names, and every type. */
+/** A zone with everything: difficult answers, odd names, and every type. */
 function contents(random: Random, origin: string, { bytes, refuses }: Primary): string {
   const lines = recordSamples
     .filter(([type]) => !elsewhere.has(type) && !refuses.includes(type))
@@ -162,7 +162,7 @@ async function compare(t: TestContext, primary: Primary): Promise<void> {
     ];
   });
   const output = await ndots(t, folder, blocks.join(''));
-  // Knot and NSD write names in lower case, and of two spellings of one name each keeps another.
+  // Knot and NSD write names in lower case, and keep different spellings of one name.
   const at = async (where: number, zone: string): Promise<readonly string[]> =>
     (await transferred(where, `${zone}.`)).map((line) => line.toLowerCase()).toSorted();
   let compared = 0;

@@ -7,7 +7,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { sign, type Signing } from '../kit/sign-zone.ts';
 import { has, ndots, scratch } from '../kit/zone-transfers.ts';
 
-/** Zones as they are served and transferred, judged by other programs: delv, ldns-verify-zone, named-checkzone. */
+/** Served and transferred zones, checked by other programs: delv, ldns-verify-zone, named-checkzone. */
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const needed = ['delv', 'dnssec-signzone', 'ldns-verify-zone', 'named-checkzone'];
@@ -36,7 +36,7 @@ caa CAA 0 issue "ca.example"
 naptr NAPTR 10 20 "u" "E2U+sip" "!^.*$!sip:a@b!" .
 `;
 
-/** Questions, and what delv says of a good reply. */
+/** Questions, and delv's output for a good reply. */
 const questions: readonly (readonly [string, RegExp])[] = [
   ...[
     'example.org SOA',
@@ -74,7 +74,7 @@ const questions: readonly (readonly [string, RegExp])[] = [
 
 describe('zones judged by others', { skip }, () => {
   for (const how of ['plain', 'nsec', 'nsec3', 'opt-out'] as const satisfies readonly Signing[])
-    test(`${how} zones stand before all judges`, { timeout: 120_000 }, async (t) => {
+    test(`${how} zones pass all checkers`, { timeout: 120_000 }, async (t) => {
       const folder = scratch(t);
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText);
@@ -98,7 +98,7 @@ describe('zones judged by others', { skip }, () => {
       assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}\n${printed}`);
       assert.doesNotMatch(checked.stdout, /has no address records|ignoring|error/);
 
-      // Both files hold the same records: they are equal once BIND has written them in its way.
+      // Both files have the same records: they are equal after BIND has written them in its format.
       const canonical = (path: string): string =>
         execFileSync(
           'named-compilezone',
@@ -120,7 +120,7 @@ describe('zones judged by others', { skip }, () => {
           [...at, '-a', anchors, '+root=example.org', ...question.split(' ')],
           { encoding: 'utf8' },
         );
-        // Where names may be missing unsigned, what rests on a missing name is no more than unsigned (RFC 5155 section 9.2).
+        // If missing names may be unsigned, proofs based on them are only unsigned (RFC 5155, section 9.2).
         const expected =
           how === 'opt-out' ? /fully validated|unsigned answer|response, unsigned/ : good;
         assert.match(said.stdout, expected, `${question}: ${said.stdout}${said.stderr}`);

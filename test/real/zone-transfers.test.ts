@@ -147,7 +147,7 @@ describe('zone transfers', () => {
   }
 
   test(
-    'a transfer that is cut short, or garbled, leaves the zone as it was',
+    'a transfer that is cut short or garbled leaves the zone unchanged',
     { timeout: 60_000 },
     async (t) => {
       const folder = scratch(t);

@@ -25,7 +25,7 @@ interface Other {
   readonly program: string;
   /** As a secondary of the server at `primary`. */
   secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
-  /** As a primary that gives the zone of this file to whom has the key. */
+  /** As a primary that transfers the zone of this file to holders of the key. */
   primary(folder: string, port: number, file: string): Promise<ZoneServer>;
 }
 
@@ -132,7 +132,7 @@ describe('signed transfers', () => {
   }
 });
 
-/** Tells the server at `port` that the zone has changed. */
+/** Notifies the server at `port` that the zone has changed. */
 async function notified(port: number): Promise<void> {
   await pause(100);
   spawnSync('dig', [

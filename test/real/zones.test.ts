@@ -24,7 +24,7 @@ const servers: Readonly<Record<string, { program: string; start: typeof startNsd
   Knot: { program: 'knotd', start: startKnot },
 };
 
-/** What is compared: rcode, AA, answer, authority. Name servers beside an answer are left out by some servers. */
+/** The compared parts: rcode, AA, answer, authority. Some servers omit name servers beside an answer. */
 function essence(bytes: Uint8Array): object {
   const { rcode, flags, answer, authority } = readMessage(bytes);
   const authoritative = (flags & 0x0400) !== 0;
@@ -36,7 +36,7 @@ function essence(bytes: Uint8Array): object {
         (record.data as { typeCovered: number }).typeCovered === TYPE.NS));
   const lines = (records: readonly DnsRecord[]): string[] =>
     [
-      // A circle is gone round as often as each server likes.
+      // Servers repeat a circle of aliases a different number of times.
       ...new Set(records.map((record) => printRecord(record).toLowerCase().replace(/\s+/g, ' '))),
     ].toSorted();
   return {
@@ -47,7 +47,7 @@ function essence(bytes: Uint8Array): object {
   };
 }
 
-/** Whether aliases of a reply lead to each other for ever, and to nothing else. */
+/** True if aliases of a reply form a circle without another target. */
 function isCircle(bytes: Uint8Array): boolean {
   const aliases = readMessage(bytes).answer.filter(({ type }) => type === TYPE.CNAME);
   const owners = new Set(aliases.map(({ name }) => name.toLowerCase()));
@@ -107,10 +107,10 @@ describe('zones beside real servers', () => {
           additional: [],
           edns: { udpSize: 4096, version: 0, dnssecOk: how !== 'plain', options: [] },
         });
-        // NSD proves more than it must to who asks for a wildcard by its name; Knot begins some zones later.
+        // NSD proves more than necessary for queries of a wildcard's own name; Knot serves some zones later.
         if (how !== 'plain' && name.includes('*')) continue;
         const [theirs, ours] = await Promise.all([client.ask(message), world.send(message)]);
-        // Others answer with the circle; RFC 1034 section 3.6.2 wants it told as an error, and CoreDNS does.
+        // Others answer with the circle; RFC 1034, section 3.6.2, requires an error, and CoreDNS returns one.
         if (isCircle(theirs)) {
           assert.equal(readMessage(ours!).rcode, RCODE.SERVFAIL, asked);
           continue;
