@@ -1,4 +1,7 @@
-/** What deploy/ holds, as far as it can be read without a cluster; `real/deploy.cluster.test.ts` applies it. */
+/**
+ * The content of deploy/, as far as it can be checked without a cluster; `real/deploy.cluster.test.ts`
+ * applies it.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -16,7 +19,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const readYaml = (path: string): Record<string, unknown> =>
   parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 
-/** The keys that the values of coredns/helm 1.46.2 may have, `nameOverride` and the like included. */
+/** The keys of the values of coredns/helm 1.46.2, including `nameOverride` and related keys. */
 const corednsKeys = `
 nameOverride fullnameOverride k8sAppLabelOverride replicaCount resources rollingUpdate terminationGracePeriodSeconds podAnnotations
 podLabels serviceType isClusterService priorityClassName podSecurityContext securityContext servers extraConfig affinity

@@ -1,4 +1,4 @@
-/** What the Dockerfiles have to say, whatever they build. */
+/** Requirements on all Dockerfiles. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -41,7 +41,7 @@ describe('the Dockerfiles', () => {
 
   test('set the memory variables, two of them on one line', () => {
     for (const text of texts) {
-      // The last stage may take those of the stage that it begins with.
+      // The last stage may inherit from its base stage.
       const steps = parseDockerfile(text)
         .slice(-3)
         .flatMap((stage) => stage.steps.filter(({ name }) => name === 'ENV'));

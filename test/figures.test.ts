@@ -8,7 +8,7 @@ interface Run {
   readonly figures: Readonly<Record<string, readonly [value: number, ...rest: unknown[]]>>;
 }
 
-/** A row of the README → the benchmark, its figure, and whether the figure is the peer's in relation to ours. */
+/** A row of the README → the benchmark, its figure, and whether the figure is the peer's divided by ours. */
 const rows: Readonly<
   Record<string, readonly [benchmark: string, figure: string, isInverse: boolean]>
 > = {

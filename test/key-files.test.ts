@@ -1,4 +1,4 @@
-/** Files of keys and certificates that are being replaced while a reload reads them: half of one is never taken. */
+/** Files of keys and certificates that are replaced while a reload reads them: a half-written file is never used. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,6 @@ const zone = '$TTL 60\n@ SOA ns host 1 2 3 4 5\n@ NS ns\nwww A 192.0.2.1\n';
 const tsigKey =
   'key "one.example." {\n  algorithm hmac-sha256;\n  secret "c2VjcmV0c2VjcmV0c2VjcmV0";\n};\n';
 
-/** Directives whose files are replaced, and the files. */
 const uses: readonly {
   readonly what: string;
   readonly directive: (dnssecKey: string) => string;

@@ -1,4 +1,4 @@
-/** docs/limits.md has every bound of `serve`, with the defaults and metrics that are in the code. */
+/** docs/limits.md has every limit of `serve`, with the defaults and metrics in the code. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -6,9 +6,9 @@ import { describe, test } from 'node:test';
 import { loadPlugins } from '../src/server/plugins/order.ts';
 import { fixedLimits, limitsPage } from '../tools/limits-page.ts';
 
-/** Words of a syntax that stand for a number of things, or for bytes. */
+/** Placeholders of a syntax for a count or a size. */
 const AMOUNT = /\b(?:COUNT|SIZE|CAPACITY|MAX|MAX_SESSIONS|QUERIES|PORTS|LINES|N)\b/;
-/** Settings that hold such a number, and bound neither memory nor what waits. */
+/** Settings with such a number that limit neither memory nor waiting queries. */
 const boundsNothing: ReadonlySet<string> = new Set([
   'timeouts maxtcpqueries',
   'trace zipkin_max_batch_size',
@@ -31,7 +31,7 @@ describe('the page of limits', () => {
     assert.equal(page, limitsPage(), 'write it anew: node tools/limits-page.ts');
   });
 
-  test('has every bound that stands in the code, which says of what it is', () => {
+  test('has every limit in the code, with its subject', () => {
     const silent = fixedLimits().filter(({ text }) => text === '');
     assert.deepEqual(
       silent.map(({ file, name }) => `${file} ${name}: give it a docstring`),

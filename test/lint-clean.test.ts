@@ -8,7 +8,6 @@ import { directiveNames, external, loadPlugins } from '../src/server/plugins/ord
 import { helmTemplate, noHelm } from './kit/helm.ts';
 import { lintTexts } from './kit/lint-text.ts';
 
-/** The findings of `ndots lint PATH`, or of the texts. */
 const printed = ({ findings }: LintReport): readonly string[] =>
   findings.map(({ code, spot, text }) => `${spot.file}:${spot.line} ${code} ${text}`);
 

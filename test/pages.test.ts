@@ -24,13 +24,13 @@ import { makeWorld } from './kit/world.ts';
 import { zoneKey, type ZoneKey } from './kit/zone-keys.ts';
 
 /**
- * The pages tell the truth: each plugin has one, its syntax is what the code declares, its Corefiles start, its metrics exist.
- * `UPDATE_PAGES=1 node --test test/pages.test.ts` writes the Syntax sections anew.
+ * The pages agree with the code: each plugin has one, its syntax is that of the code, its Corefiles start,
+ * its metrics exist. `UPDATE_PAGES=1 node --test test/pages.test.ts` rewrites the Syntax sections.
  */
 
 const pageOf = (name: string): string => `src/server/plugins/${name}/${name}.md`;
 
-/** The text between `## HEADING` and the next heading of that depth; fences may hold lines that begin with #. */
+/** The text between `## HEADING` and the next heading of that depth; fences may contain lines that begin with #. */
 function section(text: string, heading: string): string {
   let inside = false;
   let fenced = false;
@@ -43,7 +43,7 @@ function section(text: string, heading: string): string {
   return lines.join('\n').trim();
 }
 
-/** The metric names in these sources; a name that is put together (`coredns_cache_${kind}_total`) stands for all it can be. */
+/** The metric names in these sources; a composed name (`coredns_cache_${kind}_total`) matches all its values. */
 function metricsIn(files: string): readonly RegExp[] {
   const sources = globSync(files).filter((file) => !file.endsWith('.test.ts'));
   const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
@@ -80,7 +80,7 @@ describe('pages of plugins', () => {
       const text = readFileSync(page, 'utf8');
       const declared = printSyntax(syntax).trim();
       const written = section(text, 'Syntax');
-      // The fence and the list behind it; what is explained further down is the page's own.
+      // The fence and the following list; further explanations are the page's own.
       const generated =
         /^```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m.exec(written)?.[0].trim() ??
         '';
@@ -135,7 +135,10 @@ describe('pages of plugins', () => {
   });
 });
 
-/** They ask the outside world as soon as the configuration is taken: only their syntax and their links are tried here. */
+/**
+ * They contact the internet as soon as the configuration is accepted: only their syntax and their links are
+ * tested.
+ */
 const outside: ReadonlySet<string> = new Set([
   'kubernetes',
   'etcd',
@@ -147,7 +150,7 @@ const outside: ReadonlySet<string> = new Set([
   'secondary',
 ]);
 
-/** The plugins as they are, but nobody opens an address. */
+/** The plugins unchanged, except that none opens an address. */
 const indoors: readonly Plugin[] = plugins.map((plugin) => {
   if (plugin.control === undefined) return plugin;
   if (outside.has(plugin.name)) {
@@ -205,7 +208,7 @@ describe('the text of pages', () => {
 
 describe('examples that pages name', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
-  // A file that git is told to ignore is in nobody's clone.
+  // Clones do not have files that git ignores.
   const isKept = (name: string): boolean =>
     existsSync(name) && spawnSync('git', ['check-ignore', '-q', name]).status !== 0;
   for (const page of pages)
@@ -220,7 +223,7 @@ describe('examples that pages name', () => {
 
 const zoneKeys = new Map<string, ZoneKey>();
 
-/** One half of the pair that `K….key` and `K….private` name. */
+/** One half of the pair in `K….key` and `K….private`. */
 function zoneKeyContent(file: string): string {
   const base = file.replace(/\.(?:key|private)$/, '');
   const owner = /K(.*\.)(?:\+\d+){2}$/.exec(base)?.[1] ?? 'example.org.';
@@ -229,7 +232,7 @@ function zoneKeyContent(file: string): string {
   return file.endsWith('.key') ? pair.key : pair.secret;
 }
 
-/** Keys, certificates and zones are looked into; of other files it is enough that they are there. */
+/** Keys, certificates and zones are parsed; other files only need to exist. */
 function contentOf(file: string): string {
   if (/(?:^|\/)db\./.test(file))
     return '@ 300 IN SOA ns host 1 7200 3600 86400 60\n@ 300 IN NS ns\n';
@@ -238,7 +241,7 @@ function contentOf(file: string): string {
   return file.includes('key') ? testKey : testCertificate;
 }
 
-test('each page is found from the index by what one sees', () => {
+test('each page is found from the index by its visible words', () => {
   const index = readFileSync('docs/README.md', 'utf8');
   const pages = globSync('docs/*.md').map((path) => basename(path));
   assert.deepEqual(
@@ -254,14 +257,14 @@ describe('Corefiles of pages', () => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-page-'));
       t.after(() => rmSync(folder, { recursive: true }));
       const files: Record<string, string> = {};
-      // `# file: NAME` in a fence stands for a file beside the Corefile; what is imported is empty.
+      // `# file: NAME` in a fence is a file beside the Corefile; imported files are empty.
       for (const [, name] of text.matchAll(/^# file: (\S+)$/gm)) {
         mkdirSync(dirname(resolve(folder, name!)), { recursive: true });
         writeFileSync(resolve(folder, name!), contentOf(name!));
         files[name!] = '';
       }
       const clock = new VirtualClock();
-      // Zones are signed by other threads meanwhile.
+      // Other threads sign zones during that time.
       const ticks = every(clock, 1, () => undefined);
       t.after(() => ticks.cancel());
       const world = await makeWorld(text, {

@@ -16,7 +16,7 @@ const wing = (file: string): string => file.split('/')[1]!;
 /** `wire` of `src/server/wire/name.ts`. */
 const room = (file: string): string => file.split('/')[2]!;
 
-/** The table "Who may import whom" of ARCHITECTURE.md: room → rooms it may import; null: all of them. */
+/** The import table of ARCHITECTURE.md: room → rooms it may import; null: all of them. */
 function importTable(): ReadonlyMap<string, ReadonlySet<string> | null> {
   const page = readFileSync('ARCHITECTURE.md', 'utf8');
   const rows = [...page.matchAll(/^\| (?:`\w+` )?\| `(\w+)` \| ([^|]*) \|/gm)];
@@ -38,7 +38,7 @@ const wings: ReadonlyMap<string, readonly string[]> = new Map([
   ['faces', ['faces', 'addons', 'tools', 'server']],
 ]);
 
-/** Modules that a file names, also those of which it takes only types. */
+/** The modules that a file imports, including types. */
 function imports(file: string): readonly string[] {
   const text = texts.get(file)!;
   return [
@@ -50,21 +50,21 @@ function imports(file: string): readonly string[] {
 
 const isTest = (file: string): boolean => file.endsWith('.test.ts');
 const running = sources.filter((file) => !isTest(file));
-/** What stands around the program: what tests and benchmarks share, and chores. */
+/** The files around the program: the kits of tests and benchmarks, and tools. */
 const around = new Map(
   globSync(['test/kit/**/*.ts', 'bench/kit/*.ts', 'tools/**/*.ts'])
     .filter((file) => !isTest(file))
     .toSorted()
     .map((file) => [file, readFileSync(file, 'utf8')]),
 );
-/** Everything that people read to find out how something is used. */
+/** All files whose head line people read. */
 const described = [...running.map((file) => [file, texts.get(file)!] as const), ...around];
 const facts = new Map(running.map((file) => [file, sourceFacts(texts.get(file)!)]));
 
 /** Functions of `process` that load native code. */
 const native = /^(?:dlopen|binding|_linkedBinding)$/;
 
-/** The ways in which a file loads native code, or code of which only the running program knows what it is. */
+/** The ways in which a file loads native code, or modules that are only known at run time. */
 function foreignLoads({ loads }: SourceFacts): string[] {
   return loads
     .filter(
@@ -76,16 +76,16 @@ function foreignLoads({ loads }: SourceFacts): string[] {
     .map(({ module, how, line }) => `${line}: ${how}${module === null ? '' : ` of ${module}`}`);
 }
 
-/** What the language itself gives: no time, no chance, no world. */
+/** Globals of the language: no time, no randomness, no input or output. */
 const language =
   /^(?:undefined|NaN|Infinity|Date\.(?:parse|UTC)|new Date|Math\.(?!random$)\w+|(?:new )?(?:Object|Array|String|Number|BigInt|Boolean|Symbol|Map|Set|WeakMap|WeakSet|Promise|JSON|Reflect|RegExp|Iterator|Buffer|DataView|ArrayBuffer|SharedArrayBuffer|(?:Ui|I)nt(?:8|16|32)Array|Big(?:Ui|I)nt64Array|Float64Array|TextEncoder|TextDecoder|\w*Error)(?:\.\w+)?|parseInt|parseFloat|isNaN|structuredClone|queueMicrotask|(?:en|de)codeURIComponent)$/;
-/** What has a clock, or reaches out of the process. */
+/** Modules with a clock, or with access to other processes. */
 const world =
   /^(?:new )?(?:Date(?:\.now)?$|performance|set(?:Timeout|Interval)|process|console|fetch|crypto|Math\.random|Worker|WebSocket|EventSource|navigator|Atomics\.wait)/;
-/** Functions without effect that the runtime has under the name of something that has. */
+/** Modules whose functions have no effect, despite their package. */
 const pureModules: ReadonlySet<string> = new Set(['node:path', 'node:url', 'node:net']);
 
-/** Uses of a clock, of chance, and of the world outside. */
+/** Uses of clocks, randomness and input or output. */
 function impurities(
   { loads, globals }: SourceFacts,
   isPure: (name: string) => boolean,
@@ -99,7 +99,7 @@ function impurities(
   ];
 }
 
-/** Files whose values these files use, through others too. */
+/** Files whose values these files use, directly or indirectly. */
 function reached(from: readonly string[]): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -112,7 +112,7 @@ function reached(from: readonly string[]): ReadonlySet<string> {
   return found;
 }
 
-/** Expressions that could try many ways through one text, or that are made while the program runs. */
+/** Expressions that may backtrack, or that are created at run time. */
 function slowExpressions(file: string, text: string): string[] {
   if (isTest(file)) return [];
   const tokens: (Token & { readonly value?: unknown })[] = [];
@@ -143,7 +143,7 @@ function slowExpressions(file: string, text: string): string[] {
   });
 }
 
-/** Lines that hold more than a comment. */
+/** Lines that contain code. */
 function linesOfCode(text: string): number {
   let isComment = false;
   let count = 0;
@@ -157,8 +157,8 @@ function linesOfCode(text: string): number {
 }
 
 /**
- * Whether a file begins with what it is about: a docstring that stands for itself, or one of what the file is there for, which is
- * exported and no limit. Imports may come first.
+ * True if a file begins with its subject: a separate docstring, or that of its main export, which is not a
+ * limit. Imports may come first.
  */
 function hasHeadLine(text: string): boolean {
   const body = text.replace(/^(?:import\b[^;]*;\s*)+/, '');
@@ -171,7 +171,7 @@ function hasHeadLine(text: string): boolean {
 describe('the house', () => {
   const table = importTable();
 
-  test('every room stands in the table of ARCHITECTURE.md', () => {
+  test('every room is in the table of ARCHITECTURE.md', () => {
     const rooms = new Set(sources.map(room));
     for (const name of rooms) assert.ok(table.has(name), `${name} has no row in the table`);
   });
@@ -182,7 +182,7 @@ describe('the house', () => {
       for (const path of imports(file)) {
         if (!path.startsWith('.')) continue;
         const target = normalize(join(dirname(file), path));
-        if (!target.startsWith('src/')) continue; // package.json and the like
+        if (!target.startsWith('src/')) continue; // For example package.json.
         const [from, to] = [room(file), room(target)];
         const allowed = table.get(from);
         if (from !== to && allowed !== null && !allowed?.has(to))
@@ -261,7 +261,7 @@ describe('the house', () => {
   });
 
   test('the server names no plugin', () => {
-    // Words of their own: a part of the server, a scheme of addresses, what chooses itself.
+    // Words with a fixed meaning: a part of the server, a scheme of addresses, an automatic choice.
     const words = new Set(['log', 'tls', 'auto']);
     const plugins = globSync('src/server/plugins/*/').map((folder) => folder.split('/')[3]!);
     const names = new Set(plugins.filter((name) => !words.has(name)));
@@ -280,12 +280,12 @@ describe('the house', () => {
     assert.deepEqual(found, []);
   });
 
-  test('of two folders of a room one may import the other, however far round, never both', () => {
+  test('two directories of a room never import each other, not even indirectly', () => {
     const below = new Map<string, Set<string>>();
     for (const file of running) {
       for (const path of imports(file)) {
         const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
-        // What stands in the room itself may gather what its folders have, and they may build on it.
+        // Files in the room itself may combine its directories, and these may import them.
         const apart = [from, to].every((folder) => folder.split('/').length > 3);
         if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
         below.set(from, (below.get(from) ?? new Set()).add(to));
@@ -309,7 +309,7 @@ describe('the house', () => {
       .filter(([file]) => !exempt.includes(file))
       .flatMap(([file, each]) => foreignLoads(each).map((load) => `${file}:${load}`));
     assert.deepEqual(found, []);
-    // The one module that a worker is told of when it starts: the table of plugins.
+    // The only module that a worker learns at its start: the table of plugins.
     assert.equal(foreignLoads(facts.get('src/server/engine/worker/worker-thread.ts')!).length, 1);
   });
 
@@ -331,7 +331,7 @@ describe('the house', () => {
         (use) => `${file}:${use}`,
       ),
     );
-    // Nor do they get at any by way of base. What builtins.ts has is loaded where it is called.
+    // Nor do they reach any through base. Modules in builtins.ts are loaded where they are called.
     for (const file of reached(pure)) {
       if (pure.includes(file) || file === 'src/server/base/builtins.ts') continue;
       const uses = impurities(facts.get(file)!, (name) => !world.test(name), pureModules);
@@ -358,7 +358,8 @@ describe('the house', () => {
     );
   });
 
-  // Clients, upstreams and files choose the texts. The pattern of a Corefile is base/pattern.ts's, which is linear.
+  // Clients, upstreams and files choose the texts. The patterns of a Corefile use base/pattern.ts, which is
+  // linear.
   test('no expression of the runtime can take more than linear time', () => {
     assert.deepEqual(
       [...texts].flatMap(([file, text]) => slowExpressions(file, text)),
@@ -444,7 +445,7 @@ describe('the house', () => {
     assert.deepEqual(missing, []);
   });
 
-  test('the top folder has pages and settings, and no source', (t) => {
+  test('the top directory has pages and settings, and no source', (t) => {
     const files = filesOfGit();
     if (files === null) return t.skip('not a checkout of git');
     const others = files.filter(
@@ -455,7 +456,7 @@ describe('the house', () => {
     assert.deepEqual(others, []);
   });
 
-  test('no file names a registry, an unknown host, or a folder of a machine', (t) => {
+  test('no file names a registry, an unknown host, or a directory of a machine', (t) => {
     const files = filesOfGit();
     if (files === null) return t.skip('not a checkout of git');
     const found: string[] = [];
@@ -476,7 +477,7 @@ describe('the house', () => {
   });
 });
 
-/** Where documentation is, and what standards call examples. */
+/** Hosts of documentation, and examples of standards. */
 const knownHosts: ReadonlySet<string> = new Set([
   'coredns.io',
   'docs.oasis-open.org',
@@ -490,13 +491,13 @@ const knownHosts: ReadonlySet<string> = new Set([
   'www.apache.org',
   // The namespace of SVG.
   'www.w3.org',
-  // The name that a story is about.
+  // The name in an incident.
   'api.twilio.com',
 ]);
 
 function isKnownHost(host: string, file: string): boolean {
   if (file.endsWith('package-lock.json'))
-    // Where their authors ask for support.
+    // The address for support requests.
     return [
       ...['liberapay.com', 'opencollective.com', 'github.com', 'tidelift.com'],
       ...['feross.org', 'paulmillr.com', 'www.patreon.com'],
@@ -510,7 +511,7 @@ function isKnownHost(host: string, file: string): boolean {
   );
 }
 
-/** A measured time: CPU time, or how long something took. */
+/** A measured time: CPU time, or a duration. */
 const measuredTime =
   /\b(?:cpuUsage|threadCpuUsage|hrtime)\b|\b(?:performance|Date)\.now\(\) - |- (?:performance|Date)\.now\(\)/;
 
@@ -612,7 +613,7 @@ describe('the rules of the house see', () => {
     test(`a head line in ${JSON.stringify(text)}`, () => assert.ok(hasHeadLine(text)));
 });
 
-/** All files that are committed; null: this is no checkout of git. */
+/** All committed files; null: this is not a git checkout. */
 function filesOfGit(): readonly string[] | null {
   const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
   return status === 0 ? stdout.split('\0').filter((file) => file !== '') : null;

@@ -1,4 +1,4 @@
-/** A plugin that stands for the rest of the world. */
+/** A plugin that simulates the rest of the internet. */
 import { directive } from '../../src/server/corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../src/server/engine/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../src/server/wire/iana.ts';
@@ -13,7 +13,6 @@ const syntax = directive({
   repeat: 'once',
 });
 
-/** Answers for names outside of the cluster. */
 export const elsewhere: Plugin = definePlugin({
   syntax,
   setup:

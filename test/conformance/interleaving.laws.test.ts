@@ -65,7 +65,7 @@ const blocks = {
 
 const soa = 'org. 60 SOA ns.example. h.example. 1 1 1 1 60';
 
-/** An upstream that answers a name by what the query says, and by nothing else. */
+/** An upstream whose replies depend only on the query. */
 function internet({ name, type, query }: Asked): Answer {
   if (query.opcode !== OPCODE.QUERY) return { rcode: 'NOTIMP' };
   if (query.class !== 1 || !query.recursionDesired) return { rcode: 'REFUSED' };
@@ -101,16 +101,17 @@ const asks: fc.Arbitrary<Asks> = fc.record({
       weight: 1,
       arbitrary: fc.constantFrom('CNAME', 'SOA', 'MX', 'DS', 'HTTPS', 'NAPTR', 'RRSIG'),
     },
-    // Transfers and what only tells of a query (OPT, TSIG) are no questions of clients.
+    // Transfers and types that only describe a query (OPT, TSIG) are not questions of clients.
     { weight: 1, arbitrary: fc.integer({ min: 257, max: 0xffff }).map((type) => `TYPE${type}`) },
   ),
   options: fc.record({
-    // Nearly all queries of a real client are of one class and opcode, and these must not be spoiled by the few others.
+    // Nearly all queries of a real client have one class and opcode, and the few others must not affect
+    // these.
     qclass: fc.oneof(
       { weight: 4, arbitrary: fc.constant(1) },
       { weight: 1, arbitrary: fc.constantFrom(0, 3, 4, 254, 255) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 0xffff }) },
-      // Those of the same low bits as IN.
+      // Those with the same low bits as IN.
       { weight: 2, arbitrary: fc.integer({ min: 0, max: 15 }).map((bit) => 1 | (1 << bit)) },
     ),
     flags: fc
@@ -130,7 +131,7 @@ const asks: fc.Arbitrary<Asks> = fc.record({
   }),
 });
 
-/** One question in IN, then in each class that one bit tells from it, then in each opcode. */
+/** One question in IN, then in each class that differs in one bit, then in each opcode. */
 const neighbours: Asks[][] = [0, 16].flatMap((size) =>
   [false, true].map((dnssecOk) =>
     Array.from({ length: Math.max(1, 2 * size) }, (_, i) => ({
@@ -171,7 +172,7 @@ async function start(corefile: string): Promise<World> {
   });
 }
 
-/** What a client is told. Times to live run down, and the authority bit of what was cached is CoreDNS's: neither counts. */
+/** The reply as text. TTLs count down, and the authority bit of cached replies is CoreDNS's: neither counts. */
 async function told(world: World, { name, type, options }: Asks): Promise<string> {
   const { rcode, flags, question, answer, authority, additional, edns } = await world.ask(
     `${name} ${type}`,
@@ -211,23 +212,23 @@ describe('whatever was asked before, a query is answered as by a server that has
         fresh.set(key, known);
         return known;
       };
-      // Queries of one group are under way at the same time.
+      // Queries of one group are in flight at the same time.
       const inGroups = (one: fc.Arbitrary<Asks>): fc.Arbitrary<Asks[][]> =>
         fc.array(fc.array(one, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 12 });
       const groups = fc.oneof(
         inGroups(asks),
-        // One name and type in all ways, since what is remembered of one must not answer for another.
+        // One name and type in all variants: a cached reply of one must not answer another.
         asks.chain(({ name, type }) => inGroups(asks.map((one) => ({ ...one, name, type })))),
       );
       await fc.assert(
         fc.asyncProperty(groups, async (asked) => {
           const world = await start(corefile);
           try {
-            // Each group twice, since what was seen once is not remembered everywhere.
+            // Each group twice, because a single query is not cached everywhere.
             for (const group of asked.flatMap((one) => [one, one])) {
               const answers = await Promise.all(group.map((query) => told(world, query)));
               for (const [at, query] of group.entries()) {
-                // Who wants no recursion may be told what is cached.
+                // A query without recursion desired may get cached data.
                 if ((query.options.flags! & FLAG.RD) === 0) continue;
                 assert.equal(answers[at], await freshly(query), JSON.stringify(query));
               }

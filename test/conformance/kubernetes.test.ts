@@ -12,7 +12,6 @@ import { check, readRows, resultOf } from './rows.ts';
 import { serveCorefile, type Served } from './served.ts';
 import { configurations } from './table.ts';
 
-/** Every second letter in upper case. */
 function mixed(name: string): string {
   return Array.from(name, (char, at) => (at % 2 === 0 ? char.toUpperCase() : char)).join('');
 }

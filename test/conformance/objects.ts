@@ -1,7 +1,7 @@
-/** The shapes of objects that answers are checked for. */
+/** The object shapes of the conformance table. */
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
-/** The objects that the conformance table asks about, as the API spells them: every shape that DNS tells apart. */
+/** Objects of every shape that DNS distinguishes, in the API's format. */
 
 interface PortSpec {
   readonly name?: string;
@@ -55,14 +55,13 @@ function external(place: string, externalName: string): KubeJson {
 }
 
 interface EndpointSpec {
-  /** Or a domain name. */
   readonly ip: string;
   readonly hostname?: string;
   readonly pod?: string;
-  /** What `pod` is, unless a pod. */
+  /** Default: pod. */
   readonly kind?: string;
   readonly zone?: string;
-  /** Condition `ready`; undefined: the API leaves it out. */
+  /** Condition `ready`; undefined: absent in the API. */
   readonly ready?: boolean;
 }
 
@@ -161,7 +160,7 @@ export const objects: readonly KubeJson[] = [
       { ip: '172.20.0.4', hostname: 'dup-name' },
     ],
   ),
-  // The same addresses again under another port, as the slice controller does when pods differ in port numbers.
+  // The same addresses under another port, as the slice controller does if pods differ in port numbers.
   slice(
     'hdls.testns',
     [{ name: 'admin', protocol: 'TCP', port: 9000 }],
@@ -210,7 +209,7 @@ export const objects: readonly KubeJson[] = [
   slice('namedunready.testns', [http], [{ ip: 'ext.example.org', ready: false }]),
   external('extnamed.testns', 'named.testns.svc.cluster.local'),
 
-  // Written as old clusters have it: zeros in front say nothing, and IPv4 in IPv6 is IPv4.
+  // Written as in old clusters: leading zeros are ignored, and IPv4-mapped IPv6 is IPv4.
   clusterIP('zeros.testns', ['010.000.008.001'], [http]),
   headless('hdlszeros.testns'),
   slice('hdlszeros.testns', [http], [{ ip: '010.009.000.006' }]),
@@ -273,7 +272,6 @@ export const objects: readonly KubeJson[] = [
   ),
 ];
 
-/** The plural under which the API serves a kind. */
 export const plurals: Readonly<Record<string, string>> = {
   Namespace: 'namespaces',
   Service: 'services',

@@ -2,12 +2,12 @@ import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**
- * Objects of a small cluster as an API server takes them, drawn at random: services of every kind beside slices that fit
+ * Random objects of a small cluster in the API's format: services of every kind beside slices that match
  * them, do not, overlap, or belong to nothing.
  */
 export interface RandomCluster {
   readonly objects: readonly KubeJson[];
-  /** Names to ask for: those that the objects may make, those beside them, and those that never are. */
+  /** Names to query: those that the objects may produce, similar ones, and those that never exist. */
   readonly names: readonly string[];
 }
 
@@ -17,7 +17,7 @@ const protocols = ['TCP', 'UDP', 'SCTP'] as const;
 const hostnames = ['db-0', 'db-1', 'a'] as const;
 const zones = ['zone-a', 'zone-b'] as const;
 
-/** @param zone of the cluster, with the dot at the end */
+/** @param zone of the cluster, with the trailing dot */
 export function randomCluster(random: Random, zone: string): RandomCluster {
   return new Draft(random, zone).draw();
 }
@@ -27,7 +27,7 @@ class Draft {
   readonly #zone: string;
   readonly #objects: KubeJson[] = [];
   readonly #names = new Set<string>();
-  /** Cluster addresses are given once. */
+  /** Each cluster address is used once. */
   #address = 10;
 
   constructor(random: Random, zone: string) {
@@ -49,7 +49,6 @@ class Draft {
     return of[this.#random.integer(of.length)]!;
   }
 
-  /** Once in so many times. */
   #chance(times: number): boolean {
     return this.#random.integer(times) === 0;
   }
@@ -204,7 +203,6 @@ class Draft {
     this.#names.add(reverseName(address));
   }
 
-  /** Names beside all objects. */
   #beside(): void {
     for (const labels of [
       ['svc'],

@@ -5,7 +5,6 @@ import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
 import { printData } from '../../src/server/wire/print.ts';
 import type { Configuration } from './table.ts';
 
-/** One line of the table. */
 export interface Row {
   readonly name: string;
   readonly type: string;
@@ -16,7 +15,6 @@ export interface Row {
 
 const suffix = '.svc.cluster.local.';
 
-/** The rows of a configuration, names written out. */
 export function readRows({ rows }: Configuration): Row[] {
   return rows
     .trim()
@@ -45,7 +43,6 @@ export function readRows({ rows }: Configuration): Row[] {
     });
 }
 
-/** `OWNER TTL TYPE DATA`. */
 function withTtl(record: string): string {
   const [owner, second, ...rest] = record.split(' ');
   return /^\d+$/.test(second!) ? record : [owner, '5', second, ...rest].join(' ');
@@ -60,13 +57,13 @@ function shown(records: readonly DnsRecord[], wanted: readonly string[]): string
     .sort();
 }
 
-/** The word of the table for a reply. */
+/** The table's word for a reply. */
 export function resultOf(reply: Message): string {
   const rcode = rcodeName(reply.rcode);
   return rcode === 'NOERROR' && reply.answer.length === 0 ? 'NODATA' : rcode;
 }
 
-/** A reply is what its row says: result, records, flags, and an SOA record where nothing was found. */
+/** Checks a reply against its row: result, records, flags, and an SOA record in negative replies. */
 export function check(row: Row, reply: Message): void {
   assert.equal(resultOf(reply), row.result);
   assert.deepEqual(shown(reply.answer, row.answer), row.answer);

@@ -10,7 +10,7 @@ import { readMessage, type Message } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { makeQuery } from '../../src/server/transport/query.ts';
 
-/** A server in real time, since its source is reached over real sockets; questions are asked without any. */
+/** A whole server in real time, because its source uses real sockets; queries are passed without any. */
 export interface Served {
   readonly log: readonly string[];
   ask(name: string, type: string): Promise<Message>;

@@ -1,13 +1,13 @@
 /**
- * What a cluster's DNS answers: names × types × object shapes, for several configurations. The objects are those of
- * objects.ts. One row a line:
+ * The answers of a cluster's DNS: names × types × object shapes, for several configurations. The objects are
+ * those of objects.ts. One row a line:
  *
- *     NAME TYPE RESULT [RECORD | RECORD …]
+ * NAME TYPE RESULT [RECORD | RECORD …]
  *
- * - `~` stands for `.svc.cluster.local.`, `@` for the name asked for; other names are absolute
+ * - `~` means `.svc.cluster.local.`, `@` the queried name; other names are absolute
  * - RESULT: NOERROR, NODATA (NOERROR, no answer, SOA), NXDOMAIN (with SOA), SERVFAIL, REFUSED
- * - RECORD: `OWNER [TTL] TYPE DATA`; a leading `+` puts it into the additional section; the TTL is 5 if it is not said.
- *   Records of a section may come in any order.
+ * - RECORD: `OWNER [TTL] TYPE DATA`; a leading `+` puts it into the additional section; the default TTL is 5.
+ * Records of a section may be in any order.
  */
 export interface Configuration {
   readonly title: string;

@@ -3,11 +3,11 @@ import { readMessage, type DnsRecord, type Message } from '../../src/server/wire
 import { printRecord } from '../../src/server/wire/print.ts';
 import type { ServeEvent } from './events.ts';
 
-/** What the client of a recorded exchange would have got. */
+/** The reply that the client of a recorded exchange would have got. */
 export interface Expected {
   readonly silent: boolean;
   readonly rcode: number;
-  /** null: a result code that nobody wrote a message for. */
+  /** Null: a result code without a message. */
   readonly message: Message | null;
 }
 
@@ -28,11 +28,11 @@ const flags = [
   ['AD', FLAG.AD],
 ] as const;
 
-/** What differs between the reply and the expected one; `null`: silence. Order, ids and OPT itself do not count. */
+/** The differences between reply and expectation; `null`: silence. Order, ids and OPT itself do not count. */
 export function compare(expected: Expected, reply: Message | null): string[] {
   if (reply === null) return expected.silent ? [] : ['silence'];
   if (expected.silent) {
-    // CoreDNS sends nothing where nobody has written anything; nobody waits for that.
+    // CoreDNS sends nothing if no plugin has written a reply; clients time out.
     const empty = reply.answer.length === 0 && reply.rcode === 0;
     return empty ? [] : [`${rcodeName(reply.rcode)} instead of silence`];
   }
@@ -56,7 +56,6 @@ export function compare(expected: Expected, reply: Message | null): string[] {
   return differences;
 }
 
-/** EDNS options, `CODE=HEX`. */
 export function optionsOf({ edns }: Message): string {
   return (edns?.options ?? [])
     .map(({ code, data }) => `${code}=${Buffer.from(data).toString('hex')}`)
@@ -69,7 +68,7 @@ function linesOf(records: readonly DnsRecord[]): string {
     .map((record) =>
       printRecord(record)
         .replace(/\s+/g, ' ')
-        // Signatures are made with chance, in time.
+        // Signatures contain random values and times.
         .replace(/(RRSIG \S+ \d+ \d+ \d+) \d{14} \d{14} (\d+ \S+) \S+/, '$1 TIMES $2 SIGNATURE')
         .replace(/(SOA \S+ hostmaster\.\S+) \d+/, '$1 SERIAL'),
     )
@@ -77,7 +76,7 @@ function linesOf(records: readonly DnsRecord[]): string {
     .join('; ');
 }
 
-/** Log lines without what differs from run to run. */
+/** Log lines without the parts that differ from run to run. */
 export function plainLog(lines: readonly string[]): string {
   return lines
     .map((line) =>

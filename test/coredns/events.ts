@@ -1,14 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a test of CoreDNS wanted to be set up, and whether it was. */
+/** The setup in a test of CoreDNS, and its result. */
 export interface SetupEvent {
   readonly kind: 'setup';
-  /** Name of the test function. */
   readonly test: string;
   readonly place: string;
   readonly plugin: string;
-  /** The directive, as the test wrote it. */
+  /** The directive as the test wrote it. */
   readonly input: string;
   /** Keys of the server block; none: the root zone. */
   readonly keys?: readonly string[];
@@ -18,11 +17,11 @@ export interface SetupEvent {
   readonly error?: string;
 }
 
-/** A query given to a plugin, and what was written. Messages are Base64. */
+/** A query for a plugin, and the reply. Messages are Base64. */
 export interface Written {
-  /** Folder of the plugin; empty: what the test put behind it. */
+  /** Directory of the plugin; empty: the next handler of the test. */
   readonly plugin: string;
-  /** null: it cannot be packed. */
+  /** Null: it cannot be packed. */
   readonly query: string | null;
   readonly replies: readonly string[] | null;
   readonly rcode: number;
@@ -30,11 +29,11 @@ export interface Written {
   readonly garbled?: boolean;
   /** Milliseconds. */
   readonly took?: number;
-  /** What the plugin asked its neighbours meanwhile. */
+  /** Queries from the plugin to the next handlers during that time. */
   readonly next?: readonly Written[];
 }
 
-/** How the plugin of an exchange was set up. */
+/** The setup of an exchange's plugin. */
 export interface State {
   readonly keys?: readonly string[];
   readonly lines: string;
@@ -46,33 +45,31 @@ export interface State {
   readonly unsynced?: boolean;
   /** Unix milliseconds on the plugin's clock. */
   readonly now?: number;
-  /** What a Corefile cannot say of it. */
+  /** The part that a Corefile cannot express. */
   readonly beyond?: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A query that a test gave to a plugin. */
 export interface ServeEvent extends Written {
   readonly kind: 'serve';
   readonly test: string;
   readonly place: string;
-  /** Which of the handlers of the test's process; 0: one that is not told from others. */
+  /** The number of the handler in the test's process; 0: not distinguishable. */
   readonly handler: number;
   readonly state: State;
-  /** `udp IP:PORT`, as text. */
   readonly remote: string;
   readonly local: string;
   readonly log?: string;
   readonly panic?: string;
-  /** Exchanges of one handler with the same number were under way at the same time. */
+  /** Exchanges of one handler with the same number were concurrent. */
   readonly together: number;
-  /** What upstreams were asked meanwhile; `plugin` is the address. */
+  /** Queries to upstreams during that time; `plugin` is the address. */
   readonly upstreams?: readonly Written[];
 }
 
 export type Event = SetupEvent | ServeEvent;
 
-/** All that the recorder (recorder/src/record.go) has written into a folder, one list for each tested package. */
+/** Reads the output of the recorder (recorder/src/record.go) from a directory, one list for each tested package. */
 export function readEvents(folder: string): Event[][] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.jsonl'))

@@ -2,28 +2,27 @@ import type { Event, ServeEvent } from './events.ts';
 import { questionOf } from './neighbour.ts';
 import { Stage, timeOf } from './stage.ts';
 
-/** What came of one exchange. */
 export interface Outcome {
   readonly event: ServeEvent;
   readonly corefile: string;
-  /** What differs; none: the same. */
+  /** Empty: equal. */
   readonly differences: readonly string[];
-  /** Why it cannot be asked here; null: it was. */
+  /** Why it cannot be replayed here; null: it was. */
   readonly inapplicable: string | null;
 }
 
-/** What a process of tests asked, by the handler that it asked. */
+/** Groups the exchanges of one test process by handler. */
 export function byHandler(events: readonly Event[]): ServeEvent[][] {
   const groups = Map.groupBy(
     events.filter((event) => event.kind === 'serve'),
-    // Handlers that are values are told apart by their state alone.
+    // Handlers that are values are distinguished by their state alone.
     ({ handler, state }) =>
       handler > 0 ? String(handler) : JSON.stringify({ ...state, now: 0, objects: 0 }),
   );
   return [...groups.values()];
 }
 
-/** Replays what was asked of one handler, in its order. */
+/** Replays the exchanges of one handler, in order. */
 export async function replay(events: readonly ServeEvent[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const batches = batchesOf(events);
@@ -53,7 +52,7 @@ export async function replay(events: readonly ServeEvent[]): Promise<Outcome[]> 
   return outcomes;
 }
 
-/** What was asked at the same time, together. */
+/** Groups concurrent exchanges. */
 function batchesOf(events: readonly ServeEvent[]): ServeEvent[][] {
   return [...Map.groupBy(events, ({ together }) => together).values()];
 }

@@ -1,20 +1,19 @@
 /**
- * Where ndots and CoreDNS's tests part: on purpose, with a sentence in the documents; or because a test looks at something
- * that is no behaviour of a server.
+ * The differences between ndots and CoreDNS's tests: intended ones, with a sentence in the documents; and
+ * tests that examine something other than the behaviour of a server.
  */
 export interface Known {
   readonly plugin: string;
-  /** Name of the test function. */
   readonly test: string;
-  /** What the directive, the configuration or what differs contains; without it, all of the test's. */
+  /** Matches the directive, the configuration or the difference; absent: all of the test's. */
   readonly like?: RegExp;
-  /** Intended differences name where they are documented. */
+  /** The page where an intended difference is documented. */
   readonly intended?: string;
-  /** Why a test has nothing to say here. */
+  /** Why a test does not apply. */
   readonly inapplicable?: string;
 }
 
-/** Directives that CoreDNS's tests set up. */
+/** Directives in CoreDNS's tests. */
 export const knownSetups: readonly Known[] = [
   {
     plugin: 'tls',
@@ -38,13 +37,13 @@ export const knownSetups: readonly Known[] = [
     plugin: 'erratic',
     test: 'TestParseErratic',
     like: /erraric/,
-    inapplicable: 'a mistyped directive, handed to the parser all the same',
+    inapplicable: 'a mistyped directive that the test passes to the parser',
   },
   {
     plugin: 'minimal',
     test: 'TestSetup',
     like: /minimal-response/,
-    inapplicable: 'a mistyped directive, handed to the parser all the same',
+    inapplicable: 'a mistyped directive that the test passes to the parser',
   },
   {
     plugin: 'dnssec',
@@ -65,7 +64,7 @@ export const knownSetups: readonly Known[] = [
   {
     plugin: 'loop',
     test: 'TestParseServerBlockKeys',
-    inapplicable: 'the key is none of a server block',
+    inapplicable: 'the key is not one of a server block',
   },
   {
     plugin: 'kubernetes',
@@ -116,7 +115,7 @@ export const knownSetups: readonly Known[] = [
   },
 ];
 
-/** Queries that CoreDNS's tests hand to plugins. */
+/** Queries in CoreDNS's plugin tests. */
 export const knownExchanges: readonly Known[] = [
   {
     plugin: 'dnssec',
@@ -269,7 +268,7 @@ export const knownServers: readonly Known[] = [
   },
 ];
 
-/** What is known of a difference, if all that it says is. */
+/** The known explanation of a difference, if it covers all of it. */
 export function knownAs(
   known: readonly Known[],
   plugin: string | null,

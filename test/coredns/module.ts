@@ -8,7 +8,7 @@ const here = import.meta.dirname;
 const run = promisify(execFile);
 const huge = { maxBuffer: 1 << 28 };
 
-/** Plugins whose tests are taken: folders of the module. */
+/** Plugins whose tests run: directories of the module. */
 const plugins: readonly string[] = `
   acl any auto autopath bind bufsize cache cancel chaos debug dns64 dnssec dnstap erratic errors etcd file forward grpc
   grpc_server header health hosts https k8s_external kubernetes loadbalance local log loop metadata metrics minimal
@@ -18,19 +18,19 @@ const plugins: readonly string[] = `
   .trim()
   .split(/\s+/);
 
-/** Why CoreDNS's tests cannot be run here; null: they can. */
+/** Null: CoreDNS's tests can run here. */
 export function noModule(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }
 
-/** Where the module lies, if Go has it already; null: it is not here. Nothing is downloaded. */
+/** The directory of the module if Go has it already; null: it does not. Nothing is downloaded. */
 export function moduleFolder(): string | null {
   const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
   const folder = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
   return status === 0 && existsSync(folder) ? folder : null;
 }
 
-/** Copies the module, which Go downloads if it has to, so that it can be changed. */
+/** Makes a writable copy of the module, which Go downloads if necessary. */
 export async function copyModule(folder: string): Promise<void> {
   const { stdout } = await run('go', [
     'mod',
@@ -44,7 +44,7 @@ export async function copyModule(folder: string): Promise<void> {
   await run('chmod', ['-R', 'u+w', folder]);
 }
 
-/** Runs the plugins' tests in the copy and has them write what they do into `events`. */
+/** Runs the plugins' tests in the copy; they record their actions in `events`. */
 export async function recordTests(copy: string, events: string): Promise<void> {
   const source = join(here, 'recorder/src');
   mkdirSync(join(copy, 'plugin/pkg/record'));
@@ -56,7 +56,7 @@ export async function recordTests(copy: string, events: string): Promise<void> {
     );
   await run('go', ['run', '.', copy, ...plugins], { ...huge, cwd: join(here, 'recorder') });
   mkdirSync(events, { recursive: true });
-  // On a busy machine some of them fail over their own time limits; what they did before counts all the same.
+  // On a busy machine some of them exceed their own time limits; their earlier actions still count.
   await run(
     'go',
     ['test', '-vet=off', '-count=1', ...plugins.map((plugin) => `./plugin/${plugin}`)],
@@ -67,11 +67,10 @@ export async function recordTests(copy: string, events: string): Promise<void> {
   });
 }
 
-/** How a test of whole servers ended. */
 export interface ServerTest {
   readonly name: string;
   readonly passed: boolean;
-  /** Whether any of its servers was ndots: the others have plugins that only CoreDNS has. */
+  /** True if any of its servers was ndots: the others have plugins that only CoreDNS has. */
   readonly ours: boolean;
   readonly output: string;
 }
@@ -91,7 +90,7 @@ export async function serverTests(
   edit('test/server_test.go', (text) =>
     text.replace('*caddy.Instance', '*Instance').replace(/^.*coredns\/caddy"\n/m, ''),
   );
-  // It is only ready for the binary form of metrics.
+  // It only supports the binary format of metrics.
   edit('plugin/test/scrape.go', (text) =>
     text
       .replace(

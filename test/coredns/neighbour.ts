@@ -9,13 +9,13 @@ import { failure, Reply, silence } from '../../src/server/wire/reply.ts';
 import { fromUpstream } from '../../src/server/wire/upstream.ts';
 import type { Written } from './events.ts';
 
-/** The reply to one query of a chain, and after how many milliseconds it comes. */
+/** The reply to one query of a chain, and its delay in milliseconds. */
 export interface Later {
   readonly reply: Reply;
   readonly took: number;
 }
 
-/** The plugin at the end of the chain: it answers from what was recorded. */
+/** The plugin at the end of the chain: it gives recorded replies. */
 export function neighbour(answer: (query: Query) => Later, clock: Clock): Plugin {
   const syntax = directive({
     name: 'neighbour',
@@ -33,7 +33,7 @@ export function neighbour(answer: (query: Query) => Later, clock: Clock): Plugin
   });
 }
 
-/** A plugin that gives the metadata which the test has put into its context. */
+/** A plugin that sets the metadata of the test's context. */
 export function given(notes: () => Readonly<Record<string, string>>): Plugin {
   const syntax = directive({ name: 'given', summary: 'metadata of a test', repeat: 'once' });
   return definePlugin({
@@ -47,15 +47,16 @@ export function given(notes: () => Readonly<Record<string, string>>): Plugin {
   });
 }
 
-/** What was asked; some tests ask nothing, so something stands for it. */
+/** The question; a default for tests without a question. */
 export function questionOf(query: string | null): Question {
   const question = query === null ? [] : readMessage(Buffer.from(query, 'base64')).question;
   return question[0] ?? { name: 'example.org.', type: 1, class: 1 };
 }
 
 /**
- * What a neighbour wrote, as a reply to this query.
- * @param strict a reply to another question is a failure, as it is behind `forward`; else it is taken for one to this query
+ * A recorded reply for this query.
+ * @param strict true: a reply to another question is a failure, as after `forward`; false: it counts as one
+ * to this query
  */
 export function recordedReply(query: Query, written: Written, strict: boolean): Reply {
   const { replies, rcode, error } = written;
@@ -75,7 +76,6 @@ export function recordedReply(query: Query, written: Written, strict: boolean): 
     return failure(2, 'neighbour', new Error('a reply to another question'));
   const bytes = writeMessage({
     ...message,
-    // Many tests send the query back.
     flags: message.flags | FLAG.QR,
     question: [{ name: query.name, type: query.type, class: query.class }],
   });

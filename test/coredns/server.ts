@@ -17,9 +17,9 @@ export interface CorefileServer extends AsyncDisposable {
 }
 
 /**
- * A server in memory for a Corefile, not started. `{FOLDER}` in it becomes a folder with the files.
- * @param ends stand in the chain behind all others
- * @param home the Corefile's folder, which stays; without it one of its own, which goes at the end
+ * A server in memory for a Corefile, not started. `{FOLDER}` in it is replaced by a directory with the files.
+ * @param ends plugins at the end of the chain
+ * @param home the Corefile's directory, which stays; default: a new one, which is removed at the end
  */
 export function corefileServer(
   corefile: string,

@@ -8,17 +8,17 @@ import { scriptedNetwork } from '../kit/upstream.ts';
 import type { SetupEvent } from './events.ts';
 import { corefileServer } from './server.ts';
 
-/** What ndots does with a directive. */
+/** The treatment of a directive by ndots. */
 export interface Setup {
   readonly refused: boolean;
-  /** Why, one line for each problem. */
+  /** One line for each problem. */
   readonly problems: readonly string[];
 }
 
-/** A folder that Go's tests had, and took away when they ended: directives name files to be written there. */
+/** A temporary directory of Go's tests, already removed: directives name files to be written there. */
 const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
 
-/** What is only known in a pod: the plugin took its directive. */
+/** Known only in a pod: the plugin accepted its directive. */
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {
@@ -33,7 +33,7 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     clock,
     scriptedNetwork(clock, () => ({})),
   );
-  // Zones are signed by other threads meanwhile.
+  // Other threads sign zones during that time.
   const ticks = every(clock, 1, () => undefined);
   try {
     await clock.run(server.embedded.start());

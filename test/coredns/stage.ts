@@ -12,26 +12,29 @@ import type { ServeEvent, Written } from './events.ts';
 import { given, neighbour, questionOf, recordedReply, type Later } from './neighbour.ts';
 import { corefileServer, type CorefileServer } from './server.ts';
 
-/** Milliseconds that pass besides between two instants of a test's clock: what goes on in the background ends within. */
+/** Milliseconds added between two instants of a test's clock: background work ends within them. */
 const INSTANT = 1;
 
-/** A server for one state of one handler: it is asked what a test asked, and its neighbours answer as the test's did. */
+/**
+ * A server for one state of one handler: it gets the queries of a test, and its neighbours give the test's
+ * replies.
+ */
 export class Stage {
   readonly corefile: string;
   readonly #server: CorefileServer;
-  /** null: real time, since objects are read from files. */
+  /** Null: real time, because objects are read from files. */
   readonly #virtual: VirtualClock | null;
   readonly #begin: number;
   #last = 0;
   #instants = 0;
   #batch: readonly ServeEvent[] = [];
-  /** What the neighbours have not been asked yet. */
+  /** The neighbours' exchanges that have not happened yet. */
   #open: Written[] = [];
   readonly #earlier: Written[] = [];
   readonly #heard = new Set<Written>();
   #unexpected: string[] = [];
 
-  /** @param all what the handler is asked, in order; its objects come from all of them */
+  /** @param all exchanges of the handler, in order; its objects come from all of them */
   static async open(
     corefile: string,
     event: ServeEvent,
@@ -65,14 +68,14 @@ export class Stage {
     );
   }
 
-  /** Whether it is not later than that here. */
+  /** True if the time of the event has not passed here. */
   reaches(event: ServeEvent): boolean {
     return this.#virtual === null || timeOf(event) >= this.#last - 1000;
   }
 
   /**
-   * Asks what was asked at the same time.
-   * @returns what differs, for each
+   * Replays concurrent exchanges.
+   * @returns the differences of each
    */
   async ask(batch: readonly ServeEvent[]): Promise<string[][]> {
     await this.#letTimePass(timeOf(batch[0]!));
@@ -85,7 +88,7 @@ export class Stage {
     const exchanges = Promise.all(
       batch.map((event) => embedded.exchange(queryOf(event), senderOf(event), server)),
     );
-    // Signatures are made by other threads meanwhile.
+    // Other threads make signatures during that time.
     const signs = batch[0]!.plugin === 'dnssec' && this.#virtual !== null;
     const ticks = signs ? every(this.#virtual!, 1, () => undefined) : null;
     const replies = await (this.#virtual?.run(exchanges) ?? exchanges);
@@ -117,7 +120,7 @@ export class Stage {
     await clock?.advance(Math.max(0, wait));
   }
 
-  /** What a neighbour of the test answered to this, or would have. */
+  /** The reply of a neighbour in the test, or the equivalent. */
   #answer(query: Query): Later {
     const isIt = (written: Written): boolean => {
       const { name, type, class: qclass } = questionOf(written.query);
@@ -129,7 +132,7 @@ export class Stage {
     if (at >= 0) this.#open.splice(at, 1);
     if (found === undefined) {
       this.#unexpected.push(`${query.name} ${query.type} is asked for`);
-      return { reply: failure(2, 'neighbour', new Error('nobody asked for this')), took: 0 };
+      return { reply: failure(2, 'neighbour', new Error('unexpected query')), took: 0 };
     }
     this.#compareOptions(query, found);
     const outlives = this.#batch.some(
@@ -138,12 +141,12 @@ export class Stage {
     const took = (found.took ?? 0) > 5 ? found.took! : 0;
     return {
       reply: recordedReply(query, found, this.corefile.includes('serve_stale')),
-      // What goes on in the background is over later than everything of the same instant.
+      // Background work ends later than everything of the same instant.
       took: outlives ? took + INSTANT / 2 : took,
     };
   }
 
-  /** What an upstream of the test did; who was not asked is not there. */
+  /** The reaction of an upstream in the test; upstreams without recorded queries are unreachable. */
   #upstream({ to, name, type, query }: Asked): Answer {
     const port = to.split(':').at(-1);
     const heard = this.#batch.flatMap(({ upstreams }) => upstreams ?? []);
@@ -170,12 +173,12 @@ export class Stage {
   }
 }
 
-/** When a test asked, by the plugin's clock; 0: it has none. */
+/** The time of an exchange on the plugin's clock; 0: it has none. */
 export function timeOf(event: ServeEvent): number {
   return event.state.now ?? 0;
 }
 
-/** A List of all objects; each test tells only of those that its queries may be about. */
+/** A List of all objects; each test has only those that its queries may concern. */
 function listOf(events: readonly ServeEvent[]): string {
   const items = new Map<string, object>();
   for (const { state } of events)
@@ -186,11 +189,11 @@ function listOf(events: readonly ServeEvent[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items.values()] });
 }
 
-/** The test's query, as one that a client can send. */
+/** The test's query in a form that a client can send. */
 function queryOf(event: ServeEvent): Uint8Array {
   const message = readMessage(Buffer.from(event.query!, 'base64'));
   const { message: reply, rcode } = expectedOf(event);
-  // Only a client that speaks EDNS can see options and large result codes.
+  // Only clients with EDNS can see options and large result codes.
   const speaks = rcode > 15 || (reply?.edns?.options.length ?? 0) > 0;
   return writeMessage({
     ...message,

@@ -12,43 +12,43 @@ interface Said {
   readonly ended: boolean;
 }
 
-/** Builds the program that starts CoreDNS with one Corefile after another, in a copy of the module. */
+/** Builds, in a copy of the module, the program that starts CoreDNS with one Corefile after another. */
 export async function buildStarter(copy: string): Promise<string> {
-  const folder = join(copy, 'starter');
-  mkdirSync(folder);
-  cpSync(join(import.meta.dirname, 'starter/main.go'), join(folder, 'main.go'));
+  const directory = join(copy, 'starter');
+  mkdirSync(directory);
+  cpSync(join(import.meta.dirname, 'starter/main.go'), join(directory, 'main.go'));
   const program = join(copy, 'starter.bin');
   await promisify(execFile)('go', ['build', '-o', program, './starter'], { cwd: copy });
   return program;
 }
 
-/** CoreDNS, which starts with one Corefile after another; processes come and go as they must. */
+/** CoreDNS, which starts with one Corefile after another; processes are restarted as needed. */
 export class Starter implements AsyncDisposable {
   readonly #program: string;
-  readonly #folder: string;
+  readonly #directory: string;
   #process: StarterProcess | null = null;
 
-  /** @param folder what relative paths are relative to */
-  constructor(program: string, folder: string) {
+  /** @param directory base of relative paths */
+  constructor(program: string, directory: string) {
     this.#program = program;
-    this.#folder = folder;
+    this.#directory = directory;
   }
 
-  /** Why CoreDNS refuses it; null: it takes it. */
+  /** Null: CoreDNS accepts the text. */
   async refusal(text: string): Promise<string | null> {
     const fresh = this.#process === null;
-    const process = (this.#process ??= new StarterProcess(this.#program, this.#folder));
+    const process = (this.#process ??= new StarterProcess(this.#program, this.#directory));
     const said = await process.ask(text);
     if (said === null || !said.ended) {
       this.#process = null;
       await process.exited;
     }
     if (said !== null) return said.error === '' ? null : said.error;
-    // Some plugins end the process: those of this Corefile, or what one before left behind.
+    // Some plugins end the process: those of this Corefile, or leftovers of an earlier one.
     return fresh ? process.lastWords : this.refusal(text);
   }
 
-  /** Whatever runs ends; the next Corefile begins another process. */
+  /** Ends the process; the next Corefile starts another one. */
   async end(): Promise<void> {
     const process = this.#process;
     this.#process = null;
@@ -67,8 +67,8 @@ class StarterProcess {
   readonly #lines: AsyncIterator<string, undefined>;
   #errors = '';
 
-  constructor(program: string, folder: string) {
-    this.#child = spawn(program, [], { cwd: folder, stdio: 'pipe' });
+  constructor(program: string, directory: string) {
+    this.#child = spawn(program, [], { cwd: directory, stdio: 'pipe' });
     this.#child.stderr.on('data', (chunk: Buffer) => {
       this.#errors = `${this.#errors}${chunk.toString()}`.slice(-4000);
     });

@@ -1,4 +1,4 @@
-/** Reading the Corefiles of this folder. */
+/** Reads the Corefiles of this directory. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
@@ -8,7 +8,7 @@ import type { Syntax } from '../../src/server/corefile/syntax.ts';
 
 export const folder: string = import.meta.dirname;
 
-/** CoreDNS's directives, in chain order. */
+/** In chain order. */
 const directives: readonly string[] = (
   'root metadata geoip cancel proxyproto quic grpc_server https https3 timeouts multisocket reload nsid bufsize bind ' +
   'debug trace ready health pprof shed prometheus errors log dnstap local dns64 any chaos loadbalance tsig rewrite ' +
@@ -26,7 +26,6 @@ export interface World {
   readonly dnsPort?: number;
 }
 
-/** Reads a text as `Corefile`, in a world of its own. */
 export function read(text: string, world: World = {}): ParseOutput {
   const files = new Map(Object.entries(world.files ?? {}));
   return parseCorefile({
@@ -42,7 +41,7 @@ export function read(text: string, world: World = {}): ParseOutput {
   });
 }
 
-/** Reads a file of this folder, with what it imports. */
+/** Reads a file of this directory, with its imports. */
 export function readFixture(name: string, more: readonly string[] = []): ParseOutput {
   const file = join(folder, name);
   return parseCorefile({

@@ -1,4 +1,4 @@
-/** Syntaxes like those of real plugins, and what a Corefile's lines make of them. */
+/** Syntaxes like those of real plugins, and their results for the lines of a Corefile. */
 import assert from 'node:assert/strict';
 
 import { pluginProblem, pluginRemark } from '../../src/server/corefile/problems.ts';
@@ -112,9 +112,9 @@ export const cache: Syntax<
         seconds('TTL', { min: 1 }),
         (text) => `cache TTL can not be zero or negative: ${text}`,
       ),
-      { help: 'the longest time that anything is kept' },
+      { help: 'the longest time that an entry is cached' },
     ),
-    zones: zones({ help: 'whose answers are kept' }),
+    zones: zones({ help: 'the zones whose answers are cached' }),
   },
   properties: {
     success: fields(

@@ -1,9 +1,9 @@
 /**
- * A source of Kubernetes objects against an API server that fails in every way it can while objects change, in virtual time.
- * After each quiet stretch all answers are those of a server that lists the cluster for the first time; during the
- * storm the answers of objects that nobody touches never vanish.
+ * Tests a source of Kubernetes objects against an API server with every possible fault while objects change,
+ * in virtual time. After each quiet stretch, all answers equal those of a server that lists the cluster for
+ * the first time. During the storm, answers of unchanged objects never vanish.
  *
- *     node test/fuzz/api-faults.ts [--seed N] [--rounds N] [--seconds N]
+ * node test/fuzz/api-faults.ts [--seed N] [--rounds N] [--seconds N]
  */
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
@@ -35,15 +35,15 @@ export interface FaultReport {
   faults: number;
   restarts: number;
   compared: number;
-  /** The longest time until all answers were right again, virtual milliseconds. */
+  /** Virtual milliseconds; the longest time until all answers were correct again. */
   slowestMs: number;
 }
 
-/** Nothing takes longer than the watch that is silently dead on a server without bookmarks. */
+/** The slowest case is a silently dead watch on a server without bookmarks. */
 const CALM_LIMIT_MS = 1_300_000;
 const LOOK_MS = 5000;
 
-/** More than one storm makes of changes. */
+/** More versions than the changes of one storm. */
 const FAR_VERSIONS = 100_000;
 const FIRST_VERSION = 1_000_000_000;
 
@@ -51,7 +51,7 @@ const tokens = ['first', 'second'];
 const resources = wantedResources(everything);
 const plurals = ['namespaces', 'services', 'endpointslices', 'endpoints', 'pods', 'version'];
 
-/** @param limits stops after so many rounds, or after so many seconds of real time */
+/** @param limits of rounds, or of seconds of real time */
 export async function fuzzApiFaults(
   seed: number,
   limits: { readonly rounds?: number; readonly seconds?: number },
@@ -91,7 +91,7 @@ class Storm {
   #stop: () => Promise<void>;
   #answerer: KubernetesAnswerer;
   #backup: Backup | null = null;
-  /** Versions have gone back, and it is not known yet whether that was noticed. */
+  /** Versions have gone back, and the source may not have noticed yet. */
   #wentBack = false;
   #highest = FIRST_VERSION;
   #lowest = FIRST_VERSION;
@@ -134,7 +134,7 @@ class Storm {
   }
 
   static async begin(seed: number, report: FaultReport): Promise<Storm> {
-    // By turns: slices of today, slices as of 1.20, and no slices at all.
+    // In turn: current slices, slices as of 1.20, and no slices.
     const without = [
       [],
       ['discovery.k8s.io/v1'],
@@ -167,7 +167,7 @@ class Storm {
     }
   }
 
-  /** No more faults: sooner or later every answer is right. */
+  /** Without faults, every answer becomes correct again. */
   async calm(): Promise<void> {
     this.#say('calm');
     this.#server.faults.clear();
@@ -210,10 +210,10 @@ class Storm {
     assert.equal(bug, undefined, `seed ${this.#seed}`);
   }
 
-  /** Everything has been listed once. */
+  /** True once everything was listed. */
   #known = false;
 
-  /** What nobody touches is answered, whatever happens. */
+  /** Unchanged objects are always answered. */
   #pinned(): void {
     const wanted: Record<string, string> = {
       'pinned.kept.svc.cluster.local. A': 'NOERROR pinned.kept.svc.cluster.local. 1 10.0.9.1 + ',
@@ -240,7 +240,7 @@ class Storm {
     const { namespace: of = '', name } = object.metadata;
     if (this.random.integer(3) === 0) {
       this.#server.delete(plural, of, name);
-      // Deleted and made again at once, as a rollout does.
+      // Deleted and immediately created again, as in a rollout.
       if (this.random.integer(2) === 0) this.#server.put(plural, object);
     } else this.#server.put(plural, object);
   }
@@ -310,10 +310,10 @@ class Storm {
   }
 
   /**
-   * A backup is taken, or the database put back to the one that was: far back, as versions of a cluster run on by themselves.
-   * What comes after a backup has versions that no database had before: if two states had one version, no client in the world could
-   * tell that one was put in the place of the other. Nor does a database that was put back come past them within minutes, while a
-   * watch waits there for a version that is yet to come.
+   * Takes a backup, or restores the database to the last one: far back, because other versions of a cluster
+   * advance continuously. After a backup, versions continue above those of any earlier database: if two
+   * states had one version, no client could detect the restore. A restored database does not reach those
+   * versions within minutes, while a watch waits for a future version.
    */
   #restore(): void {
     const { store } = this.#server;
@@ -361,7 +361,7 @@ class Storm {
     }
   }
 
-  /** The token changes: at the server first, at the client when kubelet gets round to it. */
+  /** The token changes: at the server first, at the client when kubelet updates it. */
   #rotate(): void {
     const next = tokens[(tokens.indexOf(this.#token) + 1) % tokens.length]!;
     this.#say(`token ${next}`);
@@ -372,7 +372,7 @@ class Storm {
     });
   }
 
-  /** The server comes back with the same state, or with that of a backup, its versions long past. */
+  /** The server returns with the same state, or with that of a backup, whose versions are old. */
   async #restart(): Promise<void> {
     const { random } = this;
     this.#report.restarts++;
@@ -433,7 +433,7 @@ class Storm {
   }
 }
 
-/** What is there from the beginning and is never touched. */
+/** Objects that exist from the beginning and never change. */
 function furnish(store: Store): void {
   const put = (plural: OddObject['plural'], object: KubeJson): void => {
     store.put(plural === 'endpointslices' ? 'endpointslices.discovery.k8s.io' : plural, object);

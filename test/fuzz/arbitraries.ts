@@ -1,4 +1,7 @@
-/** Things of the wire for property tests: everything that can stand in a message, with a liking for edges. */
+/**
+ * Arbitraries of the wire format for property tests: everything that a message can contain, with a preference
+ * for edge cases.
+ */
 import fc from 'fast-check';
 import { printAddress } from '../../src/server/base/ip.ts';
 import type { Edns } from '../../src/server/wire/edns.ts';
@@ -127,7 +130,7 @@ export const edns: fc.Arbitrary<Edns> = plain({
   ),
 }).map(({ z, ...rest }) => (z === 0 ? rest : { ...rest, z }));
 
-/** Any message whose TSIG, if it has one, is where it must be. */
+/** Any message whose TSIG, if present, is in its place. */
 export const message: fc.Arbitrary<Message> = plain({
   id: word,
   flags: word.map((flags) => flags & ~0xf),
@@ -139,7 +142,7 @@ export const message: fc.Arbitrary<Message> = plain({
   edns: fc.option(edns),
 }).map((parts) => ({ ...parts, rcode: parts.edns === null ? parts.rcode & 15 : parts.rcode }));
 
-/** A message as an upstream may send it: a reply with one question, whose owners often are the question's name. */
+/** A message from an upstream: a reply with one question, whose owners often are the question's name. */
 export const reply: fc.Arbitrary<Message> = plain({
   base: message,
   asked: question,

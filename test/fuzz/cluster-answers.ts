@@ -19,7 +19,7 @@ import type { Store, Stored } from '../kit/apiserver/store.ts';
 import { answererOf, replicatedCluster, replicateHere } from '../kit/replicated-cluster.ts';
 import { hostNames, serviceNames, spaces } from './odd-objects.ts';
 
-/** What a person would ask about the odd objects: names that are there, may be there, and never are. */
+/** Questions about the odd objects: names that exist, may exist, and never do. */
 const asked: readonly string[] = [
   ...spaces.flatMap((space) => [
     `${space}.svc.cluster.local.`,
@@ -38,7 +38,7 @@ const types = ['A', 'AAAA', 'SRV', 'PTR'];
 
 const out = new Uint8Array(70_000);
 
-/** One answer, told such that order, TTL and serial do not matter. */
+/** One answer as text, without order, TTL and serial. */
 export function tell(answerer: KubernetesAnswerer, name: string, type: string): string {
   const query = makeQuery(parseName(name), typeNumber(type)!);
   query.proto = 'tcp';
@@ -52,7 +52,7 @@ export function tell(answerer: KubernetesAnswerer, name: string, type: string): 
   return `${rcodeName(message.rcode)} ${records(message.answer)} + ${records(message.additional)}`;
 }
 
-/** All answers, by question. */
+/** By question. */
 export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   const answers = new Map<string, string>();
   for (const name of asked) {
@@ -61,12 +61,12 @@ export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   return answers;
 }
 
-/** The answers of a server that has listed these objects just now and seen nothing else. */
+/** The answers of a server that has just listed these objects and has no history. */
 export function freshAnswers(objects: Iterable<KubeObject>): Map<string, string> {
   return tellAll(answererOf(replicatedCluster(objects).cluster, { pods: 'verified' }));
 }
 
-/** The objects of a store, read the way the source reads a list of them. */
+/** The objects of a store, parsed as the source parses a list of them. */
 export function* objectsIn(
   resources: readonly Resource[],
   form: (resource: Resource) => number,
@@ -74,14 +74,14 @@ export function* objectsIn(
 ): Generator<KubeObject> {
   for (const resource of resources) {
     for (const { object } of stored(resource)) {
-      // What travels is JSON, so what is undefined is absent.
+      // The wire format is JSON, so undefined fields are absent.
       const plain: unknown = JSON.parse(JSON.stringify(object));
       yield* resource.forms[form(resource)]!.transform(asObject(plain));
     }
   }
 }
 
-/** A worker's answers to what a source says, through feed and messages as in production, on this thread. */
+/** A worker's answers from a source, through feed and messages as in production, on this thread. */
 export function answersOf(
   source: Source,
   clock: VirtualClock = new VirtualClock(),
@@ -105,9 +105,9 @@ export function answersOf(
 const plainAddress = /^10\.0\.0\.\d$/;
 
 /**
- * What a few answers must be, worked out from the stored objects by the specification of cluster DNS and by nothing of ours:
- * the A record of each well-formed service with a cluster address in a namespace that is there; NXDOMAIN where there is
- * no service or no namespace.
+ * The required results of a few answers, derived from the stored objects and the specification of cluster
+ * DNS, without our code: the A record of each well-formed service with a cluster address in an existing
+ * namespace; NXDOMAIN for a missing service or namespace.
  */
 export function plainTruths(store: Store): Map<string, string> {
   const truths = new Map<string, string>();

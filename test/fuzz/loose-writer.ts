@@ -1,4 +1,4 @@
-/** Messages whose names are not compressed. */
+/** Writes messages whose names are not compressed. */
 import type { WireName } from '../../src/server/wire/name.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 

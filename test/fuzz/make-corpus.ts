@@ -1,6 +1,7 @@
 /**
- * Writes the starting points of the fuzzer: `node test/fuzz/make-corpus.ts`. Each file is one message (or what pretends to
- * be one), small, named for what it holds. What a fuzzer run found and was fixed is added by hand as `found-….bin`.
+ * Writes the corpus of the fuzzer: `node test/fuzz/make-corpus.ts`. Each file is one message (or an
+ * imitation), small, and named after its content. Findings of fuzzer runs that were fixed are added by hand
+ * as `found-….bin`.
  */
 import { writeFileSync } from 'node:fs';
 import { parseHex } from '../../src/server/wire/encoding.ts';

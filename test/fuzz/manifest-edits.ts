@@ -1,8 +1,8 @@
 /**
- * A folder of manifests that people, editors and kubelet change in every way at once: after each look the answers are
- * those of the last good content of each file that is there.
+ * A directory of manifests that people, editors and kubelet change in every way at once. After each check,
+ * the answers are those of the last good content of each existing file.
  *
- *     node test/fuzz/manifest-edits.ts [--seed N] [--seconds N]
+ * node test/fuzz/manifest-edits.ts [--seed N] [--seconds N]
  */
 import assert from 'node:assert/strict';
 import {
@@ -32,10 +32,10 @@ export interface EditReport {
   compared: number;
 }
 
-/** Each service belongs to one file, so that the state is simply that of all files. */
+/** Each service belongs to one file, so the state is the union of all files. */
 interface Content {
   readonly text: string;
-  /** Service → its address; null: what was there before stays. */
+  /** Service → its address; null: the former content stays. */
   readonly services: ReadonlyMap<string, string> | null;
 }
 
@@ -120,14 +120,14 @@ class Edits {
         if (!this.#truth.has(file)) return 'nothing';
         truncateSync(path, 0);
         await this.#clock.advance(1000);
-        // An empty file is a good one that holds nothing.
+        // An empty file is good and has no objects.
         this.#truth.set(file, new Map());
         this.#compare(answerer, `${file} truncated`);
         this.#write(file, this.#good(file));
         return `${file} truncated and written`;
       }
       case 4: {
-        // The folder is away for a moment: nothing changes meanwhile.
+        // The directory is temporarily absent: nothing changes during that time.
         renameSync(this.#folder, `${this.#folder}.away`);
         await this.#clock.advance(3000);
         this.#compare(answerer, 'folder gone');
@@ -141,7 +141,8 @@ class Edits {
       }
       case 6:
       case 7: {
-        // Only what was good once: of a new bad file the good parts count, which is another test's.
+        // Only files that were good before: the good parts of a new bad file count, which another test
+        // checks.
         if (!this.#truth.has(file)) return 'nothing';
         this.#write(file, pick(random, [half, binary, huge, bombs, wrong])(this.#good(file)));
         return `${file} broken`;

@@ -1,14 +1,14 @@
-/** Changing bytes at random. */
+/** Changes bytes at random. */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** Bytes that mean something in a message: ends, pointers, label lengths, types. */
+/** Bytes with a meaning in a message: ends, pointers, label lengths, types. */
 const telling = [
   0, 1, 2, 5, 6, 12, 15, 16, 28, 33, 41, 46, 63, 64, 65, 127, 128, 191, 192, 250, 255,
 ];
-/** More would only make slower inputs, not other ones. */
+/** Longer inputs would be slower, not different. */
 const LENGTH_MAX = 4096;
 
-/** A changed copy of one of `corpus`: one to eight damages of the kinds that a bad network or a bad person does. */
+/** A changed copy of one of `corpus`, with one to eight kinds of damage from a bad network or an attacker. */
 export function mutate(corpus: readonly Uint8Array[], random: Random): Uint8Array {
   let bytes = Array.from(corpus[random.integer(corpus.length)]!);
   for (let count = 1 + random.integer(8); count > 0; count--) {
@@ -45,7 +45,7 @@ function damage(bytes: number[], corpus: readonly Uint8Array[], random: Random):
       return [...bytes.slice(0, at), ...other.subarray(from)];
     }
     case 8: {
-      // A pointer, most often to somewhere within the message.
+      // A pointer, most often into the message.
       const target = random.integer(random.integer(8) === 0 ? 0x4000 : bytes.length + 1);
       bytes.splice(at, random.integer(3), 0xc0 | (target >> 8), target & 0xff);
       return bytes;

@@ -1,10 +1,10 @@
-/** Kubernetes objects as nobody should write them. */
+/** Malformed and unusual Kubernetes objects. */
 import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**
- * Kubernetes objects as they come in practice and as they should never come, over few names and addresses, so that they
- * meet, move, and replace each other. Every second one is well-formed.
+ * Kubernetes objects as in practice and as they should never be, with few names and addresses, so that they
+ * collide, move, and replace each other. Every second one is well-formed.
  */
 export interface OddObject {
   readonly plural: 'namespaces' | 'services' | 'endpointslices' | 'endpoints' | 'pods';
@@ -19,7 +19,7 @@ export function pick<T>(random: Random, of: readonly T[]): T {
   return of[random.integer(of.length)]!;
 }
 
-/** Addresses for endpoints: 10.1.0.0–7 and a few of IPv6. */
+/** 10.1.0.0–7 and a few IPv6 addresses. */
 function endpointAddress(random: Random): string {
   return random.integer(4) === 0 ? `fd00::${random.integer(4)}` : `10.1.0.${random.integer(8)}`;
 }
@@ -79,7 +79,6 @@ function metadata(name: string, namespace: string, labels?: object): KubeJson['m
   return { name, namespace, ...(labels === undefined ? {} : { labels }) } as KubeJson['metadata'];
 }
 
-/** One object, well-formed or not. */
 export function oddObject(random: Random): OddObject {
   const namespace = pick(random, spaces);
   const name = pick(random, serviceNames);

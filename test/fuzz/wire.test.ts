@@ -6,6 +6,6 @@ test('two seconds of damaged messages break no promise of the codec', (t) => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const report = fuzzWire(seed, Infinity, 2);
   t.diagnostic(JSON.stringify(report));
-  // The damage is mild enough for all ways through the codec to be taken.
+  // The damage is mild enough to reach all parts of the codec.
   assert.ok(report.messages > 0 && report.queries > 0 && report.replies > 0);
 });

@@ -1,13 +1,14 @@
 /**
- * Fuzzes the codec: `node test/fuzz/wire.ts [--count N] [--seconds N] [--seed N]`. Damages the messages of `corpus/` and
- * feeds them to everything that takes bytes from outside. What must hold:
+ * Fuzzes the codec: `node test/fuzz/wire.ts [--count N] [--seconds N] [--seed N]`. Damages the messages of
+ * `corpus/` and passes them to all parsers of external bytes. The promises:
  *
- * - nothing but a ReadError (Problem, NameError for text) is ever thrown
- * - what is accepted can be written, printed, stamped and moved, and the result is accepted again
- * - Query.read and readMessage agree on what is whole
- * - no input takes this thread more than a second of processor time, and memory stays flat
+ * - only a ReadError (Problem, NameError for text) is thrown.
+ * - accepted input can be written, printed, stamped and moved, and the result is accepted again.
+ * - Query.read and readMessage agree on complete messages.
+ * - no input takes this thread more than a second of CPU time, and memory stays constant.
  *
- * Ends with status 1, the seed, and the input's number and hex at the first violation. The long run of a release is five million inputs.
+ * At the first violation it ends with status 1, and prints the seed and the input's number and hex. The long
+ * run of a release has five million inputs.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -35,18 +36,18 @@ import { lower } from './spelling.ts';
 
 export interface FuzzReport {
   readonly inputs: number;
-  /** How many were whole messages, servable queries, usable replies. */
+  /** The number of complete messages, servable queries, usable replies. */
   readonly messages: number;
   readonly queries: number;
   readonly replies: number;
   readonly seconds: number;
-  /** The slowest input, processor time. */
+  /** CPU time of the slowest input. */
   readonly slowestMs: number;
-  /** Growth of the memory in use between the first tenth of the run and its end, after collection where possible. */
+  /** Growth of the used memory between the first tenth of the run and its end, after collection if possible. */
   readonly grownBytes: number;
 }
 
-/** An input that broke a promise. The message has all that it takes to see it again. */
+/** An input that broke a promise. The message has everything needed to reproduce it. */
 class Broken extends Error {
   override readonly name = 'Broken';
 
@@ -58,9 +59,9 @@ class Broken extends Error {
   }
 }
 
-/** A tenth of a gigabyte of slabs may wait for the collector; what leaks grows beyond that in a long run. */
+/** A tenth of a gigabyte of slabs may wait for the collector; a leak exceeds that in a long run. */
 const GROWTH_MAX = 100 * 2 ** 20;
-/** Processor time: what else the machine does is no fault of the codec. */
+/** CPU time, which other programs of the machine do not affect. */
 const INPUT_MS_MAX = 1000;
 
 const out = new Uint8Array(70_000 + STAMP_ROOM);
@@ -69,7 +70,10 @@ const longName = makeQuery(parseName(`${'x'.repeat(60)}.search.default.svc.clust
 const records = new Records();
 const seen = { messages: 0, queries: 0, replies: 0 };
 
-/** Runs until `count` inputs or `seconds` are over. @throws Broken */
+/**
+ * Runs until `count` inputs or `seconds` are over.
+ * @throws Broken
+ */
 export function fuzzWire(seed: number, count: number, seconds: number): FuzzReport {
   const folder = new URL('corpus/', import.meta.url);
   const files = readdirSync(folder).toSorted();
@@ -92,7 +96,10 @@ export function fuzzWire(seed: number, count: number, seconds: number): FuzzRepo
   return { inputs, ...seen, seconds: (performance.now() - begin) / 1000, slowestMs, grownBytes };
 }
 
-/** @returns the processor time that the thread took for it, milliseconds. @throws Broken */
+/**
+ * @returns the CPU time of the input in this thread, milliseconds
+ * @throws Broken
+ */
 function watched(seed: number, index: number, bytes: Uint8Array): number {
   const before = process.threadCpuUsage();
   try {
@@ -112,7 +119,7 @@ function memory(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** One input through everything. `index` chooses which of the dear checks are made. */
+/** Passes one input through everything; `index` selects the expensive checks. */
 function check(bytes: Uint8Array, index: number): void {
   const message = readOrNull(bytes);
   if (message !== null) {
@@ -123,7 +130,7 @@ function check(bytes: Uint8Array, index: number): void {
   const reply = fromUpstream(bytes);
   if (reply instanceof ReadError) {
     if (message !== null && message.question.length === 1 && (message.flags & FLAG.QR) !== 0) {
-      // Moved records may need more room than they had; all else that can be read must be taken.
+      // Moved records may need more room than they had; all other readable input must be accepted.
       if (!/longer than 65535/.test(reply.message))
         throw new Error('a readable reply was refused', { cause: reply });
     }
@@ -151,7 +158,7 @@ function checkMessage(message: Message): void {
   try {
     written = writeMessage(message);
   } catch (error) {
-    // What pointers held together may be too long when types that allow none are written out.
+    // Compressed names may be too long when types without compression are written in full.
     if (error instanceof MessageFull) return;
     throw error;
   }
@@ -173,10 +180,10 @@ function checkQuery(bytes: Uint8Array, message: Message | null): void {
     u16(bytes, 6) <= 1 &&
     u16(bytes, 8) <= 1 &&
     u16(bytes, 10) <= 2;
-  // Of a record that is not OPT only the names are looked at: the rest of its data may be anything.
+  // Only the names of a record other than OPT are read: the rest of its data may be anything.
   const others = u16(bytes, 6) + u16(bytes, 8) + u16(bytes, 10) > (query.edns ? 1 : 0);
   const lenient = triage === 'serve' && others;
-  // A TSIG record that stands elsewhere than at the end makes no query (RFC 8945), though the message can be read.
+  // A TSIG record before the end invalidates a query (RFC 8945), though the message is readable.
   const signed = triage === 'formerr' && message !== null && hasTsig(message);
   if (judged && within && !lenient && !signed && (triage === 'serve') !== (message !== null)) {
     throw new Error(
@@ -238,7 +245,7 @@ function checkText(bytes: Uint8Array): void {
   }
 }
 
-/** Who asks exactly the reply's question. */
+/** A query with exactly the reply's question. */
 function queryFor(reply: Reply): Query {
   const at = reply.start + HEADER.SIZE;
   const name = reply.bytes.subarray(at, at + nameLength(reply.bytes, at));

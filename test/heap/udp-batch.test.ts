@@ -15,8 +15,8 @@ setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
 /**
- * Asks from a heap of its own, so that only the listener's garbage is in ours: each round it sends a burst while our thread
- * stands still (so the burst is there at once), then takes the replies.
+ * Sends queries from a separate heap, so that ours has only the listener's garbage. Each round it sends a
+ * burst while our thread is blocked (so the burst arrives at once), then takes the replies.
  */
 const client = `
   const { createSocket } = require('node:dgram');
@@ -78,7 +78,7 @@ test(
       return process.memoryUsage().heapUsed - before;
     };
     await rounds(MANY);
-    // What a round costs whatever its size (promises, messages, the wake-up) cancels out.
+    // The fixed cost of a round (promises, messages, the wake-up) cancels out.
     let best = Infinity;
     for (let run = 0; run < 5; run++) {
       const few = await rounds(FEW);

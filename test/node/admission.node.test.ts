@@ -70,7 +70,7 @@ describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, 
     assert.equal(code, 0, err);
     await node.kubectlWith(out, 'apply', '-f', '-');
     try {
-      // The API server takes a policy up after a moment.
+      // The API server applies a policy after a moment.
       await until('the policy to be in force', async () => {
         const { out: made } = await dryRun();
         return made === '2' ? null : made;

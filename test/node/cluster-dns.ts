@@ -1,11 +1,7 @@
-/**
- * Reads the state of the DNS pods of a node's cluster, and the replies that clients get from them.
- */
+/** Reads the state of the DNS pods of a node's cluster, and the replies that clients get from them. */
 import type { NodeCluster, PodState } from './node-cluster.ts';
 
-/** The label of DNS pods. */
 export const DNS_PODS = 'k8s-app=kube-dns';
-/** The Deployment that kubeadm makes. */
 export const DNS_DEPLOYMENT = 'deployment/coredns';
 
 /** The readiness probe that fails within lameduck, as deploy/README.md advises. */
@@ -21,13 +17,13 @@ export const QUICK_PROBE: string = JSON.stringify({
   },
 });
 
-/** Replaces the image of kubeadm's Deployment, and waits for the rollout. */
+/** Waits for the rollout. */
 export async function setImage(node: NodeCluster, image: string): Promise<void> {
   await node.kubectl('-n', 'kube-system', 'set', 'image', DNS_DEPLOYMENT, `coredns=${image}`);
   await node.rolledOut('kube-system', DNS_DEPLOYMENT);
 }
 
-/** Restarts its pods, and waits. */
+/** Waits for the rollout. */
 export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT): Promise<void> {
   await node.kubectl('-n', 'kube-system', 'rollout', 'restart', what);
   await node.rolledOut('kube-system', what);
@@ -41,7 +37,10 @@ export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string
   );
 }
 
-/** A page of the first DNS pod, as the kubelet fetches it. @throws if it is not there or its status is an error */
+/**
+ * A page of the first DNS pod, as the kubelet fetches it.
+ * @throws if it is missing or its status is an error
+ */
 export async function page(node: NodeCluster, port: number, path: string): Promise<string> {
   const [pod] = await node.pods('kube-system', DNS_PODS);
   return node.space.must([
@@ -68,7 +67,7 @@ const written = [
   'nosuch',
 ] as const;
 
-/** `CLIENT NAME` → the addresses that a lookup in the client pod gives, or its error. */
+/** `CLIENT NAME` → the addresses of a lookup in the client pod, or its error. */
 export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
   const client = await node.pidOf('shop', 'app=client');
   const found = new Map<string, string>();
@@ -83,21 +82,24 @@ export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, st
       const line = out.split('\n').find((each) => each.startsWith('{'));
       if (line === undefined) throw new Error(`lookup-${kind} ${name}: ${out}${err}`);
       const { addrs, err: error } = JSON.parse(line) as { addrs: readonly string[]; err: string };
-      // A Go error names the server's address and the way it was asked.
+      // A Go error contains the server's address and the transport.
       const failure = error === '' ? '' : 'not found';
       found.set(`${kind} ${name}`, addrs.toSorted().join(' ') || failure);
     }
   return found;
 }
 
-/** Memory of a pod as its control group counts it, MiB. */
+/** Memory of a pod in its control group, MiB. */
 export interface PodMemory {
   readonly usage: number;
   /** The figure that `kubectl top` shows, and that evictions use. */
   readonly workingSet: number;
 }
 
-/** Reads it in cgroup v1 or v2. @throws if the group is not there */
+/**
+ * Supports cgroup v1 and v2.
+ * @throws if the group does not exist
+ */
 export async function memoryOf(node: NodeCluster, pod: PodState): Promise<PodMemory> {
   const { uid } = pod.metadata;
   const find = `find /sys/fs/cgroup -type d -name "*pod$1" 2>/dev/null | grep -E "memory|^/sys/fs/cgroup/kubepods" | head -n 1`;
@@ -115,7 +117,6 @@ export async function memoryOf(node: NodeCluster, pod: PodState): Promise<PodMem
 export const dnsLog = (node: NodeCluster): Promise<string> =>
   node.kubectl('-n', 'kube-system', 'logs', '-l', DNS_PODS, '--tail=-1', '--prefix');
 
-/** Seconds between the start of a pod's containers and its being ready. */
 export function secondsToReady({ status }: PodState): number {
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
   return (Date.parse(ready?.lastTransitionTime ?? '') - Date.parse(status.startTime ?? '')) / 1000;

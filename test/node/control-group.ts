@@ -1,6 +1,6 @@
 /**
- * One control group in each hierarchy of this machine, for a process and all that it starts: cgroup v1, v2 and both beside each
- * other. The groups of a run have one name, and everything in them can be ended.
+ * One control group in each hierarchy of this machine, for a process and all its children: cgroup v1, v2, or
+ * both. The groups of a run have one name, and everything in them can be ended.
  */
 import {
   existsSync,
@@ -18,7 +18,7 @@ const MOUNTED = '/sys/fs/cgroup';
 export interface Hierarchy {
   /** The mount point's name below `/sys/fs/cgroup`: `memory`, `unified`; `''`: the mount point itself, cgroup v2 alone. */
   readonly name: string;
-  /** The name in the options of a mount elsewhere: `memory`, `name=systemd`; null: cgroup v2. */
+  /** The name in the mount options: `memory`, `name=systemd`; null: cgroup v2. */
   readonly option: string | null;
   /** This process's own group there. */
   readonly own: string;
@@ -56,7 +56,7 @@ export const groupsNamed = (name: string): readonly string[] =>
 export function makeGroups(groups: readonly string[]): void {
   for (const group of groups) {
     mkdirSync(group, { recursive: true });
-    // A group of the v1 hierarchy cpuset takes no process before both are set.
+    // A group of the v1 hierarchy cpuset accepts no process before both are set.
     for (const file of ['cpuset.cpus', 'cpuset.mems'])
       if (existsSync(join(group, file)) && existsSync(join(group, 'cgroup.clone_children')))
         writeFileSync(join(group, file), readFileSync(join(dirname(group), file)));
@@ -72,7 +72,7 @@ export function processesIn(groups: readonly string[]): readonly number[] {
       for (const line of readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n'))
         if (line !== '' && line !== '0') found.add(Number(line));
     } catch {
-      // A group that is being removed cannot be read any more.
+      // A group that is being removed is unreadable.
     }
     for (const below of groupsBelow(group)) read(below);
   };
@@ -90,7 +90,10 @@ function groupsBelow(group: string): readonly string[] {
   }
 }
 
-/** Removes the groups, those below them first. @returns those that stay because the kernel still counts something in them */
+/**
+ * Removes the groups, nested ones first.
+ * @returns those that stay because the kernel still counts something in them
+ */
 export function removeGroups(groups: readonly string[]): readonly string[] {
   return groups.flatMap((group) => {
     if (!existsSync(group)) return [];

@@ -1,4 +1,4 @@
-/** Images as containerd imports them: a docker archive of layers that lie as tar files in the cache. */
+/** Writes images as containerd imports them: a docker archive of layers, which are tar files in the cache. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface NodeImage {
   readonly config: ImageConfig;
 }
 
-/** Of a program that is an image of its own. */
+/** For a program in an image of its own. */
 export const plainConfig = (
   entrypoint: readonly string[],
   command: readonly string[] = [],
@@ -39,18 +39,21 @@ async function digestOf(file: string): Promise<string> {
   return digest;
 }
 
-/** Writes the archive. @param folder an empty directory, in which layers are linked. Layers have absolute paths */
+/**
+ * Writes the archive.
+ * @param directory an empty directory, in which layers are linked. Layers have absolute paths
+ */
 export async function writeArchive(
   images: readonly NodeImage[],
-  folder: string,
+  directory: string,
   file: string,
 ): Promise<void> {
   const manifest: object[] = [];
   const names = new Set<string>();
   const put = (name: string): string => {
     names.add(name);
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    return join(folder, name);
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    return join(directory, name);
   };
   for (const { tags, layers, config } of images) {
     const ids = await Promise.all(layers.map(digestOf));
@@ -64,7 +67,7 @@ export async function writeArchive(
         Entrypoint: config.entrypoint,
         Cmd: config.command,
       },
-      // It makes two images of the same content two.
+      // It distinguishes two images with the same content.
       created: '2026-01-01T00:00:00Z',
       author: tags.join(' '),
       rootfs: { type: 'layers', diff_ids: ids.map((id) => `sha256:${id}`) },
@@ -80,10 +83,10 @@ export async function writeArchive(
     });
   }
   writeFileSync(put('manifest.json'), JSON.stringify(manifest));
-  await runTar(['--create', '--dereference', '--file', file, '--directory', folder, ...names]);
+  await runTar(['--create', '--dereference', '--file', file, '--directory', directory, ...names]);
 }
 
-/** Runs tar. @throws with what it complains of */
+/** @throws with its error message */
 export async function runTar(words: readonly string[]): Promise<void> {
   const child = spawn('tar', words, { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaints = '';

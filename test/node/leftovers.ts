@@ -1,6 +1,6 @@
 /**
- * The records of runs: the process, control groups and directory of a node. A run that was killed
- * leaves its record. The next run ends and removes everything in it, and touches nothing else.
+ * The records of runs: the process, control groups and directory of a node. A run that was killed leaves its
+ * record. The next run ends and removes everything in it, and touches nothing else.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { processesIn, removeGroups } from './control-group.ts';
 import { say, until } from './progress.ts';
 
-/** A process that cannot be taken for another one that got its id later. */
+/** A process, distinguished from later ones with the same id. */
 export interface KnownProcess {
   readonly pid: number;
   /** Clock ticks between the start of the machine and of the process: field 22 of `/proc/PID/stat`. */
@@ -18,25 +18,23 @@ export interface KnownProcess {
 /** The processes and files of one node on this machine. */
 export interface NodeRecord {
   readonly id: string;
-  /** The id of the machine's present start: process ids of another one mean nothing. */
+  /** The id of the machine's current boot: process ids of another one are meaningless. */
   readonly boot: string;
   /** The test that uses the node. */
   readonly owner: KnownProcess;
   readonly groups: readonly string[];
 }
 
-/** The directory of programs, images and the files of nodes. */
 export const cacheFolder = (): string =>
   join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'ndots', 'node');
 
 const runsFolder = (): string => join(cacheFolder(), 'runs');
 
-/** The directory of a node. */
 export const nodeFolder = (id: string): string => join(runsFolder(), id);
 
 const recordOf = (id: string): string => join(runsFolder(), `${id}.json`);
 
-/** The start of a process; null: it does not run. */
+/** Null: it does not run. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -48,7 +46,7 @@ function startOf(pid: number): string | null {
 
 const presentBoot = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Writes down what a node will have, before it has it. */
+/** Records the parts of a node before they exist. */
 export function record(id: string, groups: readonly string[]): NodeRecord {
   const owner = { pid: process.pid, startedAt: startOf(process.pid)! };
   const made: NodeRecord = { id, boot: presentBoot(), owner, groups };
@@ -67,9 +65,7 @@ export async function remove(node: NodeRecord): Promise<void> {
         for (const pid of left) {
           try {
             process.kill(pid, 'SIGKILL');
-          } catch {
-            // It has ended since.
-          }
+          } catch {}
         }
         return left.length === 0 ? null : `${left.length} processes`;
       },

@@ -1,7 +1,4 @@
-/**
- * Events in the life of DNS pods while a client asks: none of them may lose more queries than it
- * must.
- */
+/** Events in the life of DNS pods during a stream of queries: none of them may lose more queries than necessary. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';

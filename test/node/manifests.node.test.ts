@@ -11,7 +11,7 @@ import { pause } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** Workloads must stay ready for so long: a probe that is wrong has failed a few times by then. */
+/** Workloads must stay ready for this time, in which a wrong probe fails a few times. */
 const STAYS_MS = 12_000;
 
 interface Workload {
@@ -34,7 +34,7 @@ describe('what is in deploy/ starts on a real node', { skip: noNode() ?? false }
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** Applies objects, and looks at the pods of all their workloads. */
+  /** Applies objects, and checks the pods of all their workloads. */
   async function starts(name: string, yaml: string): Promise<void> {
     const workloads = workloadsIn(yaml);
     assert.ok(workloads.length > 0, `${name} has no workload`);

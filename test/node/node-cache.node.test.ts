@@ -12,7 +12,7 @@ import { assertNoneLost, pause, spanOf, streamWhile } from './stream.ts';
 const manifests = resolve(import.meta.dirname, '../../deploy/node-cache');
 const LABEL = 'k8s-app=node-local-dns';
 const DAEMON_SET = 'daemonset/node-local-dns';
-/** As docs/node-cache.md has it for the death of the whole container: 0.9 s, and what a busy machine adds. */
+/** As in docs/node-cache.md for the death of the whole container: 0.9 s, plus the delay of a busy machine. */
 const MOST_KILLED_SECONDS = 3;
 
 for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
@@ -27,7 +27,7 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
     after(() => node?.[Symbol.asyncDispose]());
 
     const rolledOut = (): Promise<void> => node.rolledOut('kube-system', DAEMON_SET);
-    /** All that it may leave on the node. */
+    /** Everything that it may leave on the node. */
     const traces = (): Promise<string> =>
       node.space.must(['sh', '-ec', 'ip -br address; iptables-save; nft list ruleset']);
 
@@ -59,7 +59,7 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
         await node.kubectl('-n', 'kube-system', 'set', 'image', DAEMON_SET, image);
         await rolledOut();
       });
-      // A connection that is open when its server goes.
+      // A connection that is open when its server ends.
       assertNoneLost(t, report, { TCP: 2 });
     });
 

@@ -1,4 +1,7 @@
-/** A one-node Kubernetes cluster made by kubeadm, in namespaces of its own: real kubelet, containerd, kube-proxy and control plane. */
+/**
+ * A one-node Kubernetes cluster made by kubeadm, in separate namespaces: real kubelet, containerd, kube-proxy
+ * and control plane.
+ */
 import { spawn } from 'node:child_process';
 import { closeSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -19,7 +22,7 @@ const KUBECONFIG = '/etc/kubernetes/admin.conf';
 /** `bin/ndots` of this checkout. */
 const NDOTS = resolve(import.meta.dirname, '../../bin/ndots');
 
-/** The parts of a pod that tests look at. */
+/** The fields of a pod that tests read. */
 export interface PodState {
   readonly metadata: { readonly name: string; readonly uid: string };
   readonly status: {
@@ -45,8 +48,8 @@ export interface PodState {
 /**
  * The cluster, until it is disposed of:
  *
- *     await using node = await NodeCluster.start();
- *     await node.kubectl('-n', 'kube-system', 'rollout', 'status', 'deployment/coredns');
+ * await using node = await NodeCluster.start();
+ * await node.kubectl('-n', 'kube-system', 'rollout', 'status', 'deployment/coredns');
  */
 export class NodeCluster implements AsyncDisposable {
   readonly space: NodeSpace;
@@ -57,10 +60,7 @@ export class NodeCluster implements AsyncDisposable {
     this.#programs = programs;
   }
 
-  /**
-   * Builds the missing parts, and starts the cluster: DNS is kubeadm's CoreDNS, and `shop.yaml` is
-   * there.
-   */
+  /** Builds missing programs, and starts the cluster with kubeadm's CoreDNS and the objects of `shop.yaml`. */
   static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
     const programs = await nodePrograms();
     const space = await NodeSpace.make();
@@ -133,22 +133,26 @@ export class NodeCluster implements AsyncDisposable {
     }
   }
 
-  /** Runs kubectl as the administrator. @returns what it prints @throws with what it complains of */
+  /**
+   * Runs kubectl as the administrator.
+   * @returns its output
+   * @throws with its error message
+   */
   kubectl(...words: readonly string[]): Promise<string> {
     return this.kubectlWith('', ...words);
   }
 
-  /** The same with something on its standard input. */
+  /** The same with standard input. */
   kubectlWith(input: string, ...words: readonly string[]): Promise<string> {
     return this.space.must(this.kubectlWords(...words), { input, timeoutMs: 300_000 });
   }
 
-  /** The words of a command of kubectl, to be run on the node. */
+  /** The words of a kubectl command, to be run on the node. */
   kubectlWords(...words: readonly string[]): readonly string[] {
     return [this.#programs.kubectl, '--kubeconfig', KUBECONFIG, ...words];
   }
 
-  /** The same, whatever it ends with. */
+  /** The same with any exit code. */
   tryKubectl(...words: readonly string[]): Promise<RanInside> {
     return this.space.run(this.kubectlWords(...words));
   }
@@ -178,7 +182,7 @@ export class NodeCluster implements AsyncDisposable {
     );
   }
 
-  /** Pods that a label selector means, oldest first, those that terminate left out. */
+  /** Pods of a label selector, oldest first, without terminating ones. */
   async pods(namespace: string, selector: string): Promise<readonly PodState[]> {
     const text = await this.kubectl(
       ...['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json'],

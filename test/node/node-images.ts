@@ -22,13 +22,13 @@ import { cacheFolder } from './leftovers.ts';
 import { KUBERNETES_VERSION, type NodePrograms } from './node-programs.ts';
 import { say } from './progress.ts';
 
-/** The image of ndots, also under a second tag: an upgrade that changes nothing but the name. */
+/** The image of ndots, also under a second tag, for an upgrade that changes only the name. */
 export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
 /** The image of all verbs. */
 export const TOOLS_IMAGE = 'ndots-tools:0.1.0';
 /** The same of the node cache. */
 export const NODE_CACHE_IMAGES = ['ndots-node-cache:0.1.0', 'ndots-node-cache:0.1.1'] as const;
-/** The image of CoreDNS under the version that it is. */
+/** The image of CoreDNS under its version. */
 export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.14.7';
 /** The image of clients: `lookup-glibc`, `lookup-musl`, `lookup-go` (src/tools/lab/clients), curl and dig. */
 export const CLIENT_IMAGE = 'client:1';
@@ -43,13 +43,13 @@ const debian = [
   ...['bind9-dnsutils', 'curl', 'procps'],
 ];
 
-/** The archive of all images, and the name of the one that pods begin with. */
+/** The archive of all images, and the name of the pods' first image. */
 export interface NodeArchive {
   readonly file: string;
   readonly sandbox: string;
 }
 
-/** Writes the archive into a node's directory; layers come from the cache, or are made. */
+/** Writes the archive into a node's directory; layers come from the cache, or are built. */
 export async function nodeImages(programs: NodePrograms, folder: string): Promise<NodeArchive> {
   const listed = spawnSync(
     programs.kubeadm,
@@ -110,7 +110,10 @@ export async function nodeImages(programs: NodePrograms, folder: string): Promis
   return { file, sandbox };
 }
 
-/** A layer of the cache, made when it is not there. @param about what it is made of: another text is another layer */
+/**
+ * A cached layer, built if missing.
+ * @param about description of its content, which is the cache key
+ */
 async function layer(
   name: string,
   about: string,
@@ -132,7 +135,10 @@ async function layer(
   return file;
 }
 
-/** This machine's release of Debian: programs compiled here need its C library. Elsewhere the one that Node's images have. */
+/**
+ * This machine's release of Debian, whose C library compiled programs need. On other systems, that of Node's
+ * images.
+ */
 function release(): string {
   const text = readFileSync('/etc/os-release', 'utf8');
   return (

@@ -1,4 +1,4 @@
-/** The programs of a one-node Kubernetes cluster, and the reasons for which there can be none on a machine. */
+/** The programs of a one-node Kubernetes cluster, and the reasons why a machine cannot run one. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { clusterPrograms, programsOf, type ClusterProgram } from '../kit/cluster/programs.ts';
@@ -22,7 +22,7 @@ export type NodePrograms = Readonly<Record<NodeProgram, string>>;
 /** The version of Kubernetes that both go.mod files pin. */
 export const KUBERNETES_VERSION = 'v1.36.3';
 
-/** Program → the Debian package that brings it. */
+/** Program → its Debian package. */
 const fromDebian: Readonly<Record<string, string>> = {
   containerd: 'containerd',
   runc: 'runc',
@@ -55,7 +55,7 @@ export function noNode(): string | null {
 }
 
 /**
- * The programs, built on first use: about 40 minutes on two CPUs. They are stored under `XDG_CACHE_HOME`.
+ * The programs, built on first use: about 40 minutes on two CPUs. They are cached in `XDG_CACHE_HOME`.
  * @throws if one cannot be built
  */
 export async function nodePrograms(): Promise<NodePrograms> {

@@ -1,16 +1,16 @@
-/** The files that a node's programs are configured by. */
+/** The configuration files of a node's programs. */
 import { KUBERNETES_VERSION } from './node-programs.ts';
 
 /** The address of the node, of its API server too. */
 export const NODE_ADDRESS = '172.30.0.1';
-/** The address of the DNS server that the node asks, outside of the cluster. */
+/** The address of the node's DNS server, outside of the cluster. */
 export const UPSTREAM_ADDRESS = '172.30.0.53';
 /** The address of the cluster DNS service. */
 export const DNS_ADDRESS = '10.96.0.10';
-/** Search domains of the node, which pods get behind those of the cluster. */
+/** Search domains of the node, which pods get after those of the cluster. */
 export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 
-/** The way in which kube-proxy translates service addresses. */
+/** The mode of kube-proxy. */
 export type ProxyMode = 'iptables' | 'nftables';
 
 export const kubeadmConfig = (mode: ProxyMode): string => `apiVersion: kubeadm.k8s.io/v1beta4
@@ -49,7 +49,7 @@ mode: ${mode}
 conntrack: {maxPerCore: 0}
 `;
 
-/** containerd's. @param sandbox the image of pods' first containers */
+/** @param sandbox the image of pods' first containers */
 export const containerdConfig = (sandbox: string): string => `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${sandbox}"

@@ -1,4 +1,4 @@
-/** The namespaces and control groups of a node, without anything in them yet. */
+/** The namespaces and control groups of a node, still empty. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { until } from './progress.ts';
 
 /** The output and the exit of a command. */
 export interface RanInside {
-  /** null: it was ended. */
+  /** Null: it was killed. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -19,8 +19,8 @@ export interface RanInside {
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * A place in which a node lives: mount, network, process, control group, IPC and host name namespaces, and control groups of its
- * own. All its processes end with the process that made it, however that one ends.
+ * The place of a node: mount, network, process, control group, IPC and host name namespaces, and its own
+ * control groups. All its processes end with the process that made it, for any reason.
  */
 export class NodeSpace implements AsyncDisposable {
   /** The directory of what it writes. */
@@ -38,7 +38,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#holder = spawn(
       'sh',
       this.#joined([
-        // The kernel kills it when this process ends, and then whatever is in its process namespace.
+        // The kernel kills it when this process ends, and then all processes in its process namespace.
         ...['setpriv', '--pdeathsig', 'KILL'],
         ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
         ...['sh', join(import.meta.dirname, 'first-process.sh')],
@@ -48,7 +48,10 @@ export class NodeSpace implements AsyncDisposable {
     );
   }
 
-  /** Removes what runs that were killed left, and makes a new place. @throws with what the first process says */
+  /**
+   * Removes the leftovers of killed runs, and makes a new place.
+   * @throws with the first process's output
+   */
   static async make(): Promise<NodeSpace> {
     await removeLeftovers();
     const id = randomBytes(4).toString('hex');
@@ -81,7 +84,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#first = Number(first);
   }
 
-  /** Arguments of `sh` that put it into the control groups and have it become these words. */
+  /** Arguments of `sh` that join the control groups and then execute these words. */
   #joined(words: readonly string[]): string[] {
     const join = this.#record.groups.map((_, at) => `echo $$ > "\${${at + 1}}/cgroup.procs"`);
     const { length } = this.#record.groups;
@@ -89,7 +92,7 @@ export class NodeSpace implements AsyncDisposable {
     return ['-ec', script, 'sh', ...this.#record.groups, ...words];
   }
 
-  /** Words that run a command inside, to be started by a process of this machine. */
+  /** Words that run a command inside, for a process of this machine. */
   inside(words: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
     const entered = ['nsenter', '-t', String(this.#first), ...spaces];
@@ -98,7 +101,7 @@ export class NodeSpace implements AsyncDisposable {
       'sh',
       ...this.#joined([
         ...entered,
-        // nsenter is the parent of what it runs: when it is ended, its child must end, too.
+        // nsenter is the parent of the command: when it is ended, its child must end, too.
         ...['setpriv', '--pdeathsig', 'TERM'],
         ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
         ...words,
@@ -132,7 +135,10 @@ export class NodeSpace implements AsyncDisposable {
     });
   }
 
-  /** The same. @throws with what it complains of, if it fails */
+  /**
+   * The same.
+   * @throws with its error message, if it fails
+   */
   async must(...[words, options]: Parameters<NodeSpace['run']>): Promise<string> {
     const { code, out, err } = await this.run(words, options);
     if (code === 0) return out;

@@ -8,9 +8,9 @@ import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
-/** Until the kubelet has started a static pod again and the API server is ready, on a busy machine. */
+/** Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
 const BACK_MS = 240_000;
-/** The API server is away so long. */
+/** Milliseconds without the API server. */
 const AWAY_MS = 60_000;
 /** Seconds after the API server is back within which every DNS pod must know a new Service. */
 const KNOWN_SECONDS = 30;
@@ -40,7 +40,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     );
 
   let made = 0;
-  /** Seconds until every DNS pod answers for a Service that is made now. */
+  /** Seconds until every DNS pod answers for a Service that is created now. */
   async function knownAfter(): Promise<number> {
     const name = `fresh-${made++}`;
     const pods = await node.pods('kube-system', DNS_PODS);
@@ -83,7 +83,10 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
       assertNoneLost(t, report);
     });
 
-  /** The API server away for a minute, a DNS container killed in its 20th second. @returns seconds until all pods knew a new Service */
+  /**
+   * The API server down for a minute, a DNS container killed in its 20th second.
+   * @returns seconds until all pods knew a new Service
+   */
   async function awayForAMinute(name: string): Promise<number> {
     let seconds = NaN;
     await streamWhile(node, `${name}: API server away for ${AWAY_MS / 1000} s`, async () => {

@@ -2,7 +2,7 @@
 
 const began = performance.now();
 
-/** Prints a line with the seconds since the start, on standard error, where a whole run shows it, too. */
+/** Prints a line with the seconds since the start, on standard error, which a whole run shows, too. */
 export function say(text: string): void {
   console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${text}`);
 }
@@ -13,7 +13,7 @@ const LOOK_MS = 500;
 const SAY_MS = 20_000;
 
 /**
- * Waits until `look` gives null; what it gives else is the state that is printed while waiting.
+ * Waits until `look` returns null; other values are printed while waiting.
  * @param what for messages: `the node to be ready`
  * @throws after `limitMs`, with the last state
  */

@@ -1,6 +1,7 @@
 /**
- * A busy client: it asks each question in turn at a rate, every query from a new socket with a source port that the kernel draws, every
- * tenth by TCP. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When its standard input ends it prints a `StreamReport` as JSON.
+ * A busy client: it sends each question in turn at a rate, every query from a new socket with a source port
+ * that the kernel draws, every tenth over TCP. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When
+ * its standard input ends it prints a `StreamReport` as JSON.
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
@@ -22,22 +23,25 @@ export interface StreamReport {
   readonly lost: readonly LostQuery[];
   /** Question → its different answers. */
   readonly answers: Readonly<Record<string, readonly string[]>>;
-  /** Replies that say SERVFAIL or REFUSED, and when the last one came: milliseconds of the epoch, 0: never. */
+  /**
+   * The number of SERVFAIL and REFUSED replies, and the time of the last one: milliseconds of the epoch, 0:
+   * never.
+   */
   readonly refused: number;
   readonly lastRefusedAt: number;
-  /** Milliseconds that half of the replies took at most, 99 of 100, and all. */
+  /** Milliseconds: the median, the 99th percentile, and the maximum. */
   readonly p50: number;
   readonly p99: number;
   readonly most: number;
 }
 
-/** A client that waits longer than 30 times 100 ms for one server has given up. Turns, so that a standstill of this process counts once. */
+/**
+ * A client that waits longer than 30 times 100 ms for one server has given up. Turns, so that a pause of this
+ * process counts once.
+ */
 const WAIT_TURNS = 30;
 const TURN_MS = 100;
-/**
- * The most queries sent at once when the process was late; the rest is left out, so that there is
- * no burst.
- */
+/** The most queries sent at once when the process was late; the rest is skipped to avoid a burst. */
 const MOST_AT_ONCE = 10;
 const EVERY_NTH_BY_TCP = 10;
 
@@ -143,7 +147,7 @@ function report(): void {
 }
 
 const timer = setInterval(() => {
-  // Timers are late on a busy machine: the rate is made up for within bounds.
+  // Timers are late on a busy machine: missed queries are sent later, within limits.
   const due = Math.floor(((performance.now() - began) / 1000) * Number(rate)) - leftOut;
   leftOut += Math.max(0, due - asked - MOST_AT_ONCE);
   for (let sent = 0; asked < due && sent < MOST_AT_ONCE; sent++) ask(asked++);

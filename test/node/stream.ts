@@ -1,4 +1,4 @@
-/** A stream of queries from a client pod while something happens to its DNS, and what came of it. */
+/** A stream of queries from a client pod during an event of its DNS, and the result. */
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { DNS_ADDRESS } from './node-settings.ts';
 import { say } from './progress.ts';
 import type { LostQuery, StreamReport } from './stream-client.ts';
 
-/** Names of the cluster and of the world outside: services, a headless one, an external one, and some that do not exist. */
+/** Cluster names and external names: services, a headless one, an external one, and some that do not exist. */
 const questions = [
   'web.shop.svc.cluster.local/A',
   'web.shop.svc.cluster.local/AAAA',
@@ -31,8 +31,8 @@ const RATE = 200;
 const BEFORE_MS = 2000;
 
 /**
- * Asks from the client pod while `happens` runs, and for `afterMs` longer.
- * @param options.server the queried server: the cluster DNS service
+ * Sends queries from the client pod while `happens` runs, and for `afterMs` longer.
+ * @param options.server the queried server; default: the cluster DNS service
  */
 export async function streamWhile(
   node: NodeCluster,
@@ -80,12 +80,13 @@ export function spanOf(queries: readonly LostQuery[]): number {
   return (Math.max(...times) - Math.min(...times)) / 1000;
 }
 
-/** Runnable processes per CPU from which on a server may wait for its turn longer than a client waits for a reply. */
+/** Runnable processes per CPU above which a server may wait for the CPU longer than a client waits for a reply. */
 const TOO_BUSY = 4;
 
 /**
- * Asserts that no query was lost. Losses on a machine that is too busy prove nothing: the test is skipped then, with the figures.
- * @param forgiven losses that are expected, by protocol
+ * Asserts that no query was lost. Losses on a machine that is too busy prove nothing: the test is then
+ * skipped, with the figures.
+ * @param forgiven expected losses, by protocol
  */
 export function assertNoneLost(
   t: TestContext,
@@ -101,5 +102,5 @@ export function assertNoneLost(
   else assert.fail(`${figures}: ${JSON.stringify(lost.slice(0, 5))}`);
 }
 
-/** A pause in real time: the cluster has no other. */
+/** In real time: the cluster has no other. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,6 +1,6 @@
 /**
- * CoreDNS as kubeadm sets it up, its image changed to ndots and back, while a client asks. The
- * losses of CoreDNS in its own restart, in the same cluster, are the measure.
+ * Changes the image of kubeadm's CoreDNS to ndots and back during a stream of queries. The losses of CoreDNS
+ * in its own restart, in the same cluster, are the reference.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -25,9 +25,12 @@ import { assertNoneLost, pause, streamWhile } from './stream.ts';
 import type { StreamReport } from './stream-client.ts';
 
 const [NDOTS] = NDOTS_IMAGES;
-/** The share of queries that a rollout with kubeadm's probe may lose: kube-proxy keeps entries of the terminating pod. */
+/**
+ * The share of queries that a rollout with kubeadm's probe may lose: kube-proxy keeps entries of the
+ * terminating pod.
+ */
 const KUBEADM_LOSS = 0.03;
-/** Metrics of the Go runtime, which ndots has not. */
+/** Metrics of the Go runtime, which ndots does not have. */
 const OF_GO = /^(go_|promhttp_)/;
 
 describe(
@@ -122,7 +125,7 @@ describe(
     test('with a readiness probe that fails within lameduck no query is lost, there and back', async (t) => {
       await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
       await node.rolledOut('kube-system', DNS_DEPLOYMENT);
-      // Tracked connections of the rollout before.
+      // Tracked connections of the earlier rollout.
       await pause(10_000);
       for (const image of [NDOTS, COREDNS_IMAGE]) {
         const report = await streamWhile(node, `to ${image}, quick probe`, () =>

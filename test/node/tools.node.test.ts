@@ -33,7 +33,10 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     }
   }
 
-  /** Captures a pod's queries with tcpdump while something happens. @returns `NAME TYPE` of each, in their order */
+  /**
+   * Captures a pod's queries with tcpdump during an event.
+   * @returns `NAME TYPE` of each, in order
+   */
   async function onTheWire(
     pid: number,
     happens: () => Promise<unknown>,

@@ -1,6 +1,6 @@
 /**
- * What Go's regexp says of patterns. `node test/patterns/ask-go.ts` writes it down in recorded.json, for machines without Go;
- * CoreDNS's meaning of a pattern may change with the version of Go, which stands there too.
+ * Records how Go's regexp treats patterns. `node test/patterns/ask-go.ts` writes recorded.json, for machines
+ * without Go. CoreDNS's meaning of a pattern may change with the version of Go, which is recorded too.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { seededRandom } from '../../src/server/base/random.ts';
 import { buildFolder } from '../kit/real-resolver.ts';
 import { randomCases, written, type PatternCase } from './cases.ts';
 
-/** Why the pattern is refused, or what it matches in each text. */
+/** Why the pattern is refused, or its matches in each text. */
 export interface Answer {
   readonly error?: string;
   readonly groups: number;
-  /** Names of groups, the whole match first; empty for those without. Left out where the pattern is refused. */
+  /** Names of groups, the whole match first; empty for those without. Absent if the pattern is refused. */
   readonly names?: readonly string[];
-  /** Begin and end of the match and of each group, in UTF-16 units, -1 for groups that took no part; null: no match. */
+  /** Start and end of the match and of each group, in UTF-16 units, -1 for groups without a match; null: no match. */
   readonly matches?: readonly (readonly number[] | null)[];
 }
 

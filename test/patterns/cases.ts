@@ -1,10 +1,10 @@
 /**
- * Patterns and texts to compare with Go's: those of real Corefiles, one or more for every element of the syntax, patterns
- * that are refused, and random ones.
+ * Patterns and texts to compare with Go's: those of real Corefiles, at least one for every element of the
+ * syntax, refused ones, and random ones.
  */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** A pattern, and what it is to be tried on. */
+/** A pattern, and its texts. */
 export interface PatternCase {
   readonly pattern: string;
   readonly texts: readonly string[];
@@ -27,7 +27,7 @@ const names: readonly string[] = [
   `${'a'.repeat(63)}.${'b'.repeat(63)}.x.`,
 ];
 
-/** As they stand in Corefiles and in the pages of plugins. */
+/** As in Corefiles and in the pages of plugins. */
 const usual: readonly string[] = [
   '.*',
   '.',
@@ -78,7 +78,7 @@ const failurePatterns: readonly string[] = [
   '(?m)x"$',
 ];
 
-/** Every element of the syntax, each with texts that tell right from wrong. */
+/** Every element of the syntax, each with texts that distinguish correct from wrong. */
 const elements: readonly (readonly [string, readonly string[]])[] = [
   ['a.c', ['abc', 'a\nc', 'a\rc', 'a\u2028c', 'a😀c']],
   ['(?s)a.c', ['a\nc', 'abc', 'ac']],
@@ -443,7 +443,7 @@ const refused: readonly string[] = [
   '(?P<é>',
 ];
 
-/** What a Corefile may hold, what each element of the syntax means, and what is refused. */
+/** Patterns that Corefiles may contain, the meaning of each element of the syntax, and refused patterns. */
 export const written: readonly PatternCase[] = [
   ...usual.map((pattern) => ({ pattern, texts: names })),
   ...failurePatterns.map((pattern) => ({ pattern, texts: failures })),
@@ -509,7 +509,7 @@ const characters: readonly string[] = [
   'é',
   '😀',
 ];
-/** Anything that means something, in any order: mostly refused. */
+/** Fragments with a meaning, in any order: mostly refused. */
 const fragments: readonly string[] = [
   ...'abz019()[]{}|*+?\\^$.-:,<>!=_ \n'.split(''),
   '(?',
@@ -532,7 +532,7 @@ const fragments: readonly string[] = [
   '😀',
 ];
 
-/** Random patterns, texts that they have a chance to match, and some that are mostly refused. */
+/** Random patterns, texts that they may match, and some that are mostly refused. */
 export function randomCases(random: Random, count: number): PatternCase[] {
   const pick = (from: readonly string[]): string => from[random.integer(from.length)]!;
   const many = (least: number, most: number, make: () => string): string[] =>

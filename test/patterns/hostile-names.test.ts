@@ -1,6 +1,8 @@
 /**
- * Names that clients and upstreams choose meet the patterns of a Corefile: through a whole server, for every directive
- * that takes a pattern. What is measured is the time of a query beside that of a query that meets a harmless pattern. Names grow step by step, so that an engine that tries every combination fails before it stops the tests.
+ * Names chosen by clients and upstreams meet the patterns of a Corefile: through a whole server, for every
+ * directive with a pattern. Measures the time of a query compared with that of a query for a harmless
+ * pattern. Names grow step by step, so that an engine that tries every combination fails before it blocks the
+ * tests.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,17 +12,17 @@ import { seededRandom } from '../../src/server/base/random.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 interface Directive {
-  /** Directives of a server block; P stands for the pattern, which sees the name of the query. */
+  /** Directives of a server block; P is replaced by the pattern, which is applied to the query's name. */
   readonly text: string;
   readonly type?: string;
-  /** Whether backslashes are doubled where the pattern stands. */
+  /** True if backslashes are doubled in the pattern. */
   readonly escaped?: boolean;
 }
 
 const answering = (record: string): string =>
   `template ANY ANY . {\n answer "{{ .Name }} 1 IN ${record}"\n }`;
 
-/** Every place where a Corefile takes a pattern. */
+/** All directives with a pattern. */
 const directives: Readonly<Record<string, Directive>> = {
   'view matches': { text: "view v {\n expr name() matches 'P'\n }\n whoami", escaped: true },
   'errors consolidate': {
@@ -45,7 +47,10 @@ const directives: Readonly<Record<string, Directive>> = {
   },
 };
 
-/** What an attacker looks for in a Corefile; none of them matches a name of letters a and b that ends in `.x!.`. */
+/**
+ * Patterns that an attacker searches for in a Corefile; none of them matches a name of letters a and b that
+ * ends in `.x!.`.
+ */
 const hostile: readonly string[] = [
   '^([a-z]+)+\\.y\\.$',
   '^([a-z.]+)+Y$',
@@ -62,7 +67,7 @@ const hostile: readonly string[] = [
   '(?:[ab]|.)*a(?:[ab]|.){12}Y',
 ];
 
-/** At most what a pattern may cost more than a harmless one: the largest has some hundred steps for each letter. */
+/** The highest cost of a pattern compared with a harmless one: the largest has some hundred steps for each letter. */
 const RATIO_MAX = 100;
 
 /** Letters a and b, in labels of 60; another name for each seed. */
@@ -80,13 +85,13 @@ function serving(directive: string, pattern: string): Promise<World> {
   return makeWorld(`.:53 {\n ${text.replace('P', () => written)}\n}`);
 }
 
-/** What a client and an operator see of a query. */
+/** The result of a query for its client and for an operator. */
 async function outcome(world: World, question: string): Promise<string> {
   const text = await world.dig(question);
   return `${text}\n${world.log.join('\n')}`;
 }
 
-/** Microseconds of CPU time for a query about a name of that length: the least of some, each another name. */
+/** Microseconds of CPU time for a query with a name of that length: the minimum of some, each with another name. */
 async function cost(world: World, length: number, type: string): Promise<number> {
   return leastCpuUs(5, (round) => world.ask(`${nameOf(length, round)} ${type}`));
 }

@@ -10,9 +10,10 @@ import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 /*
- * The story "DNS issues in Kubernetes": `curl https://api.twilio.com` fails now and then, because for one of the search
- * names A says NXDOMAIN and AAAA says NOERROR. The A records live 8 s, the AAAA answer is a CNAME without an address that
- * lives 20 s, the cache is set to 30 s, and autopath takes the client for a pod that had the same address long ago.
+ * The incident "DNS issues in Kubernetes": `curl https://api.twilio.com` fails intermittently, because one of
+ * the search names gives NXDOMAIN for A and NOERROR for AAAA. The A records have a TTL of 8 s, the AAAA
+ * answer is a CNAME without an address with 20 s, and the cache is set to 30 s. autopath mistakes the client
+ * for a pod that had the same address earlier.
  */
 
 const folders: string[] = [];
@@ -50,7 +51,7 @@ class Folder {
 
   write(pods: readonly PodSpec[]): void {
     const items = [...namespaces, ...pods.map(manifest)];
-    // Blanks at the end: each state of the file has another size, whatever its time stamp says.
+    // Trailing blanks: each state of the file has another size, whatever its time stamp.
     const padding = ' '.repeat(this.#writes++ % 97);
     writeFileSync(
       join(this.path, 'cluster.json'),
@@ -62,7 +63,7 @@ class Folder {
 const soa = '. 60 SOA a.root-servers.net. nstld.example. 1 1800 900 604800 60';
 const nxdomain: Answer = { rcode: 'NXDOMAIN', authority: [soa] };
 
-/** The internet of the story. */
+/** The internet of the incident. */
 function internet({ name, type }: Asked): Answer {
   if (name !== 'api.twilio.com.') return nxdomain;
   if (type === TYPE.A)
@@ -102,7 +103,7 @@ interface Step {
 
 const rcodes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
 
-/** One lookup as a resolver does it: both types of each search name at once, until a name exists. */
+/** One lookup of a resolver: both types of each search name at once, until a name exists. */
 async function lookUp(
   world: World,
   client: Client,
@@ -121,7 +122,7 @@ async function lookUp(
   return steps;
 }
 
-/** Existence differs: one type says there is no such name, the other one answers. */
+/** Existence differs: one type gives NXDOMAIN, the other one an answer. */
 function disagrees({ a, aaaa }: Step): boolean {
   return (a === 'NXDOMAIN' && aaaa === 'NOERROR') || (a === 'NOERROR' && aaaa === 'NXDOMAIN');
 }
@@ -215,7 +216,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
           if (!flips) return;
           known = !known;
           folder.write(known ? pods : []);
-          // The folder is looked at once a second.
+          // The directory is checked once a second.
           await clock.advance(1000);
         });
         const searched = steps.filter(({ name }) => name !== 'api.twilio.com.');
@@ -228,7 +229,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
           found.set(`${a}/${aaaa}`, (found.get(`${a}/${aaaa}`) ?? 0) + 1);
         await clock.advance(1000 * random.integer(40));
       }
-      // The weather was bad enough: names existed, did not, and could not be told.
+      // The faults were sufficient: names existed, did not, and were unknown.
       assert.ok((found.get('NOERROR/NOERROR') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok((found.get('NXDOMAIN/NXDOMAIN') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok(

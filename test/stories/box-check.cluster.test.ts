@@ -1,6 +1,7 @@
 /**
- * A trip down the DNS rabbit hole, from end to end: a checker that is to report to `kube-health.localhost` never does; it is found, explained
- * and mended. Real: the API server, Kuberhealthy's own client built without cgo, the cluster's DNS with its Corefile, the pod's network and files.
+ * A trip down the DNS rabbit hole, from end to end: a checker that must report to `kube-health.localhost`
+ * never does; the fault is found, explained and fixed. Real parts: the API server, Kuberhealthy's own client
+ * built without cgo, the cluster's DNS with its Corefile, the pod's network and files.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -83,7 +84,7 @@ describe('the check of the Box story', { skip }, () => {
     await printed(child, /in Kuberhealthy's place/, 30_000);
   }
 
-  /** Makes the check anew, so that it runs at once, and gives the environment that its pod was made with. */
+  /** Creates the check again, so that it runs at once, and returns the environment of its pod. */
   async function checkerEnvironment(): Promise<Record<string, string>> {
     await cluster.kubectl('delete', 'khchecks,khstates,pods', '--all', '-n', 'kube-health');
     await cluster.put([deploymentCheck]);
@@ -160,7 +161,7 @@ describe('the check of the Box story', { skip }, () => {
     assert.equal((page as { OK: boolean }).OK, false);
   });
 
-  test('mended: checkers are told the address, and report with no DNS at all', async () => {
+  test('fixed: checkers get the address, and report without any DNS', async () => {
     await serve();
     const env = await checkerEnvironment();
     const reporting = `http://127.0.0.1:${port}/externalCheckStatus?token=`;

@@ -6,12 +6,13 @@ import type { Child } from '../kit/child.ts';
 import { addresses, type Dug } from '../kit/dig.ts';
 
 /*
- * The story at the level of the process, for half a minute of real time. Hours of it in virtual time: autopath.test.ts.
+ * The incident at the level of the process, for half a minute of real time. autopath.test.ts plays hours of
+ * it in virtual time.
  */
 
 /** The pod in `default` whose address two finished pods of `argo-events` had before. */
 const testing7 = '100.104.247.253';
-/** The pod in `sre` whose search path says `default`. */
+/** The pod in `sre` whose search path is that of `default`. */
 const sre = '100.104.247.254';
 
 const objects = joinObjects({
@@ -95,7 +96,7 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     let rounds = 0;
     // On a busy machine a round takes seconds.
     while (performance.now() < end || rounds < 20) {
-      // Who comes first after a record ended changes from round to round.
+      // The first client after a record expired changes from round to round.
       const clients = rounds % 2 === 0 ? [testing7, sre] : [sre, testing7];
       for (const client of clients) {
         const types = rounds % 3 === 0 ? ['AAAA', 'A'] : ['A', 'AAAA'];
@@ -151,7 +152,7 @@ describe(
     });
     after(() => cluster.end());
 
-    test('whoever asks gets the same reply: the pod, the pod with a wrong search path, and who is no pod at all', () => {
+    test('every client gets the same reply: the pod, the pod with a wrong search path, and a client that is not a pod', () => {
       for (const type of ['A', 'AAAA']) {
         const replies = [
           cluster.askFrom(testing7, first, type),
@@ -170,7 +171,7 @@ describe(
       }
     });
 
-    test("a namespace that does not exist is nobody's search path", () => {
+    test('a namespace that does not exist is not in any search path', () => {
       assert.equal(cluster.ask('api.twilio.com.nowhere.svc.cluster.local').status, 'NXDOMAIN');
     });
   },

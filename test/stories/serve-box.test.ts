@@ -25,7 +25,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
   });
   after(() => cluster.end());
 
-  test('the Corefile of 2020 starts unchanged on port 53, and its old words are told with what to write today', () => {
+  test('the Corefile of 2020 starts unchanged on port 53, and its old words are reported with their replacements', () => {
     assert.match(server.output(), /^\.:53$/m);
     assert.match(server.output(), /proxy.*forward/);
     assert.match(server.output(), /upstream/);
@@ -66,7 +66,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
     assert.match(reverse.answer[0]!, /IN PTR kuberhealthy\.kube-health\.svc\.cluster\.local\.$/);
   });
 
-  test("a name of the outside is the node's to answer, and a reverse name of the outside falls through to it", () => {
+  test('the node answers an external name, and an external reverse name falls through to it', () => {
     assert.deepEqual(addresses(cluster.ask('github.test')), ['192.0.2.4']);
     const reverse = cluster.ask('-x', '192.0.2.77');
     assert.equal(reverse.status, 'NXDOMAIN');

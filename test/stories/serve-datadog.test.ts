@@ -95,7 +95,7 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
     assert.ok(addresses(aaaa).includes('2a00:1450:400c:c0b::67'));
   });
 
-  test('echo.datadog is 1/0/0 for A and 0/1/0 for the AAAA query that musl and Go send besides', () => {
+  test('echo.datadog is 1/0/0 for A and 0/1/0 for the additional AAAA query of musl and Go', () => {
     const [a, aaaa] = both('echo.datadog.svc.cluster.local');
     assert.equal(a.counts, '1/0/0');
     assert.deepEqual(addresses(a), ['10.129.204.147']);
@@ -163,7 +163,7 @@ describe('Kubernetes DNS horror stories: the Corefile with autopath', { skip: no
     assert.match(aaaa.answer[1]!, /^google\.com\. \d+ IN AAAA 2607:f8b0:4004:808::200e$/);
   });
 
-  test('a client that is no pod is answered without autopath, and finds the name at the end of its own search', () => {
+  test('a client that is not a pod is answered without autopath, and finds the name at the end of its own search', () => {
     assert.equal(cluster.ask('google.com.datadog.svc.cluster.local').status, 'NXDOMAIN');
     assert.equal(cluster.ask('google.com').counts, '1/0/0');
   });

@@ -20,7 +20,7 @@ const objects = {
 
 const name = 'backend.critical-app.svc.cluster.local';
 
-// The story is of 2016 and has no Corefile; its cluster would have today's default one.
+// The incident is of 2016 and has no Corefile; its cluster would have today's default one.
 for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
   describe(
     `Understanding how Kubernetes DNS services work, served from ${corefile}`,
@@ -42,7 +42,7 @@ for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
         assert.deepEqual(addresses(reply), ['10.3.0.116']);
       });
 
-      test('there is no IPv6 address, and the name exists all the same', () => {
+      test('there is no IPv6 address, but the name exists', () => {
         const reply = cluster.askFrom(client, name, 'AAAA');
         assert.equal(reply.status, 'NOERROR');
         assert.equal(reply.counts, '0/1/0');
@@ -77,7 +77,7 @@ for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
         assert.equal(cluster.ask('backend.default.svc.cluster.local').status, 'NXDOMAIN');
       });
 
-      // The chart's `cache 30` keeps a reply for half a minute; kubeadm's leaves out the cluster's own names.
+      // The chart's `cache 30` stores a reply for half a minute; kubeadm's excludes cluster names.
       if (corefile !== 'kubeadm.corefile') return;
       test('when the deployment is scaled, a headless twin shows it at once', async () => {
         await cluster.api({
