@@ -144,9 +144,7 @@ async function load(file: string, seconds: number, rate: number = RATE): Promise
   return number(/Queries sent:\s+(\d+)/) + number(/Queries completed:\s+(\d+)/);
 }
 
-/**
- * Of all threads, to the nanosecond: tcpdump works for shorter than the ticks of the kernel's other counts.
- */
+/** Of all threads, to the nanosecond: tcpdump works for shorter than the ticks of the kernel's other counts. */
 function cpuSeconds({ pid }: Child): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const spent = threads.map((thread) =>

@@ -15,9 +15,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const folder = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * Private memory of the process: without the pages of program files, which the system shares and can reclaim.
- */
+/** Private memory of the process: without the pages of program files, which the system shares and can reclaim. */
 function ownMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;

@@ -130,10 +130,7 @@ const earlyHttp = 'server/engine/contract/early-http';
 /** Loaded before the rest; the first worker does not wait for it. */
 const spareThread = 'server/engine/control/spare-thread';
 
-/**
- * Files find others relative to their sources: `dist/core.js` as `dist/server/wire/query.js`, which it
- * contains.
- */
+/** Files find others relative to their sources: `dist/core.js` as `dist/server/wire/query.js`, which it contains. */
 const ownPlaces: Plugin = {
   name: 'own-places',
   transform: (code, id) =>

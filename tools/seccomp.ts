@@ -72,9 +72,7 @@ const nameLookup = [
   ...['uname', 'writev'],
 ];
 
-/**
- * Called if available, and better denied: the runtime works without it, and container runtimes deny it, too.
- */
+/** Called if available, and better denied: the runtime works without it, and container runtimes deny it, too. */
 const never = /^io_uring_/;
 
 /** Calls with another name on other architectures: the equivalent there. */

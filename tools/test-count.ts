@@ -73,10 +73,7 @@ export class TestCount {
   }
 }
 
-/**
- * The runner's counts for one file, and for the tests that it had declared elsewhere: `12 passed, 1
- * failed`.
- */
+/** The runner's counts for one file, and for the tests that it had declared elsewhere: `12 passed, 1 failed`. */
 export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): string {
   const failed = tests - passed - skipped - todo;
   return [

@@ -23,9 +23,7 @@ export function recordTimes(times: TestTimes, files: readonly string[]): void {
   writeFileSync(RECORD, `{\n${rows.join(',\n')}\n}\n`);
 }
 
-/**
- * Longest first, so that no long file begins when the others have ended. Files without a record come first.
- */
+/** Longest first, so that no long file begins when the others have ended. Files without a record come first. */
 export function longestFirst(files: readonly string[], times: TestTimes): readonly string[] {
   const seconds = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY;
   return files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));
@@ -47,9 +45,7 @@ function printSpan(seconds: number): string {
   return whole === 1 ? '1 second' : `${whole} seconds`;
 }
 
-/**
- * One line for each of the slowest files, and their share of the total time; none for fewer than two files.
- */
+/** One line for each of the slowest files, and their share of the total time; none for fewer than two files. */
 export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
   if (times.size < 2) return [];
   const rows = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);

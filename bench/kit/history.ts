@@ -14,10 +14,7 @@ export interface Run {
   readonly processors: number;
   readonly kernel: string;
   readonly node: string;
-  /**
-   * Processes waiting for a CPU at the start, averaged over a minute: figures of a loaded machine are
-   * unreliable.
-   */
+  /** Processes waiting for a CPU at the start, averaged over a minute: figures of a loaded machine are unreliable. */
   readonly load: number;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;

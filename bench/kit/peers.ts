@@ -64,10 +64,7 @@ export function ndots(
   );
 }
 
-/**
- * Unbound with one thread that serves `names` (A records) as local data, or forwards everything to
- * `forwardTo`.
- */
+/** Unbound with one thread that serves `names` (A records) as local data, or forwards everything to `forwardTo`. */
 export function unbound(
   folder: string,
   port: number,
@@ -365,10 +362,7 @@ export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }
 
-/**
- * A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for
- * AAAA.
- */
+/** A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for AAAA. */
 export function serviceQuestions(folder: string, services: number): string {
   const file = join(folder, 'names.txt');
   const lines = Array.from(

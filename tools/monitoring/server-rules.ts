@@ -1,7 +1,4 @@
-/**
- * The reports of servers on themselves: promises about their replies, and faults that no promise
- * shows.
- */
+/** The reports of servers on themselves: promises about their replies, and faults that no promise shows. */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
 const promises: readonly ServicePromise[] = [
