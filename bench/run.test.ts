@@ -61,7 +61,7 @@ test('an unknown benchmark or option is reported, and nothing runs', () => {
   }
 });
 
-test('what is measured too shortly is neither enforced nor recorded', () => {
+test('figures of short measurements are neither enforced nor recorded', () => {
   for (const flag of ['--enforce', '--record']) {
     const { code, text } = bench(7, '--smoke', flag);
     assert.equal(code, 3);

@@ -21,7 +21,7 @@ describe('the table of plugins and properties', () => {
     );
   });
 
-  test('what it says is served, and nothing else, is read without a problem', async () => {
+  test('exactly the lines that it lists as served are parsed without a problem', async () => {
     const verdicts = new Map(
       (await tableRows()).map((row) => [`${row.directive} ${row.property}`, row.verdict]),
     );

@@ -56,14 +56,14 @@ describe('the Helm chart', () => {
   const at = (key: string): Schema | undefined =>
     key.split('.').reduce<Schema | undefined>((inner, part) => inner?.properties?.[part], schema);
 
-  test('takes every value of the coredns chart', () => {
+  test('accepts every value of the coredns chart', () => {
     assert.deepEqual(
       corednsKeys.filter((key) => at(key) === undefined),
       [],
     );
   });
 
-  test('documents each value that it takes', () => {
+  test('documents each value that it accepts', () => {
     const values = readYaml('deploy/helm/ndots/values.yaml');
     assert.deepEqual(Object.keys(schema.properties!).toSorted(), Object.keys(values).toSorted());
   });
@@ -96,7 +96,7 @@ test('the manifests name the image of this version', () => {
   }
 });
 
-describe('the node cache forwards alike, with a bound that is said,', () => {
+describe('the node cache forwards alike, with a documented limit,', () => {
   const { corefile: cluster } = parseCorefileText({
     file: 'Corefile',
     text: '.:53 {\n kubernetes cluster.local\n file zone example.org\n}\n',

@@ -53,7 +53,7 @@ const uses: readonly {
 
 describe('a reload that finds half of a file', () => {
   for (const { what, directive, file } of uses)
-    test(`${what}: is not taken, and the next one with the whole file is`, async (t) => {
+    test(`${what}: is not used, and the next complete one is`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-key-files-'));
       t.after(() => rmSync(folder, { recursive: true }));
       writeFileSync(join(folder, 'db'), zone);

@@ -39,7 +39,7 @@ describe('the page of limits', () => {
     );
   });
 
-  test('has every setting of a plugin that says how many, or how much', async () => {
+  test('has every setting of a plugin for a count or a size', async () => {
     const told = new Set(
       rows.map(([, setting = '']) => /\[(\w+)\].*`([^`]+)`/.exec(setting)?.slice(1).join(' ')),
     );

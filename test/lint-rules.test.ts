@@ -111,7 +111,7 @@ describe('a query goes to the block with the longest zone', () => {
     return findings.filter(({ code }) => code === 'CF51').map(({ text }) => text);
   };
 
-  test('a plugin whose zones another block takes is never asked', async () => {
+  test('a plugin whose zones another block serves gets no query', async () => {
     const taken = [
       "no query for 'cluster.local.' comes to a server block of '.': that of 'cluster.local.' has them",
     ];
@@ -123,7 +123,7 @@ describe('a query goes to the block with the longest zone', () => {
     );
   });
 
-  test('a block at another port, of a part of the zone, for some clients or at some addresses takes nothing', async () => {
+  test('a block at another port, of a part of the zone, for some clients or at some addresses changes nothing', async () => {
     for (const other of [
       'cluster.local:5353 {\n    whoami\n}\n',
       'tls://cluster.local:53 {\n    whoami\n}\n',

@@ -76,7 +76,7 @@ describe('pages of plugins', () => {
         assert.notEqual(section(text, heading), '', `${page}: nothing under "${heading}"`);
     });
 
-    test(`${name}: the Syntax section is what the code declares`, () => {
+    test(`${name}: the Syntax section matches the declarations`, () => {
       const text = readFileSync(page, 'utf8');
       const declared = printSyntax(syntax).trim();
       const written = section(text, 'Syntax');
@@ -190,7 +190,7 @@ function fencesOf(page: string): readonly Fence[] {
 describe('the text of pages', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
   for (const page of pages.filter((file) => file !== 'CHANGELOG.md')) {
-    test(`${page}: no heading comes twice, no table is cut in two, each sentence ends`, () => {
+    test(`${page}: no heading occurs twice, no table is split, each sentence ends`, () => {
       const lines = readFileSync(page, 'utf8')
         .replaceAll(/^ *```[^]*?^ *```$/gm, '```')
         .split('\n');

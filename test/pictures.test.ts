@@ -10,7 +10,7 @@ import { commands, pictures } from '../tools/pictures.ts';
 const { light } = palettes;
 
 describe('the pictures of the pages', () => {
-  test('are what their texts and commands give', () => {
+  test('are the output of their texts and commands', () => {
     const drawn = pictures();
     assert.deepEqual(globSync('docs/pictures/*.svg').toSorted(), [...drawn.keys()].toSorted());
     for (const [file, text] of drawn)
@@ -28,7 +28,7 @@ describe('the pictures of the pages', () => {
       );
   });
 
-  test('are shown in both colours, with a text for those who cannot see them', () => {
+  test('are shown in both colours, with a text alternative', () => {
     const shown = globSync(['*.md', 'docs/*.md']).flatMap((page) => [
       ...readFileSync(page, 'utf8').matchAll(/<picture>[^]*?<\/picture>/g),
     ]);

@@ -203,7 +203,7 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
-  test('a finding imports no other finding, and what doctor observes knows no finding', () => {
+  test('a finding imports no other finding, and the observing part of doctor imports no finding', () => {
     const doctor = 'src/tools/doctor/';
     const ofFindings =
       /^src\/tools\/doctor\/(?:observe\/|cluster\/|thresholds\/|texts\.ts|severity\.ts|findings\/finding\.ts)/;
@@ -303,7 +303,7 @@ describe('the house', () => {
     );
   });
 
-  test('only runtime loads native code, by whatever way', () => {
+  test('only runtime loads native code, in any way', () => {
     const exempt = ['src/server/runtime/koffi.ts', 'src/server/engine/worker/worker-thread.ts'];
     const found = [...facts]
       .filter(([file]) => !exempt.includes(file))
@@ -393,7 +393,7 @@ describe('the house', () => {
     );
   });
 
-  test('every file says at its head what it is about', () => {
+  test('every file begins with a line about its subject', () => {
     assert.deepEqual(
       described.filter(([, text]) => !hasHeadLine(text)).map(([file]) => file),
       [],

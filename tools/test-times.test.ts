@@ -25,7 +25,7 @@ describe('times of test files', () => {
     assert.equal(estimate(Object.keys(times), times, 8), '3 files, about 3 minutes (8 at a time)');
   });
 
-  test('files without a record take what the others take on average', () => {
+  test('files without a record count with the average of the others', () => {
     assert.equal(
       estimate(['a.test.ts', 'x.test.ts'], times, 1),
       '2 files, about 20 seconds (1 at a time)',

@@ -38,7 +38,7 @@ test('the median of several rounds is reported with its quartiles', () => {
   assert.deepEqual(run.figures, { 'exec to first answer': [3, '', 2, 4] });
 });
 
-test('figures and peers come back as a benchmark told them', () => {
+test('figures and peers are read as a benchmark wrote them', () => {
   const told = [figure(170, { atMost: 180 }), { peer: 'unbound', version: '1.17.1' }];
   const { figures, peers } = readFigures(told.map((each) => `${JSON.stringify(each)}\n`).join(''));
   assert.deepEqual([...figures, ...peers], told);

@@ -196,7 +196,7 @@ async function told(world: World, { name, type, options }: Asks): Promise<string
   ].join(' | ');
 }
 
-describe('whatever was asked before, a query is answered as by a server that has just started:', () => {
+describe('after any earlier queries, a query is answered as by a server that has just started:', () => {
   for (const [title, corefile] of Object.entries(corefiles)) {
     test(title, async () => {
       const fresh = new Map<string, Promise<string>>();

@@ -86,7 +86,7 @@ for (const { title: source, property } of sources) {
           }
         });
 
-        test("the client's spelling comes back, and changes nothing else", async () => {
+        test("the client's spelling is returned, and has no other effect", async () => {
           for (const row of readRows(configuration)) {
             const name = mixed(row.name);
             const reply = await served.ask(name, row.type);

@@ -65,7 +65,7 @@ describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, 
     assert.equal(await optionsOf('wrong', { 'ndots.dev/dns-ndots': 'abc' }), 'ndots:5');
   }
 
-  test('the policy: the kubelet writes what annotations ask for', async () => {
+  test('the policy: the kubelet writes the requested annotations', async () => {
     const { code, out, err } = await node.ndots(['webhook', 'policy', '--ndots', '2']);
     assert.equal(code, 0, err);
     await node.kubectlWith(out, 'apply', '-f', '-');

@@ -27,7 +27,7 @@ const workloadsIn = (yaml: string): readonly Workload[] =>
     .filter((object) => object?.kind === 'Deployment' || object?.kind === 'DaemonSet')
     .map((object) => object!);
 
-describe('what is in deploy/ starts on a real node', { skip: noNode() ?? false }, () => {
+describe('everything in deploy/ starts on a real node', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();

@@ -63,7 +63,7 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
       assertNoneLost(t, report, { TCP: 2 });
     });
 
-    test('killed, it is away for a moment: the kernel takes its rules away', async () => {
+    test('when it is killed it is briefly away: the kernel removes its rules', async () => {
       const { lost } = await streamWhile(node, 'node cache killed', async () => {
         await node.space.must(['kill', '-9', String(await node.pidOf('kube-system', LABEL))]);
         await pause(8000);

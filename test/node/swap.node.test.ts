@@ -76,7 +76,7 @@ describe(
       assert.deepEqual(swap.answers, coredns.steady!.answers);
     });
 
-    test('glibc, musl and Go get from ndots what they got from CoreDNS', async () => {
+    test('glibc, musl and Go get the same results from ndots as from CoreDNS', async () => {
       assert.deepEqual(await lookups(node), coredns.lookups);
     });
 

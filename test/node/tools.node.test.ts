@@ -88,7 +88,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     assert.deepEqual(queriesOf(planned), wire);
   });
 
-  test('exec traces in the pod what the pod sends', async () => {
+  test('exec traces the queries of the pod', async () => {
     const client = await node.pidOf('shop', 'app=client');
     let traced: Trace | null = null;
     const wire = await onTheWire(client, async () => {
@@ -102,7 +102,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     assert.deepEqual(queriesOf(traced!), wire);
   });
 
-  test('capture --pid sees what tcpdump sees, and names the pods', async () => {
+  test('capture --pid captures the queries that tcpdump does, and names the pods', async () => {
     const client = await node.pidOf('shop', 'app=client');
     let seen: readonly string[] = [];
     const wire = await onTheWire(client, async () => {
@@ -201,7 +201,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     await node.rolledOut('kube-system', DNS_DEPLOYMENT);
   });
 
-  test('cache explain and flush through the API server say what the pods hold', async () => {
+  test("cache explain and flush through the API server report the content of the pods' caches", async () => {
     const token = 'a-token-of-the-test';
     const namespace = ['-n', 'kube-system'];
     await node.kubectl(

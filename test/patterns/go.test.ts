@@ -61,7 +61,7 @@ function differences({
   return found;
 }
 
-describe("patterns mean what they mean to Go's regexp, which CoreDNS uses", () => {
+describe("patterns have the meaning of Go's regexp, which CoreDNS uses", () => {
   const { cases } = readRecorded();
 
   test('they match the same texts and groups, and the same ones are refused', () => {

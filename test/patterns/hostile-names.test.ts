@@ -108,7 +108,7 @@ describe('names made for the patterns of a Corefile', () => {
       assert.notEqual(seen[0], seen[1]);
     });
 
-    test(`${directive}: no name takes long`, async () => {
+    test(`${directive}: no name is slow`, async () => {
       const harmless = await serving(directive, '^www\\.example\\.org\\.$');
       await cost(harmless, 240, type);
       const usual = Math.max(200, await cost(harmless, 240, type));

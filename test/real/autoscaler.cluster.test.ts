@@ -108,7 +108,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     assert.match(autoscaler!.output(), /deployment kube-system\/dns-ndots: 2 → 3 replicas/);
   });
 
-  test('it says that it lives, where the chart has the kubelet ask', async () => {
+  test('its liveness probe succeeds, as the chart configures it', async () => {
     const { livenessProbe } = (
       parseAllDocuments(helmTemplate({ autoscaler: { enabled: true } })).map((document) =>
         document.toJS(),
@@ -147,7 +147,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     await becomes(2);
   });
 
-  test('while the API server is away nothing changes, and afterwards it goes on', async () => {
+  test('while the API server is away nothing changes, and afterwards it continues', async () => {
     await cluster.killApiServer();
     await pause(3000);
     await cluster.startApiServer();

@@ -42,7 +42,7 @@ describe('ndots bench', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('sends what a log has, as often and in the order as it was asked', async () => {
+  test('sends the queries of a log, as often and in the same order', async () => {
     const log = join(folder, 'coredns.log');
     const line = (name: string, type: string): string =>
       `[INFO] 10.244.0.9:41000 - 29008 "${type} IN ${name} udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
@@ -62,7 +62,7 @@ describe('ndots bench', () => {
     assert.match(refused.err, /none\.log holds no queries/);
   });
 
-  test('sends the EDNS sizes of a recording, as it comes through standard input', async () => {
+  test('sends the EDNS sizes of a recording from standard input', async () => {
     const line = (size: number): string =>
       `[INFO] 10.244.0.9:41000 - 29008 "A IN backend.critical-app.svc.cluster.local. udp 41 false ${size}" NOERROR qr,rd,ra 68 0.000990251s\n`;
     const sizes: number[] = [];
@@ -97,7 +97,7 @@ describe('ndots bench', () => {
     );
   });
 
-  test('sends what glibc sends for a name in a pod, and the server has got all of it', async () => {
+  test("sends glibc's queries for a name in a pod, and the server receives all of them", async () => {
     const names = join(folder, 'names');
     writeFileSync(names, '# one\nbackend.critical-app\n');
     const before = await server.sum('coredns_dns_requests_total');

@@ -74,13 +74,13 @@ const serve = (path: string) => () =>
     `  dnstap ${path} full\n  template IN A kiosk.example {\n    answer "{{ .Name }} 5 IN A 192.0.2.9"\n  }`,
   );
 
-test('what ndots delivers over a Unix socket', { skip }, async () => {
+test('from ndots over a Unix socket', { skip }, async () => {
   const path = join(folder, 'ndots.sock');
   assert.deepEqual((await shown(`unix:${path}`, serve(path))).toSorted(), all);
   assert.equal(existsSync(path), false);
 });
 
-test('what ndots delivers over TCP', { skip }, async () => {
+test('from ndots over TCP', { skip }, async () => {
   const [port] = await freePorts(1);
   assert.deepEqual(
     (await shown(`tcp:127.0.0.1:${port}`, serve(`tcp://127.0.0.1:${port}`))).toSorted(),
@@ -88,7 +88,7 @@ test('what ndots delivers over TCP', { skip }, async () => {
   );
 });
 
-test('what Unbound delivers', { skip }, async () => {
+test('from Unbound', { skip }, async () => {
   const [port] = await freePorts(1);
   const path = join(folder, 'unbound.sock');
   const file = join(folder, 'unbound.conf');
@@ -120,7 +120,7 @@ dnstap:
   assert.ok(rows.length === 4 && rows.every((row) => row.endsWith(' answered')), rows.join(', '));
 });
 
-test('what BIND delivers', { skip }, async () => {
+test('from BIND', { skip }, async () => {
   const [port] = await freePorts(1);
   const path = join(folder, 'bind.sock');
   const [file, zone] = [join(folder, 'named.conf'), join(folder, 'zone')];

@@ -43,7 +43,7 @@ function documentsIn(output: string): readonly ExchangeDocument[] {
 }
 const COUNT = 18;
 
-describe('which process asked', { skip: missing ?? false }, () => {
+describe('the process of a query', { skip: missing ?? false }, () => {
   let world: ProcessWorld;
   before(async () => {
     world = new ProcessWorld();
@@ -101,7 +101,7 @@ describe('which process asked', { skip: missing ?? false }, () => {
     assert.match(output, /process known of 4 of 4 queries \(100 %\)/);
   });
 
-  test('a filter takes the queries of one program', async () => {
+  test('a filter selects the queries of one program', async () => {
     const words = ['--bpf', '-o', 'json', '--command', 'getent'];
     const output = await during(words, async () => {
       await world.lookups('curl', 1);
@@ -173,7 +173,7 @@ os.wait()'`;
     }
   });
 
-  test('without SYS_PTRACE the container is known, and the process is said to be not permitted', async () => {
+  test('without SYS_PTRACE the container is known, and the process is reported as not permitted', async () => {
     const rest = capabilities.filter((each) => each !== 'SYS_PTRACE');
     const child = await world.captureBy(
       [...bounded(rest), process.execPath, resolve(main)],
@@ -200,7 +200,7 @@ os.wait()'`;
     assert.match(output, new RegExp(`connects to ${SERVICE}:80\n`));
   });
 
-  test('without cgroup v2 the processes of the namespace are searched, and say their container', async () => {
+  test('without cgroup v2 the processes of the namespace are searched, and have their container', async () => {
     const child = await world.captureBy(
       [...withoutCgroups(), resolve('bin/ndots')],
       ...['--process', '-o', 'json'],
@@ -214,7 +214,7 @@ os.wait()'`;
     for (const { asker } of known) assert.equal(asker!.container!.id, CONTAINER.client);
   });
 
-  test('a namespace that vanishes, and one that comes, do not end the capture', async () => {
+  test('namespaces that disappear and appear do not end the capture', async () => {
     const other = `ndots-px-${process.pid}`;
     const output = await during(['-o', 'json'], async () => {
       for (let round = 0; round < 3; round++) {
@@ -244,7 +244,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
       assert.equal(status, 2);
     });
 
-  test('where bpf is forbidden the message says what to leave out', (t) => {
+  test('where bpf is forbidden the message names the option to omit', (t) => {
     if (noFilters() !== null) return t.skip(noFilters()!);
     const folder = mkdtempSync(join(tmpdir(), 'ndots-no-bpf-'));
     t.after(() => rmSync(folder, { recursive: true }));
@@ -262,7 +262,7 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
     assert.equal(status, 2);
   });
 
-  test('--bpf says that it needs cgroup v2, and the process ids of the machine', () => {
+  test('--bpf reports that it needs cgroup v2, and the process ids of the machine', () => {
     const verb = [process.execPath, main, 'capture', '-i', 'lo', '--for', '100ms'];
     const apart = ['unshare', '--pid', '--fork', '--mount-proc'];
     for (const [by, message] of [

@@ -164,7 +164,7 @@ describe('the same file, read by tshark and by ndots', () => {
       assert.deepEqual(await ours(path), tshark(path));
     });
 
-  test('what ndots writes, tshark and tcpdump read', { skip: missing }, async () => {
+  test('tshark and tcpdump read the output of ndots', { skip: missing }, async () => {
     const path = join(folder, 'written.pcapng');
     const from = join(folder, 'from.pcap');
     writeFileSync(from, pcapFile(LINK.RAW, traffic(99)));

@@ -68,7 +68,7 @@ describe('a checker of Kuberhealthy', () => {
     [2, '/externalCheckStatus'],
     [3, '/check'],
   ] as const) {
-    test(`version ${version}: OK, and failures with their errors, are taken`, async () => {
+    test(`version ${version}: OK, and failures with their errors, are accepted`, async () => {
       const good = await run(path, ['-f', fine]);
       assert.equal(good.code, 0, good.text);
       const bad = await run(path, ['-f', broken]);
@@ -115,7 +115,7 @@ describe('a checker of Kuberhealthy', () => {
     assert.match(receiver.reports.at(-1)!.body!.Errors[0]!, /deadline/);
   });
 
-  test('with DNS fully down, the variables of the service say where to report', async () => {
+  test('with DNS fully down, the variables of the service have the report address', async () => {
     const { code, text } = await run('/check', ['-f', broken], {
       KH_REPORTING_URL: `http://kuberhealthy.nowhere.invalid:${receiver.port}/check`,
       KUBERHEALTHY_SERVICE_HOST: '127.0.0.1',
@@ -166,7 +166,7 @@ describe('the Box story, by the models of clients', () => {
 describe('where reports go', () => {
   const url = new URL('http://kuberhealthy.monitoring.svc/check');
 
-  test('the API server is asked where neither DNS nor a variable knows', async () => {
+  test('the API server is queried if neither DNS nor a variable has the address', async () => {
     const { addresses, failures } = await findReportingAddresses(url, {
       env: {},
       lookup: () => Promise.reject(new Error('getaddrinfo EAI_AGAIN')),
@@ -182,7 +182,7 @@ describe('where reports go', () => {
 });
 
 describe('the environment of dns-resolution-check', () => {
-  test('is taken unchanged', () => {
+  test('is accepted unchanged', () => {
     const env = {
       HOSTNAME: 'kubernetes.default',
       NAMESPACE: 'kube-system',

@@ -40,7 +40,7 @@ describe('ndots check', () => {
     assert.match(text, /^12 checks, \d+ targets, \d+ ok; 0 of \d+ queries lost$/m, text);
   });
 
-  test('a cut answer comes whole over TCP, from each replica', async (t) => {
+  test('a truncated answer is complete over TCP, from each replica', async (t) => {
     const records = Array.from({ length: 60 }, (_, index) => `    10.0.0.${index + 1} big.example`);
     const server = await serveProcess(`  hosts {\n${records.join('\n')}\n  }`);
     t.after(() => server.stop());

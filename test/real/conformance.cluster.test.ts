@@ -200,7 +200,7 @@ for (const minor of testedMinors)
         assert.doesNotMatch(server.output(), /forbidden|FATAL/i);
       });
 
-      test('what kubectl changes is the next answer, also after the API server was away', async () => {
+      test('changes by kubectl are in the next answer, also after the API server was away', async () => {
         const port = ports[0]!;
         const name = 'late.testns.svc.cluster.local.';
         const create = (address: string): Promise<string> =>

@@ -34,7 +34,7 @@ describe("CoreDNS's own tests", { skip: noModule() ?? false }, () => {
       events = readEvents(join(folder, 'events'));
     });
 
-    test('a directive is taken or refused as by CoreDNS', async (context) => {
+    test('a directive is accepted or refused as by CoreDNS', async (context) => {
       const setups = events.flat().filter((event) => event.kind === 'setup' && event.plugin !== '');
       const count = new Count();
       for (const event of setups as SetupEvent[]) {

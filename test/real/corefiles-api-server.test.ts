@@ -14,7 +14,7 @@ const objects = {
 const web = 'web.shop.svc.cluster.local';
 const at = (ip: string) => (reply: Dug) => addresses(reply)[0] === ip;
 
-describe('an API server that comes and goes', { skip: noCluster() }, () => {
+describe('an API server that disappears and returns', { skip: noCluster() }, () => {
   let cluster: ClusterPod;
   let server: Child;
   before(async () => {
@@ -32,7 +32,7 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.2'), [web])), ['10.96.40.2']);
   });
 
-  test('while it is away every answer stays, readiness too, and one line says what is wrong and what is served', async () => {
+  test('while it is away every answer stays, and readiness too, and one line reports the problem and the served state', async () => {
     const before = server.output().length;
     await cluster.api({ go: 'down' });
     await printed(
@@ -91,7 +91,7 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     ]);
   });
 
-  test('a token that is replaced before the old one ends goes unnoticed', async () => {
+  test('a token that is replaced before the old one expires has no effect', async () => {
     const before = server.output().length;
     await cluster.api({ tokens: ['token-2', 'token-3'] });
     cluster.rotateToken('token-3');

@@ -12,14 +12,14 @@ function isForPeople(text: string): void {
   assert.doesNotMatch(text, /Unhandled|uncaught/i);
 }
 
-describe('what keeps the server from starting in a pod', { skip: noCluster() }, () => {
+describe('faults that keep the server from starting in a pod', { skip: noCluster() }, () => {
   let cluster: ClusterPod;
   before(async () => {
     cluster = await ClusterPod.make({ inCluster: false });
   });
   after(() => cluster.end());
 
-  test("no API server in the environment: CoreDNS's text, and what else names a source", async () => {
+  test("no API server in the environment: CoreDNS's text, and the alternatives", async () => {
     const { code, text } = await cluster.refused(kubeadm);
     assert.equal(code, 1);
     assert.match(
@@ -40,7 +40,7 @@ describe('what keeps the server from starting in a pod', { skip: noCluster() }, 
     isForPeople(text);
   });
 
-  test('a kubeconfig without a current context: says so, with the file and the contexts it has', async () => {
+  test('a kubeconfig without a current context is reported, with the file and its contexts', async () => {
     const file = cluster.file(
       'kubeconfig',
       `apiVersion: v1
@@ -114,7 +114,7 @@ describe('a forwarding loop', { skip: noCluster() }, () => {
     ['/etc/resolv.conf names loopback', 'nameserver 127.0.0.1\n'],
     ['/etc/resolv.conf names the DNS service itself', `nameserver ${PLACE.dns}\n`],
   ] as const) {
-    test(`${what}: the server ends with code 1 and says what to change`, async (t) => {
+    test(`${what}: the server ends with code 1 and names the fix`, async (t) => {
       const cluster = await ClusterPod.make({ resolvConf });
       t.after(() => cluster.end());
       const { code, text } = await cluster.refused(kubeadm);
@@ -131,7 +131,7 @@ describe('a forwarding loop', { skip: noCluster() }, () => {
 });
 
 describe('a resolv.conf without a name server', { skip: noCluster() }, () => {
-  test('forward has nowhere to send to: refused, with the file that says nothing', async (t) => {
+  test('forward without an upstream is refused, with the file that should name one', async (t) => {
     const cluster = await ClusterPod.make({ resolvConf: '# nothing here\nsearch example.test\n' });
     t.after(() => cluster.end());
     const { code, text } = await cluster.refused(kubeadm);

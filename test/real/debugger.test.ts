@@ -33,7 +33,7 @@ const listening = (): readonly number[] =>
 
 const isOnLinux = process.platform === 'linux';
 
-describe('while SIGUSR1 comes all the time', { skip: !isOnLinux && 'needs Linux' }, () => {
+describe('while SIGUSR1 arrives continuously', { skip: !isOnLinux && 'needs Linux' }, () => {
   for (const [what, launcher] of [
     ['bin/ndots', () => [resolve('bin/ndots')]],
     ['bin/ndots without the foreign function interface', (t) => [withoutFfi(t)]],

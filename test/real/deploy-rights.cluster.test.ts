@@ -63,7 +63,7 @@ const without = (roles: readonly Role[], { verb, resource }: Right): readonly Ro
     }),
   }));
 
-describe('the rights that the chart gives', { skip: noApiServer() ?? false }, () => {
+describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
   let cluster: Cluster;
   before(async () => {
     cluster = await Cluster.start();

@@ -89,7 +89,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     ],
     ['two blocks', withServers('pods verified', [{ name: 'prometheus', parameters: ':9253' }])],
   ] as const)
-    test(`the chart is taken with ${what}, each field known`, async () => {
+    test(`the chart is accepted with ${what}, each field known`, async () => {
       const objects = objectsOf(
         helmTemplate(values, what.split(' ').slice(0, 3).join('-').toLowerCase()),
       );
@@ -99,7 +99,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       await cluster.kubectlWith(list, 'apply', '--validate=strict', '--dry-run=server', '-f', '-');
     });
 
-  test('the chart has the alerts and the dashboard of deploy/monitoring, when asked for', () => {
+  test('the chart has the alerts and the dashboard of deploy/monitoring, on request', () => {
     const kinds = (values: object): ReturnType<typeof JSON.parse>[] =>
       parseAllDocuments(helmTemplate(values))
         .map((document) => document.toJS() as ReturnType<typeof JSON.parse>)
@@ -140,7 +140,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     assert.equal(asked({ check: { enabled: true, service: 'a/b' } }), 'a/b');
   });
 
-  test('the chart refuses the address of another Service, and takes its place by that Service’s selector', async () => {
+  test('the chart refuses the address of another Service, and replaces it by that Service’s selector', async () => {
     const env = { KUBECONFIG: cluster.kubeconfig('admin'), HOME: tmpdir() };
     const own = { 'k8s-app': 'kube-dns' };
     const ports = [
@@ -203,7 +203,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       },
     ],
   ] as const)
-    test(`what the chart's notes name is there, when ${what}`, () => {
+    test(`the objects in the chart's notes exist, when ${what}`, () => {
       const shown = helm(
         ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'default', '--dry-run=server']
           // Kinds that this API server does not define.
@@ -280,7 +280,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       assert.throws(() => helmTemplate(values), wanted);
     });
 
-  test('the policy of the chart is what `ndots webhook policy` prints', async () => {
+  test('the policy of the chart is the output of `ndots webhook policy`', async () => {
     const hook = { enabled: true, kind: 'MutatingAdmissionPolicy', ndots: 2 };
     const values = { webhook: { ...hook, namespaceLabels: { team: 'web' } } };
     const rendered = objectsOf(helmTemplate(values, 'dns', '1.36')).filter(({ kind }) =>
@@ -342,7 +342,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     );
   });
 
-  test("kubeadm's addon and the one with its Service are taken", async () => {
+  test("kubeadm's addon and the one with its Service are accepted", async () => {
     await cluster.kubectl('apply', '--validate=strict', '-f', 'deploy/kubeadm/ndots.yaml');
     await cluster.kubectl('apply', '--dry-run=server', '-k', 'deploy/kubeadm');
     const rendered = await cluster.kubectl('kustomize', 'deploy/cluster-dns');
@@ -356,7 +356,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     );
   });
 
-  test('the cache of a node is taken, at the address that an overlay gives', async () => {
+  test('the cache of a node is accepted, at the address of an overlay', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-overlay-'));
     try {
       const page = readFileSync('docs/node-cache.md', 'utf8');

@@ -216,7 +216,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
     assert.ok(secure > questions.length / 2);
   });
 
-  test('a cluster: services, pods, reverse names and what is not there', async (t) => {
+  test('a cluster: services, pods, reverse names and missing names', async (t) => {
     const folder = workFolder(t);
     mkdirSync(join(folder, 'objects'));
     const services = Array.from(
@@ -424,7 +424,7 @@ describe(
 );
 
 describe(
-  'sign, judged by those who validate zones',
+  'sign, checked by validators of zones',
   { skip: missing('dnssec-keygen', 'named-checkzone', 'ldns-verify-zone', 'dnssec-verify') },
   () => {
     test('random zones are whole, for every algorithm, and served securely', async (t) => {

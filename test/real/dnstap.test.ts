@@ -152,7 +152,7 @@ describe('dnstap of a running server', { skip: skip ?? false }, () => {
 const programs = missing('dig', 'fstrm_capture', 'dnstap-ldns');
 
 describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? false }, () => {
-  test('what fstrm_capture writes, dnstap-ldns reads', async (t) => {
+  test('dnstap-ldns reads the output of fstrm_capture', async (t) => {
     const path = join(folder, 'capture.sock');
     const file = join(folder, 'capture.tap');
     const capture = start('fstrm_capture', [

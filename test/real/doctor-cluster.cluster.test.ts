@@ -79,7 +79,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
   });
   after(async () => cluster?.[Symbol.asyncDispose]());
 
-  test('without rights it says which it takes', async () => {
+  test('without rights it reports the missing ones', async () => {
     const { code, err } = await run('cluster', '-q');
     assert.equal(code, 2);
     assert.match(err, /forbidden/i);
@@ -127,7 +127,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
     }
   });
 
-  test('nothing is changed: the rights are to list, and to get what pods count', () => {
+  test('nothing is changed: the rights are to list, and to get the metrics of pods', () => {
     const verbs = rights
       .flatMap((each) => (each as Partial<Role>).rules ?? [])
       .flatMap((rule) => rule.verbs);

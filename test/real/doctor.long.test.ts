@@ -195,7 +195,7 @@ async function lookups({ namespace, program }: Pod, names: readonly string[]): P
   }
 }
 
-describe('doctor on what real programs sent', { skip, concurrency: 1 }, () => {
+describe('doctor on the queries of real programs', { skip, concurrency: 1 }, () => {
   test('all is well', async () => {
     assert.deepEqual((await play({})).critical, []);
   });
@@ -219,7 +219,7 @@ describe('doctor on what real programs sent', { skip, concurrency: 1 }, () => {
     assert.equal(codes[0], 'ND3009', out);
   });
 
-  test('a policy lets two pods not ask', async () => {
+  test('a policy blocks the queries of two pods', async () => {
     const nft = `table inet lab { chain pre { type filter hook prerouting priority -300; policy accept;
       ip saddr { ${pods
         .slice(2, 4)

@@ -14,7 +14,7 @@ const ndots = resolve('bin/ndots');
 const programs = etcdPrograms();
 const skip = programs.length === 0 ? 'etcd is not installed (etcd-server, or ETCD=FILE)' : false;
 
-describe('SkyDNS, as its pages tell it', { skip }, () => {
+describe('SkyDNS, as its pages describe it', { skip }, () => {
   let etcd: EtcdProcess;
   let child: Child;
   let port: number;
@@ -47,7 +47,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('what the example shows is what its lines print', async () => {
+  test('the example shows the output of its lines', async () => {
     const page = readFileSync('examples/skydns/README.md', 'utf8');
     const blocks = [...page.matchAll(/^```(sh)?\n([^]*?)^```$/gm)].slice(1);
     for (let i = 0; i + 1 < blocks.length; i += 2) {

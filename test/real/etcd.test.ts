@@ -133,7 +133,7 @@ for (const { path, version } of programs) {
         assert.ok(later < first, `${later} after ${first}`);
       });
 
-      test('a lease that ends takes its records away', async () => {
+      test('an expired lease removes its records', async () => {
         const { id } = await it.etcd.client.grantLease(1);
         await it.etcd.put('/skydns/test/skydns/brief', { host: '10.0.0.1' }, id);
         await until(it.asker, 'brief.skydns.test.', ['10.0.0.1']);
@@ -195,7 +195,7 @@ for (const { path, version } of programs) {
     );
 
     test(
-      'history compacted while etcd was away: listed again, what is gone goes, the rest stays',
+      'history compacted while etcd was away: listed again, deleted records disappear, the rest stays',
       { skip: noEtcdctl },
       async (t) => {
         const { etcd, asker, server } = await stand(t, path);
@@ -326,7 +326,7 @@ for (const { path, version } of programs) {
     });
 
     test(
-      'three members: the one that is asked dies, the leader dies, and changes go on',
+      'three members: the queried one dies, the leader dies, and changes continue',
       { timeout: 120_000, skip: noEtcdctl },
       async (t) => {
         const members = await startCluster(t, path);
@@ -400,7 +400,7 @@ for (const { path, version } of programs) {
       await until(asker, 'a.skydns.test.', ['10.0.0.1']);
     });
 
-    test('no etcd at the start: SERVFAIL with the error 14; when it comes, answers', async (t) => {
+    test('no etcd at the start: SERVFAIL with the error 14; answers once it is there', async (t) => {
       const etcd = await startEtcd(path);
       t.after(() => etcd.stop());
       await etcd.put('/skydns/test/skydns/a', { host: '10.0.0.1' });

@@ -124,7 +124,7 @@ describe('the example cluster', { skip }, () => {
     }
   });
 
-  test('each line of the README and the tour does what the page says', () => {
+  test('each line of the README and the tour behaves as the page says', () => {
     /** The output of a line by its beginning, and its exit code if that is not 0; null: another test runs it. */
     const wanted: readonly (readonly [start: string, prints: RegExp | null, code?: number])[] = [
       ['npm ci && npm start', null],

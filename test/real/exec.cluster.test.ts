@@ -107,7 +107,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     });
   });
 
-  test('a pod behind a Deployment is found; the exit code is that of the verb', async () => {
+  test('a pod of a Deployment is found; the exit code is that of the verb', async () => {
     const checked = await run(
       'deploy/web',
       '-n',
@@ -123,7 +123,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     assert.equal(missing.code, 1, missing.text);
   });
 
-  test('a right is given where it is asked for', async () => {
+  test('a right is granted where it is needed', async () => {
     await run('web-0', '-n', 'shop', '--capability', 'net_raw', '--', 'version');
     const { securityContext } = kubelet.containers.at(-1)!;
     assert.deepEqual((securityContext as { capabilities: object }).capabilities, {

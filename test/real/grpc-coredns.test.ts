@@ -57,7 +57,7 @@ async function check(port: number): Promise<void> {
 describe('gRPC beside CoreDNS', { skip }, () => {
   for (const secure of [false, true]) {
     const how = secure ? 'with TLS and client certificates' : 'without TLS';
-    test(`CoreDNS asks ndots, ${how}`, { timeout: 120_000 }, async (t) => {
+    test(`CoreDNS queries ndots, ${how}`, { timeout: 120_000 }, async (t) => {
       const folder = certificate(t);
       const [port] = await freePorts(1);
       const file = (name: string): string => join(folder, name);
@@ -79,7 +79,7 @@ describe('gRPC beside CoreDNS', { skip }, () => {
       await check(peer.port);
     });
 
-    test(`ndots asks CoreDNS, ${how}`, { timeout: 120_000 }, async (t) => {
+    test(`ndots queries CoreDNS, ${how}`, { timeout: 120_000 }, async (t) => {
       const folder = certificate(t);
       const file = (name: string): string => join(folder, name);
       const tls = secure

@@ -139,7 +139,7 @@ for (const minor of testedMinors)
         return answered(53, `${name}.default.svc.cluster.local`, limitMs);
       }
 
-      test('a token that is replaced is taken when the old one does not count any more', async (t) => {
+      test('a new token is used when the old one is no longer valid', async (t) => {
         await writeToken('dns-ndots');
         // Old tokens end with their account, as after a leak.
         await cluster.kubectl('delete', 'serviceaccount', 'dns-ndots', '-n', 'kube-system');

@@ -253,7 +253,7 @@ describe('an upstream, or an impostor, that lies', () => {
     }
   });
 
-  test('an upstream that says nothing right is given up after its time, and asked no more often than that', async () => {
+  test('an upstream without a correct reply is given up after its time, and queried no more often than that', async () => {
     const before = upstream.asked;
     upstream.onQuery = (query, send) =>
       send(reply(query, { name: 'www.bank.test.', addresses: [lie] }));
@@ -312,7 +312,7 @@ describe('an upstream, or an impostor, that lies', () => {
       ],
     ];
     for (const [what, behave] of manners) {
-      test(`${what}: no lie reaches the client, who still gets a reply`, async () => {
+      test(`${what}: no lie reaches the client, which still gets a reply`, async () => {
         upstream.onQuery = (query, send) => send(truncated(query));
         upstream.onStream = behave;
         const got = await ask(fresh());

@@ -236,7 +236,7 @@ describe('hostile streams', () => {
     await answers();
   });
 
-  test('a thousand queries sent by a client that never reads are not kept for it without limit', async () => {
+  test('a thousand queries from a client that never reads are not buffered without limit', async () => {
     const before = server.child.residentMiB();
     const deaf: Socket[] = [];
     for (let i = 0; i < 20; i++) {
@@ -281,7 +281,7 @@ describe('hostile streams', () => {
     assert.ok(rss < 150, `${rss.toFixed(1)} MiB`);
   });
 
-  test('a thousand connections at once: the honest one is served, and all memory comes back', async () => {
+  test('a thousand connections at once: the honest one is served, and all memory is released', async () => {
     const open = async (): Promise<Socket[]> => {
       const sockets: Socket[] = [];
       for (let i = 0; i < 1000; i++) {
@@ -310,7 +310,7 @@ describe('hostile streams', () => {
 });
 
 describe('the first moments', () => {
-  test('a client that asks before the server serves is answered late or not at all, but never with an error', async (t) => {
+  test('a query before the server serves is answered late or not at all, but never with an error', async (t) => {
     const socket: Udp = createSocket('udp4');
     socket.on('error', () => undefined);
     socket.bind(0, '127.0.0.1');

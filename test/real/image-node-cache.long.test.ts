@@ -71,7 +71,7 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
       assert.match(run(of.container(['-version'], null, {}, security)), /^ndots-/);
     });
 
-  test('begins with /node-cache, takes the flags of NodeLocal DNSCache, and answers', async (t) => {
+  test('begins with /node-cache, accepts the flags of NodeLocal DNSCache, and answers', async (t) => {
     const of = built(t);
     if (of === null) return;
     const where = ['-localip', '127.0.0.53', '-setupinterface=false', '-setupiptables=false'];

@@ -132,7 +132,7 @@ describe('the images', { skip: noImages() ?? false }, () => {
 });
 
 function ofTools(built: Built): void {
-  test('holds what is needed to run and nothing to build with, and batched UDP works', (t) => {
+  test('has only the files that it needs to run, and batched UDP works', (t) => {
     const of = built(t);
     if (of === null) return;
     const { text } = run(of.container(['find /ndots -type f'], ['sh', '-c']));
@@ -147,7 +147,7 @@ function ofTools(built: Built): void {
     assert.equal(Math.round(Number(run(of.container(heap, ['node'])).text)), 198);
   });
 
-  test('what lint and doctor find is explained from within', (t) => {
+  test('findings of lint and doctor are explained from within', (t) => {
     const of = built(t);
     if (of === null) return;
     for (const [verb, code] of [
@@ -297,7 +297,7 @@ function ofServer(built: Built): void {
   ] as const)
     startsIn(built, name, { command: null, args: null, security, podSecurity: {} });
 
-  test('where the runtime opens low ports to all users it takes no capability', async (t) => {
+  test('where the runtime opens low ports to all users it needs no capability', async (t) => {
     const of = built(t);
     if (of === null) return;
     const set = (from: number): unknown =>

@@ -166,7 +166,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
     await cluster.kubectl('delete', 'healthcheck', 'new', '-n', 'team', '--wait=false');
   }
 
-  test('with a token that is not taken it is not ready, and says so', async () => {
+  test('with a rejected token it is not ready, and reports that', async () => {
     const good = readFileSync(cluster.kubeconfig('kuberhealthy'), 'utf8');
     const file = `${cluster.kubeconfig('kuberhealthy')}.wrong`;
     writeFileSync(file, good.replace('token-of-kuberhealthy', 'token-of-nobody'));

@@ -389,7 +389,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.equal((await post(port, pathOf(oldPod), oldRun, fine)).status, 200);
   });
 
-  test('a run that does not report has failed, says what its pod is at, and its report comes too late: 410', async () => {
+  test('a run without a report has failed, with the state of its pod, and its late report is refused: 410', async () => {
     const { port } = await serve();
     await cluster.put([
       healthCheck('silent', { timeout: '3s' }),
@@ -456,7 +456,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.match(child.output(), /team\/wrong: spec\.timeout is "-3s"/);
   });
 
-  test('one replica leads; when it is killed the other goes on, and takes the reports all the while', async () => {
+  test('one replica leads; when it is killed the other continues, and accepts the reports throughout', async () => {
     const first = await serve();
     await printed(first.child, /leads: it has the lease/, 10_000);
     const second = await serve();
@@ -481,7 +481,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.equal(lease.spec.holderIdentity ?? '', '', 'given up for the next one');
   });
 
-  test('a report that comes while the API server is away is held, and taken when it is back', async () => {
+  test('a report while the API server is away is held, and delivered when it is back', async () => {
     const { child } = await serve();
     await cluster.put([healthCheck('dns')]);
     const pod = await podOf('dns');
@@ -571,7 +571,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.equal((await podsOf('once')).length, 1);
   });
 
-  test('kubectl describe tells what happened to a check, and so does /api/events; /api/run has it run again', async () => {
+  test('kubectl describe shows the events of a check, and so does /api/events; /api/run runs it again', async () => {
     const { port } = await serve();
     await cluster.put([healthCheck('dns'), khCheck('old')]);
     await play(3, await podOf('dns'), 'no answer');
@@ -616,7 +616,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await stateUntil('old', ({ Errors }) => Errors[0] === 'no answer');
   });
 
-  test('what Pod Security Admission refuses is the error of the run; where it does not, the pod is as the check says', async () => {
+  test('a refusal by Pod Security Admission is the error of the run; otherwise the pod is as the check defines it', async () => {
     await serve();
     const label = (level: string): Promise<string> =>
       cluster.kubectl('label', 'namespace', 'team', enforced(level), '--overwrite');
@@ -637,7 +637,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.equal((pod.spec as { hostNetwork?: boolean }).hostNetwork, true);
   });
 
-  test('a process that is killed between a run and its report: the next one takes the report', async () => {
+  test('a process is killed between a run and its report: the next one accepts the report', async () => {
     const first = await serve();
     await cluster.put([healthCheck('dns'), khCheck('old')]);
     const [pod, old] = [await podOf('dns'), await podOf('old')];

@@ -39,7 +39,7 @@ test('a Corefile in a story is checked before anything is built', async () => {
 });
 
 test(
-  'the story of the page goes as it says, and fails where it does not',
+  'the story of the page goes as documented, and fails where it does not',
   { skip: noLab ?? false },
   async () => {
     const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];

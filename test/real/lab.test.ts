@@ -59,7 +59,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
     },
   );
 
-  test('a story that captures nothing itself keeps the packets of its clients', async () => {
+  test('a story that captures nothing itself stores the packets of its clients', async () => {
     for (const story of ['mixed-case', 'autopath-stale-pod']) {
       const pcap = join(folder, `${story}.pcapng`);
       const { code, stdout } = await runLab('run', story, '--pcap', pcap);
@@ -69,7 +69,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
     }
   });
 
-  test('Ctrl-C ends it, without a verdict and without complaints of what it has ended', async () => {
+  test('Ctrl-C ends it, without a verdict and without complaints of its programs', async () => {
     const child = startLab(
       ['run', 'twelve-queries'],
       { LAB_TEST_COOKIE: `int${process.pid}` },
@@ -88,7 +88,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
     assert.deepEqual(processesOf(cookie), []);
   });
 
-  test('killed in the middle leaves nothing behind either', async () => {
+  test('killed during a run it leaves nothing behind either', async () => {
     const before = traces();
     const cookie = `LAB_TEST_COOKIE=${process.pid}`;
     const child = startLab(['run', 'twelve-queries'], { LAB_TEST_COOKIE: String(process.pid) });
@@ -109,7 +109,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
 describe('a persistent lab', { skip: noLab ?? false }, () => {
   const env = { TMPDIR: folder };
 
-  test('its pods have curl, their names and their search lists; taken down, nothing is left', async () => {
+  test('its pods have curl, their names and their search lists; after lab down nothing is left', async () => {
     const before = traces();
     const up = await runLabIn(env, 'up');
     assert.equal(up.code, 0, up.stderr);

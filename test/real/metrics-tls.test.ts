@@ -60,7 +60,7 @@ describe('metrics over TLS', () => {
     assert.match(await get(port), /^coredns_build_info/m);
   });
 
-  test('clients must show a certificate where the file says so', async (t) => {
+  test('clients must present a certificate if the file requires it', async (t) => {
     const { port } = await secured(t, mutual);
     await assert.rejects(get(port));
     assert.match(await get(port, { cert: testCertificate, key: testKey }), /coredns_build_info/);

@@ -101,7 +101,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     });
   }
 
-  test('what needs no query is there at the first scrape', () => {
+  test('metrics without queries exist at the first scrape', () => {
     for (const name of [
       'coredns_build_info',
       'coredns_panics_total',
@@ -113,7 +113,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     }
   });
 
-  test('the values are those of the queries that were asked', () => {
+  test('the values are those of the queries', () => {
     const sum = (pattern: RegExp): number =>
       text
         .split('\n')
@@ -128,7 +128,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     assert.match(text, /server="dns:\/\/:53"/);
   });
 
-  test('promtool finds nothing to say about it', (t) => {
+  test('promtool reports nothing', (t) => {
     const gone = missing('promtool');
     if (gone !== null) return t.skip(gone);
     for (const body of [first, text]) {
@@ -141,7 +141,7 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     }
   });
 
-  test('a scraper that asks for compression or for OpenMetrics gets text it can read', () => {
+  test('a scraper that requests compression or OpenMetrics gets readable text', () => {
     const curl = (...words: string[]): string =>
       cluster.node.exec('curl', '-s', ...words, 'http://172.17.0.2:9153/metrics');
     assert.match(curl('--compressed'), /^coredns_build_info\{/m);

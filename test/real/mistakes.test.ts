@@ -67,7 +67,7 @@ describe('a Corefile with a mistake', () => {
     }
   });
 
-  test('on reload a named pipe in its place changes nothing, and the server goes on', async () => {
+  test('on reload a named pipe in its place changes nothing, and the server continues', async () => {
     const [port] = await freePorts(1);
     const file = fileOf('Corefile', `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
     const child: Child = start('ndots', [program, 'serve', '-conf', file]);

@@ -104,7 +104,7 @@ describe('the alerts', { skip }, () => {
       ['1d', '3d'],
     ],
   ] as const)
-    test(`tell ${what}`, () => {
+    test(`report ${what}`, () => {
       const failed = 'coredns_dns_responses_total{rcode="SERVFAIL"}';
       const { text } = promtoolTest(
         [...steady, { series: failed, values: servfail }],
@@ -114,7 +114,7 @@ describe('the alerts', { skip }, () => {
       assert.deepEqual(new Set(told.map(([, window]) => window)), new Set(windows), text);
     });
 
-  test('keep the clusters apart, and say which one it is', () => {
+  test('distinguish clusters, and name them', () => {
     const of = (cluster: string, rcode: string, values: string): object => ({
       series: `coredns_dns_responses_total{cluster="${cluster}", rcode="${rcode}"}`,
       values,
@@ -210,7 +210,7 @@ describe('the alerts', { skip }, () => {
     assert.deepEqual(tellsOf(well), new Set());
   });
 
-  test('tell when no server is scraped any more', () => {
+  test('report when no server is scraped any more', () => {
     const { text } = promtoolTest(
       [{ series: 'coredns_build_info{instance="a", job="coredns"}', values: '1x5 stale' }],
       [{ eval_time: '15m', alertname: 'DNSDown', exp_alerts: [] }],

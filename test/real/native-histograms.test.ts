@@ -48,7 +48,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     }
   };
 
-  test('takes every scrape', async () => {
+  test('accepts every scrape', async () => {
     assert.equal(await valueOf('up'), 1);
     const { data } = (await (await fetch(`${url}/api/v1/targets`)).json()) as {
       data: { activeTargets: { health: string; lastError: string }[] };

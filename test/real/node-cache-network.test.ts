@@ -40,7 +40,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
     world.node('ip', 'link', 'delete', 'mine');
   });
 
-  test('SIGTERM takes away what was set up and nothing else, and no query is lost', async () => {
+  test('SIGTERM removes exactly what was set up, and no query is lost', async () => {
     const comment = ['-m', 'comment', '--comment', 'NodeLocal DNS Cache: skip conntrack'];
     world.node('iptables', '-t', 'raw', '-A', 'OUTPUT', '-d', '10.9.9.9', ...comment);
     world.node('ip', 'link', 'add', 'nodelocaldns', 'type', 'bridge');
@@ -137,7 +137,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
     assert.doesNotMatch(world.node('iptables-save', '-t', 'raw'), /--dport 53/);
   });
 
-  test('without the right to change the network it says so', () => {
+  test('without the right to change the network it reports that', () => {
     const main = join(import.meta.dirname, '../../src/faces/cli/main.ts');
     const words = ['-localip', LOCAL, '-conf', join(world.folder, 'Corefile')];
     const metrics = ['-metrics-listen-address', '127.0.0.1:0'];

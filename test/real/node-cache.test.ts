@@ -64,7 +64,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     });
   });
 
-  test('the next query notices that a connection to the cluster is dead, and is asked over another before any client asks again', () => {
+  test('the next query detects that a connection to the cluster is dead, and is sent over another before any client retries', () => {
     const ask = (name: string): number => {
       const words = ['dig', '+tries=1', '+time=5', `@${SERVICE}`, `${name}.cluster.local`];
       const said = world.pod(...words);

@@ -53,7 +53,7 @@ describe('the package', () => {
     await answered(port, 'backend.critical-app.svc.cluster.local');
   });
 
-  test('installed with an older Node, each verb says in one line which one is needed', (t) => {
+  test('installed with an older Node, each verb names the required version in one line', (t) => {
     if (machineNode === undefined || machineMajor === null || machineMajor >= 24)
       return t.skip('this machine has no Node older than 24');
     const prefix = join(unpacked, 'machine');

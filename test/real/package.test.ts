@@ -53,7 +53,7 @@ describe('the package', () => {
   });
 });
 
-test('a checkout in which nothing is installed says so in one line', () => {
+test('a checkout without installed packages reports that in one line', () => {
   const checkout = join(folder, 'checkout');
   run(['mkdir', '-p', `${checkout}/src/faces/cli`]);
   run(['cp', '-r', 'bin', checkout]);
@@ -63,7 +63,7 @@ test('a checkout in which nothing is installed says so in one line', () => {
   assert.match(err, /^ndots: nothing is installed in \S+ yet: run npm ci there\.\n$/);
 });
 
-test('what runs for long has a small heap, unless NODE_OPTIONS says another; what a person waits for has the runtime’s', () => {
+test('long-running verbs have a small heap, unless NODE_OPTIONS sets another; interactive ones have the runtime’s', () => {
   const limit = (options: string, ...words: string[]): number => {
     const script =
       'process.on("exit", () => console.error(v8.getHeapStatistics().heap_size_limit))';

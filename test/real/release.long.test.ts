@@ -62,7 +62,7 @@ describe('a release', () => {
     return to;
   };
 
-  test('has a manifest that krew takes', (t) => {
+  test('has a manifest that krew accepts', (t) => {
     if (offline !== '') return t.skip(offline);
     // The requirements are in sigs.k8s.io/krew/internal/index/validation.
     assert.equal(manifest.apiVersion, 'krew.googlecontainertools.github.com/v1alpha2');

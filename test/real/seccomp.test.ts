@@ -156,7 +156,7 @@ grpc://.:${grpc} {
     assert.equal(await child.exitCode, 0, child.output());
   });
 
-  test('takes many datagrams by one call, as without it', () => {
+  test('receives many datagrams with one call, as without it', () => {
     const [program = '', ...words] = under(
       'serve',
       process.execPath,

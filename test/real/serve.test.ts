@@ -96,7 +96,7 @@ describe('ndots serve, as a process', () => {
     assert.match(text, /coredns_build_info\{.*ndots-/);
   });
 
-  test('SIGTERM ends it with code 0, the pid file goes with it', async (t) => {
+  test('SIGTERM ends it with code 0, and the pid file is removed', async (t) => {
     const [port] = await freePorts(1);
     const pidfile = join(folder, 'pid');
     const { child } = await serve(
@@ -194,7 +194,7 @@ describe('ndots serve, as a process', () => {
   });
 });
 
-describe('ndots serve, given what cannot be served', () => {
+describe('ndots serve with invalid input', () => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
     [
       'an unknown directive',

@@ -34,7 +34,7 @@ const isOpen = (port: number): Promise<boolean> =>
     socket.on('error', () => done(false));
   });
 
-describe('a probe that comes before the server serves', () => {
+describe('a probe before the server serves', () => {
   const kubernetes = `kubernetes cluster.local {\n manifests ${resolve('examples/cluster')}\n }`;
 
   for (const [what, words] of [

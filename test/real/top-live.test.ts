@@ -22,7 +22,7 @@ function latest<V extends keyof Views>(child: Child): Views[V] | null {
 }
 
 test(
-  'what dig asks is a row a moment later',
+  'a query by dig is a row a moment later',
   { skip: missing('dig') ?? root, timeout: 120_000 },
   async () => {
     const server = await serveAnswers({

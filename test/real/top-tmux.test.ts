@@ -83,7 +83,7 @@ after(() => {
 });
 
 describe('top in tmux', { skip, timeout: 400_000 }, () => {
-  test('draws pages, hears keys, follows the size, and gives the terminal back', async () => {
+  test('draws pages, reads keys, follows the size, and restores the terminal', async () => {
     const pane = new Pane();
     try {
       await pane.shows(/ready>/);
@@ -104,7 +104,7 @@ describe('top in tmux', { skip, timeout: 400_000 }, () => {
   });
 
   for (const signal of ['TERM', 'INT', 'HUP'])
-    test(`gives the terminal back at SIG${signal}`, async () => {
+    test(`restores the terminal at SIG${signal}`, async () => {
       const pane = new Pane();
       try {
         await pane.shows(/ready>/);
@@ -115,7 +115,7 @@ describe('top in tmux', { skip, timeout: 400_000 }, () => {
       }
     });
 
-  test('Ctrl-Z gives the terminal to the shell, and fg draws the view again', async () => {
+  test('Ctrl-Z returns the terminal to the shell, and fg draws the view again', async () => {
     const pane = new Pane();
     try {
       await pane.shows(/ready>/);

@@ -60,7 +60,7 @@ describe('the tour', () => {
   });
 
   for (const { command, output } of steps)
-    test(`shows what this prints: ${command}`, () => {
+    test(`shows the output of: ${command}`, () => {
       assert.ok(command.startsWith('npx ndots '));
       const line = command
         .replace('npx ndots', resolve('bin/ndots'))

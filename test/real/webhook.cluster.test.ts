@@ -96,7 +96,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
       await cluster.kubectl('delete', 'mutatingwebhookconfiguration', 'by-url');
     });
 
-    test('sets what pods and namespaces ask for, and says so', async () => {
+    test('sets the requested options of pods and namespaces, and reports that', async () => {
       const asked = await make(
         podOf('asked', 'shop', { 'ndots.dev/dns-ndots': '2', 'ndots.dev/dns-options': 'use-vc' }),
       );
@@ -128,7 +128,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
     });
   });
 
-  test('it makes its certificate, keeps it in the Secret and tells the API server, and another replica takes it over', async () => {
+  test('it makes its certificate, stores it in the Secret and registers it with the API server, and another replica takes over', async () => {
     const service = { name: 'ndots-webhook', namespace: 'kube-system', path: '/mutate' };
     await cluster.put([webhookConfiguration('ndots-webhook', { service })]);
     const ports = await freePorts(2);

@@ -26,7 +26,7 @@ const files = globSync('.github/workflows/*.yaml');
 const read = (file: string): Workflow => parse(readFileSync(file, 'utf8')) as Workflow;
 
 describe('workflows', () => {
-  test('are what GitHub understands', { skip: noGo() ?? false }, () => {
+  test('are valid for GitHub', { skip: noGo() ?? false }, () => {
     const actionlint = goProgram(
       'actionlint',
       'github.com/rhysd/actionlint/cmd/actionlint',
@@ -58,7 +58,7 @@ describe('workflows', () => {
     });
   }
 
-  test('every image that the deployment names is released, by the tag that it is asked for', () => {
+  test('every image of the deployment is released, with its tag', () => {
     const steps = Object.values(read('.github/workflows/release.yaml').jobs).flatMap(
       (job) => job.steps,
     );

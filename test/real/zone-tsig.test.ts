@@ -17,7 +17,7 @@ const zoneText = (serial: number): string =>
 
 describe('signed replies', () => {
   test(
-    'kdig and dig prove what ours signs',
+    'kdig and dig verify the signatures of ndots',
     { skip: has('kdig') && has('dig') ? false : 'needs kdig and dig', timeout: 60_000 },
     async (t) => {
       const folder = scratch(t);

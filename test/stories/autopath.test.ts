@@ -166,7 +166,7 @@ describe('over three hours, with a stale pod of the same address and two clients
   }
 });
 
-test('by name, every client gets the same answers, whatever pod it is taken for', async () => {
+test('by name, every client gets the same answers, whichever pod it seems to be', async () => {
   const folder = new Folder([{ name: 'other', namespace: 'sre', ip: address }]);
   const clock = new VirtualClock();
   const world = await makeWorld(corefile('autopath @name', folder.path), {

@@ -123,7 +123,7 @@ describe('the check of the Box story', { skip }, () => {
     throw new Error(`the state did not come\n${child?.output()}`);
   }
 
-  test('found and explained: the checker does not find the host, so the check never reports, and its state says why', async () => {
+  test('found and explained: the checker does not find the host, so the check never reports, and its state has the reason', async () => {
     await serve('--report-by', 'name');
     const env = await checkerEnvironment();
     const reporting = `http://${storyHost}:${port}/externalCheckStatus?token=`;

@@ -62,7 +62,7 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     assert.doesNotMatch(server.output(), /ERROR|FATAL/);
   });
 
-  test('api.twilio.com has three addresses behind two aliases, and no IPv6 address behind the same aliases', () => {
+  test('api.twilio.com has three addresses after two aliases, and no IPv6 address after the same aliases', () => {
     const a = cluster.ask('api.twilio.com');
     assert.equal(a.counts, '5/0/0');
     assert.deepEqual(addresses(a), twilio);
@@ -74,7 +74,7 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     );
   });
 
-  test("the pod whose address was a finished pod's is taken for itself: its first search name is completed", () => {
+  test('a pod with the address of a finished pod is recognised: its first search name is completed', () => {
     const reply = cluster.askFrom(testing7, first);
     assert.match(
       reply.answer[0] ?? '',
@@ -110,7 +110,7 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     assert.deepEqual(wrong, []);
   });
 
-  test('when the address passes to a pod of another namespace, that pod is completed and the old namespace no more', async () => {
+  test('when the address passes to a pod of another namespace, that pod is completed, and no longer the old namespace', async () => {
     await cluster.api({
       put: 'pods',
       object: podObject('default', 'testing7', testing7, 'Succeeded'),

@@ -37,7 +37,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
     'kube-health.localhost.svc.cluster.local',
     'kube-health.localhost.cluster.local',
   ]) {
-    test(`${name} is NXDOMAIN, said with authority`, () => {
+    test(`${name} is an authoritative NXDOMAIN`, () => {
       for (const type of ['A', 'AAAA']) {
         const reply = cluster.ask(name, type);
         assert.equal(reply.status, 'NXDOMAIN', reply.text);
@@ -51,7 +51,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
     });
   }
 
-  test('kube-health.localhost itself goes to the name server of the node, which knows nothing of it', () => {
+  test('kube-health.localhost itself goes to the name server of the node, which does not know it', () => {
     const reply = cluster.ask('kube-health.localhost');
     assert.equal(reply.status, 'NXDOMAIN');
     assert.equal(reply.counts, '0/1/0');
@@ -73,7 +73,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
     assert.match(reverse.authority[0]!, /a\.root\./);
   });
 
-  test('the reply comes from the address that was asked', () => {
+  test('the reply comes from the queried address', () => {
     for (const address of [PLACE.dns, PLACE.pod]) {
       const text = cluster.node.exec(
         'dig',

@@ -57,13 +57,13 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
     assert.match(server.output(), /^cluster\.local\.:53$/m);
   });
 
-  test('scenario 1: points, asked in its own namespace, is found at the first search domain', () => {
+  test('scenario 1: points, queried in its own namespace, is found at the first search domain', () => {
     const reply = cluster.ask('points.metrics.svc.cluster.local');
     assert.equal(reply.counts, '1/0/0');
     assert.deepEqual(addresses(reply), ['10.129.204.20']);
   });
 
-  test('scenario 2: points.metrics, asked in another namespace, is found at the second', () => {
+  test('scenario 2: points.metrics, queried in another namespace, is found at the second', () => {
     const first = cluster.ask('points.metrics.logs.svc.cluster.local');
     assert.equal(first.status, 'NXDOMAIN');
     assert.equal(first.counts, '0/1/0');
@@ -121,7 +121,7 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
     }
   });
 
-  test('the one socket on which that client asks all its questions gets each reply under its id', () => {
+  test('the only socket of that client gets each reply under its id', () => {
     const names = ['A.metrics', 'points.METRICS', 'b.metrics', 'Points.metrics'].map(
       (name) => `${name}.svc.cluster.local`,
     );
@@ -168,7 +168,7 @@ describe('Kubernetes DNS horror stories: the Corefile with autopath', { skip: no
     assert.equal(cluster.ask('google.com').counts, '1/0/0');
   });
 
-  test('names of the cluster stay what they are', () => {
+  test('cluster names are unchanged', () => {
     assert.equal(cluster.askFrom(client, 'echo.datadog.svc.cluster.local').counts, '1/0/0');
     assert.equal(cluster.askFrom(client, 'echo.datadog.svc.cluster.local', 'AAAA').counts, '0/1/0');
   });

@@ -39,7 +39,7 @@ describe('DNS issues with autopath: A is NXDOMAIN, AAAA is NOERROR', () => {
     }
   });
 
-  test('the text says in words why the walk ended', async () => {
+  test('the text explains why the walk ended', async () => {
     const { out, code } = await runTrace([...halfCname, '--client', 'glibc@2.36']);
     assert.equal(code, 1);
     assert.match(out, /A CNAME without an address/);

@@ -21,7 +21,7 @@ const walk = [
 ];
 
 describe('Down the Kubernetes DNS rabbit hole: kube-health.localhost', () => {
-  test('in the original image Go asks the search list and fails', async () => {
+  test('in the original image Go uses the search list and fails', async () => {
     const { result, queries } = await traceJson([...debian, '--client', 'go@1.19'], debug);
     assert.match(result.error ?? '', /^no such host/);
     assert.deepEqual([...new Set(queries.map((query) => query.name))], walk);
@@ -65,7 +65,7 @@ describe('Down the Kubernetes DNS rabbit hole: kube-health.localhost', () => {
     assert.deepEqual([...result.addresses].sort(), ['127.0.0.1', '::1']);
   });
 
-  test('with myhostname before dns nothing is asked at all', async () => {
+  test('with myhostname before dns no query is sent', async () => {
     const file = storyFile('myhostname-first.nsswitch');
     const { totals, result } = await traceJson([
       ...pod,

@@ -51,7 +51,7 @@ describe('Kubernetes DNS horror stories: 12 queries for one name', () => {
     assert.ok(result.elapsedMs > 5000 && result.elapsedMs < 5500, `${result.elapsedMs} ms`);
   });
 
-  test('without IPv6 on the host, getent asks A only: half the queries', async () => {
+  test('without IPv6 on the host, getent sends A only: half the queries', async () => {
     const { queries } = await traceJson([
       'www.google.com',
       '--client',
@@ -66,7 +66,7 @@ describe('Kubernetes DNS horror stories: 12 queries for one name', () => {
     );
   });
 
-  test('a service of the own namespace: Ubuntu without hints asks A, Alpine asks A and AAAA', async () => {
+  test('a service of the same namespace: Ubuntu without hints sends A, Alpine sends A and AAAA', async () => {
     const echo = ['echo', '--host-addresses', '10.140.216.13', ...gke];
     // getaddrinfo with NULL hints implies AI_ADDRCONFIG in glibc, not in musl.
     const ubuntu = await traceJson([...echo, '--client', 'glibc@2.36', '--addrconfig']);
@@ -119,7 +119,7 @@ describe('Kubernetes DNS horror stories: 12 queries for one name', () => {
     );
   });
 
-  test('with tcp4 in the program Go asks A only', async () => {
+  test('with tcp4 in the program Go sends A only', async () => {
     const { queries } = await traceJson([
       'www.google.com',
       '--client',
@@ -131,7 +131,7 @@ describe('Kubernetes DNS horror stories: 12 queries for one name', () => {
     assert.deepEqual(new Set(queries.map((query) => query.type)), new Set(['A']));
   });
 
-  test('a final dot brings the 12 down to 2, and the trace says so', async () => {
+  test('a trailing dot reduces the 12 to 2, and the trace reports that', async () => {
     const { cheaper } = await traceJson(['www.google.com', '--client', 'glibc@2.36', ...gke]);
     const best = cheaper.find((one) => one.name === 'www.google.com.');
     assert.equal(best?.queries, 2);

@@ -9,7 +9,7 @@ const rules = (page: string, opening: Opening = 'free'): readonly string[] =>
 describe('a page', () => {
   const good = '# A\n\nShows a thing.\n\n```sh\nndots a\n```\n';
 
-  test('begins with a line that says what it is for and a block with what to type', () => {
+  test('begins with its purpose in one line and a block with its command', () => {
     assert.deepEqual(rules(good, 'purpose and command'), []);
     assert.deepEqual(rules('# A\n\n```sh\nndots a\n```\n', 'purpose'), ['3 opening']);
     assert.deepEqual(rules('# A\n\nShows\na thing.\n', 'purpose'), ['3 opening']);

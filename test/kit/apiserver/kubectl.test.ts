@@ -67,7 +67,7 @@ async function bench(t: TestContext): Promise<{
 const backend = new URL('../../../examples/cluster/critical-app.yaml', import.meta.url).pathname;
 
 describe('kubectl', () => {
-  test('creates, lists and deletes what a manifest holds', async (t) => {
+  test('creates, lists and deletes the objects of a manifest', async (t) => {
     const made = await bench(t);
     if (made === null) return;
     const created = await made.kubectl('create', '-f', backend);
@@ -84,7 +84,7 @@ describe('kubectl', () => {
     assert.doesNotMatch(await made.kubectl('get', 'services', '-A'), /backend/);
   });
 
-  test('watches what happens', async (t) => {
+  test('watches changes', async (t) => {
     const made = await bench(t);
     if (made === null) return;
     const child = spawn('kubectl', ['get', 'services', '-A', '-w', '-o', 'name'], {

@@ -59,7 +59,7 @@ async function watch(
 }
 
 describe('a list', () => {
-  test('in pages shows one state, whatever happens in between', async (t) => {
+  test('in pages shows one state, despite changes in between', async (t) => {
     const server = await started(t);
     for (let i = 0; i < 25; i++) server.put('services', service(i));
     const first = await ask(server, '/api/v1/services?limit=10');
@@ -77,7 +77,7 @@ describe('a list', () => {
     assert.ok(names.includes('service-20') && !names.includes('service-99'));
   });
 
-  test('from the cache (version 0) comes whole', async (t) => {
+  test('from the cache (version 0) is complete', async (t) => {
     const server = await started(t);
     for (let i = 0; i < 25; i++) server.put('services', service(i));
     const { body } = await ask(server, '/api/v1/services?limit=10&resourceVersion=0');
@@ -93,7 +93,7 @@ describe('a list', () => {
     assert.deepEqual([gone.status, gone.body.reason], [410, 'Expired']);
   });
 
-  test('asked for wrongly is refused', async (t) => {
+  test('with wrong parameters is refused', async (t) => {
     const server = await started(t);
     for (const [query, status] of [
       ['limit=x', 400],
@@ -110,7 +110,7 @@ describe('a list', () => {
 });
 
 describe('a watch', () => {
-  test('goes on from a version, and starts with everything where it is given none', async (t) => {
+  test('continues from a version, and starts with all objects without one', async (t) => {
     const server = await started(t);
     server.put('services', service(0));
     const { body } = await ask(server, '/api/v1/services');
