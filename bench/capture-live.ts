@@ -16,7 +16,6 @@ need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
 /** Queries a second; with their replies twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
-/** The same with process lookup. */
 const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
 const CPU = { watched: 0, load: 1 } as const;

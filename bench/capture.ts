@@ -18,7 +18,7 @@ import { rounds, smoke } from './kit/peers.ts';
 const PACKETS = smoke ? 5_000 : 1_000_000;
 const counted = (times: number): string => `${(times * PACKETS).toLocaleString('en-US')} packets`;
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 const captures = {
   healthy: { trouble: 'none', sightings: 1 },
   'three sightings': { trouble: 'none', sightings: 3 },
@@ -44,7 +44,6 @@ function writeLonger(from: string, to: string): void {
 
 interface Spent {
   readonly seconds: number;
-  /** CPU seconds of the program. */
   readonly cpuSeconds: number;
   readonly mebibytes: number;
 }
@@ -89,7 +88,7 @@ const wanted: Goals = { seconds: 10, mebibytes: 200 };
 try {
   const paths = new Map<string, string>();
   for (const [name, capture] of Object.entries(captures)) {
-    const path = join(folder, `${name.replaceAll(' ', '-')}.pcap`);
+    const path = join(directory, `${name.replaceAll(' ', '-')}.pcap`);
     writeNodeCapture(path, { packets: PACKETS, ...capture });
     paths.set(name, path);
   }
@@ -128,7 +127,7 @@ try {
       // A line of JSON has both messages, record by record.
       seconds: output === 'json' ? null : wanted.seconds,
     });
-  const three = join(folder, 'three.pcap');
+  const three = join(directory, 'three.pcap');
   writeLonger(healthy, three);
   for (const verb of ['capture', 'doctor'] as const) {
     const longer = run(bin, verb, three, ...(verb === 'capture' ? ['-o', 'none'] : ['-q']));
@@ -140,5 +139,5 @@ try {
     );
   }
 } finally {
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 }

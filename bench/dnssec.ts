@@ -20,19 +20,19 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'taskset');
-const folder = workFolder();
+const directory = workFolder();
 const names = Array.from({ length: 1000 }, (_, i) => `host-${i}`);
-const zone = join(folder, 'bench.zone');
+const zone = join(directory, 'bench.zone');
 writeFileSync(
   zone,
   ['$TTL 300', '@ SOA ns host 1 7200 3600 1209600 60', '@ NS ns', 'ns A 192.0.2.1']
     .concat(names.map((name, i) => `${name} A 10.0.${i >> 8}.${i & 255}`))
     .join('\n') + '\n',
 );
-const key = writeZoneKey(folder, zoneKey('bench.test.'));
-const there = join(folder, 'there.txt');
+const key = writeZoneKey(directory, zoneKey('bench.test.'));
+const there = join(directory, 'there.txt');
 writeFileSync(there, names.map((name) => `${name}.bench.test A\n`).join(''));
-const never = join(folder, 'never.txt');
+const never = join(directory, 'never.txt');
 let nth = 0;
 /** New names: each of these replies is signed on demand. */
 function newNames(): string {
@@ -48,17 +48,20 @@ function corefile(port: number, lines: string): string {
 
 const signing = `dnssec {\n key file ${key}\n }`;
 const servers: Record<string, { readonly port: number; readonly child: Child }> = {
-  plain: { port: 5500, child: ndots(corefile(5500, ''), folder, { cpu: 0 }) },
-  signed: { port: 5510, child: ndots(corefile(5510, signing), folder, { cpu: 0 }) },
-  'plain, cache': { port: 5520, child: ndots(corefile(5520, 'cache'), folder, { cpu: 0 }) },
+  plain: { port: 5500, child: ndots(corefile(5500, ''), directory, { cpu: 0 }) },
+  signed: { port: 5510, child: ndots(corefile(5510, signing), directory, { cpu: 0 }) },
+  'plain, cache': { port: 5520, child: ndots(corefile(5520, 'cache'), directory, { cpu: 0 }) },
   'signed, cache': {
     port: 5530,
-    child: ndots(corefile(5530, `${signing}\n cache`), folder, { cpu: 0 }),
+    child: ndots(corefile(5530, `${signing}\n cache`), directory, { cpu: 0 }),
   },
 };
 const program = corednsProgram();
 if (program !== null) {
-  servers['coredns'] = { port: 5540, child: coredns(program, corefile(5540, signing), folder, 0) };
+  servers['coredns'] = {
+    port: 5540,
+    child: coredns(program, corefile(5540, signing), directory, 0),
+  };
   beside('coredns', versionOf(program, '-version'));
 }
 for (const { port } of Object.values(servers)) await answered(port, 'host-1.bench.test');

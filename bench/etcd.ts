@@ -25,7 +25,7 @@ if (program === undefined) {
   process.exit(0);
 }
 need('dnsperf');
-const folder = workFolder();
+const directory = workFolder();
 const keys = smoke ? 2000 : 100_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const etcd = await startEtcd(program.path);
@@ -35,12 +35,12 @@ const corefile = (port: number, directives: string): string =>
   `.:${port} {\n  bind 127.0.0.1\n  ${directives}\n}\n`;
 const directive = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n    startup_timeout 60s\n  }`;
 
-const bare = ndots(corefile(5901, 'whoami'), folder);
+const bare = ndots(corefile(5901, 'whoami'), directory);
 await printed(bare, /ndots-\d/);
 await pause(smoke ? 200 : 3000);
 const idle = bare.residentMiB();
 await bare.stop();
-const empty = ndots(corefile(5901, directive), folder);
+const empty = ndots(corefile(5901, directive), directory);
 await printed(empty, /ndots-\d/);
 await pause(smoke ? 200 : 3000);
 const connected = empty.residentMiB();
@@ -62,7 +62,7 @@ for (let from = 0; from < keys; from += atATime) {
     ),
   );
 }
-const server: Child = ndots(corefile(5901, directive), folder, { cpu: 0 });
+const server: Child = ndots(corefile(5901, directive), directory, { cpu: 0 });
 const listedMs = await answered(5901, nameOf(keys - 1), 60_000);
 await pause(smoke ? 500 : 5000);
 const full = server.residentMiB();
@@ -72,7 +72,7 @@ figure(`memory with ${keys} keys`, full, 'MiB');
 figure(`${keys} keys over idle`, full - idle, 'MiB', { atMost: 60 });
 figure('start to first answer', listedMs, 'ms');
 
-const file = join(folder, 'names');
+const file = join(directory, 'names');
 const lines = Array.from({ length: Math.min(keys, 20_000) }, (_, i) => `${nameOf(i)} A`);
 writeFileSync(file, `${lines.join('\n')}\n`);
 const options = { port: 5901, file, seconds: runSeconds, rate: smoke ? 200 : 2000 };
@@ -82,7 +82,7 @@ figure('CPU time per query', own.cpuMicros, 'µs');
 if (peerProgram === null) console.log('CoreDNS is not there (COREDNS=FILE)');
 else {
   const plain = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n  }`;
-  const peer = coredns(peerProgram, corefile(5902, plain), folder, 0);
+  const peer = coredns(peerProgram, corefile(5902, plain), directory, 0);
   await answered(5902, nameOf(1));
   const theirs = load(peer, { ...options, port: 5902 });
   figure('CoreDNS, CPU time per query, with etcd’s', theirs.cpuMicros, 'µs');

@@ -22,9 +22,9 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'dnsdist', 'taskset');
-const folder = workFolder();
-const certificate = `${certificateIn(folder)}.crt`;
-const upstream = wildcardUpstream(folder, 5400, 1, { tls: 5453, https: 5443 });
+const directory = workFolder();
+const certificate = `${certificateIn(directory)}.crt`;
+const upstream = wildcardUpstream(directory, 5400, 1, { tls: 5453, https: 5443 });
 await answered(5400, 'probe.bench.');
 const corefile = (port: number, to: string): string =>
   `.:${port} {\n    bind 127.0.0.1\n    errors\n    prometheus 127.0.0.1:${port + 1}\n    forward . ${to} {\n        tls ${certificate}\n        tls_servername dns.example\n    }\n}\n`;
@@ -33,21 +33,21 @@ const overHttps = 'https://127.0.0.1:5443';
 const tls = `, tls="openssl", caStore="${certificate}", subjectName="dns.example"`;
 const program = corednsProgram();
 const servers = {
-  'ndots, tls': { port: 5410, child: ndots(corefile(5410, overTls), folder, { cpu: 0 }) },
-  'dnsdist, tls': { port: 5420, child: dnsdist(folder, 5420, 5453, 0, tls) },
-  'ndots, https': { port: 5412, child: ndots(corefile(5412, overHttps), folder, { cpu: 0 }) },
+  'ndots, tls': { port: 5410, child: ndots(corefile(5410, overTls), directory, { cpu: 0 }) },
+  'dnsdist, tls': { port: 5420, child: dnsdist(directory, 5420, 5453, 0, tls) },
+  'ndots, https': { port: 5412, child: ndots(corefile(5412, overHttps), directory, { cpu: 0 }) },
   'dnsdist, https': {
     port: 5422,
-    child: dnsdist(folder, 5422, 5443, 0, `${tls}, dohPath="/dns-query"`),
+    child: dnsdist(directory, 5422, 5443, 0, `${tls}, dohPath="/dns-query"`),
   },
   ...(program !== null && {
     'coredns, tls': {
       port: 5440,
-      child: coredns(program, corefile(5440, overTls), folder, 0),
+      child: coredns(program, corefile(5440, overTls), directory, 0),
     },
     'coredns, https': {
       port: 5442,
-      child: coredns(program, corefile(5442, overHttps), folder, 0),
+      child: coredns(program, corefile(5442, overHttps), directory, 0),
     },
   }),
 };
@@ -60,7 +60,7 @@ const { middle } = loadInTurn(servers, {
   rounds,
   seconds: runSeconds,
   outstanding: 200,
-  names: freshNames(folder, smoke ? 40_000 : 400_000),
+  names: freshNames(directory, smoke ? 40_000 : 400_000),
 });
 beside('dnsdist', versionOf('dnsdist', '--version'));
 if (program !== null) beside('coredns', versionOf(program, '-version'));

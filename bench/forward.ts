@@ -22,26 +22,26 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'dnsdist', 'named', 'taskset');
-const folder = workFolder();
-const upstream = wildcardUpstream(folder, 5400, 1);
+const directory = workFolder();
+const upstream = wildcardUpstream(directory, 5400, 1);
 await answered(5400, 'probe.bench.');
 const corefile = (port: number, more: string): string =>
   `.:${port} {\n    bind 127.0.0.1\n    errors\n    prometheus 127.0.0.1:${port + 1}\n    forward . 127.0.0.1:5400\n${more}}\n`;
 const program = corednsProgram();
 const servers = {
-  ndots: { port: 5410, child: ndots(corefile(5410, ''), folder, { cpu: 0 }) },
+  ndots: { port: 5410, child: ndots(corefile(5410, ''), directory, { cpu: 0 }) },
   'ndots, cache': {
     port: 5412,
-    child: ndots(corefile(5412, '    cache 30\n'), folder, { cpu: 0 }),
+    child: ndots(corefile(5412, '    cache 30\n'), directory, { cpu: 0 }),
   },
-  dnsdist: { port: 5420, child: dnsdist(folder, 5420, 5400, 0) },
-  'dnsdist, 256': { port: 5422, child: dnsdist(folder, 5422, 5400, 0, ', sockets=256') },
-  bind: { port: 5430, child: bindForwarder(folder, 5430, 5400, 0) },
+  dnsdist: { port: 5420, child: dnsdist(directory, 5420, 5400, 0) },
+  'dnsdist, 256': { port: 5422, child: dnsdist(directory, 5422, 5400, 0, ', sockets=256') },
+  bind: { port: 5430, child: bindForwarder(directory, 5430, 5400, 0) },
   ...(program !== null && {
-    coredns: { port: 5440, child: coredns(program, corefile(5440, ''), folder, 0) },
+    coredns: { port: 5440, child: coredns(program, corefile(5440, ''), directory, 0) },
     'coredns, cache': {
       port: 5442,
-      child: coredns(program, corefile(5442, '    cache 30\n'), folder, 0),
+      child: coredns(program, corefile(5442, '    cache 30\n'), directory, 0),
     },
   }),
 };
@@ -54,7 +54,7 @@ const { middle, ratio } = loadInTurn(servers, {
   rounds: smoke ? 1 : 9,
   seconds: smoke ? 1 : 2,
   outstanding: 200,
-  names: freshNames(folder, smoke ? 40_000 : 200_000),
+  names: freshNames(directory, smoke ? 40_000 : 200_000),
 });
 beside('dnsdist', versionOf('dnsdist', '--version'));
 beside('bind', versionOf('named', '-v'));

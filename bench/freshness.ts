@@ -10,7 +10,7 @@ import { answered, question } from '../test/kit/child.ts';
 import { figure } from './kit/figures.ts';
 import { apiCorefile, ndots, smoke, workFolder } from './kit/peers.ts';
 
-const folder = workFolder();
+const directory = workFolder();
 const api = await ApiServer.start({ port: 5901 });
 const services = smoke ? 100 : 1000;
 populate(api, { services, endpoints: services * 5, pods: 0 });
@@ -32,7 +32,7 @@ api.put('services', {
   spec: { type: 'ClusterIP', clusterIP: 'None', clusterIPs: ['None'], ports: [] },
 } as never);
 probe('10.9.0.0');
-const server = ndots(apiCorefile(5910, 5901, 'insecure', ''), folder);
+const server = ndots(apiCorefile(5910, 5901, 'insecure', ''), directory);
 await answered(5910, 'probe.team-0.svc.cluster.local', 60_000);
 let turn = 0;
 const churn = setInterval(() => {

@@ -11,10 +11,10 @@ import { answered, start } from '../test/kit/child.ts';
 import { figure, type Goal } from './kit/figures.ts';
 import { kubeadmCorefile, services, smoke, workFolder } from './kit/peers.ts';
 
-const folder = workFolder();
-const { manifests, names } = services(folder, 100);
+const directory = workFolder();
+const { manifests, names } = services(directory, 100);
 const name = [...names.keys()][0]!;
-const corefile = join(folder, 'Corefile');
+const corefile = join(directory, 'Corefile');
 writeFileSync(corefile, kubeadmCorefile(5300, manifests).replace('loop\n', ''));
 const here = fileURLToPath(new URL('../', import.meta.url));
 const before = process.env['BEFORE'];

@@ -28,13 +28,13 @@ interface Kind {
 }
 
 need('dnsperf', 'taskset');
-const folder = workFolder();
+const directory = workFolder();
 const sizes = smoke ? [10, 1000] : [10, 1000, 10_000];
 const seconds = smoke ? 1 : 2;
 const address = (i: number): string => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 
-const manifests = join(folder, 'manifests');
+const manifests = join(directory, 'manifests');
 mkdirSync(manifests);
 const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default' } };
 writeFileSync(join(manifests, 'default.json'), JSON.stringify(namespace));
@@ -74,8 +74,8 @@ for (const size of sizes) {
   for (const i of numbers(Math.min(size, 3000))) zone.push(`n${size} 60 A ${address(i)}`);
   for (const i of numbers(Math.min(size, 1000))) hosts.push(`${address(i)} n${size}.hosts.test`);
 }
-writeFileSync(join(folder, 'db'), `${zone.join('\n')}\n`);
-writeFileSync(join(folder, 'hosts'), `${hosts.join('\n')}\n`);
+writeFileSync(join(directory, 'db'), `${zone.join('\n')}\n`);
+writeFileSync(join(directory, 'hosts'), `${hosts.join('\n')}\n`);
 
 const etcdProgram = etcdPrograms().at(-1);
 const etcd = etcdProgram === undefined ? null : await startEtcd(etcdProgram.path);
@@ -107,8 +107,8 @@ const kinds: Readonly<Record<string, Kind>> = {
     suffix: 'default.svc.cluster.local',
     types: ['A', 'AAAA', 'SRV', 'TXT', 'ANY', 'PTR'],
   },
-  hosts: { lines: `hosts ${join(folder, 'hosts')}`, suffix: 'hosts.test', types: ['A'] },
-  file: { lines: `file ${join(folder, 'db')} file.test`, suffix: 'file.test', types: ['A'] },
+  hosts: { lines: `hosts ${join(directory, 'hosts')}`, suffix: 'hosts.test', types: ['A'] },
+  file: { lines: `file ${join(directory, 'db')} file.test`, suffix: 'file.test', types: ['A'] },
   k8s_external: {
     lines: `k8s_external external.test {\n headless\n }\n ${cluster}`,
     suffix: 'default.external.test',
@@ -148,9 +148,9 @@ for (const [kind, { lines, suffix, types, most = Infinity }] of Object.entries(k
     servers.push([who, make(at), at]);
     await answered(at, `n10.${suffix}`);
   };
-  await begin('ndots', (at) => ndots(corefile(at), folder, { cpu: 0 }));
+  await begin('ndots', (at) => ndots(corefile(at), directory, { cpu: 0 }));
   if (program !== null && !lines.includes('manifests'))
-    await begin('CoreDNS', (at) => coredns(program, corefile(at), folder, 0));
+    await begin('CoreDNS', (at) => coredns(program, corefile(at), directory, 0));
   for (const [who, child, at] of servers) {
     for (const type of types) {
       for (const [way, { mode, edns }] of Object.entries(ways)) {
@@ -160,7 +160,7 @@ for (const [kind, { lines, suffix, types, most = Infinity }] of Object.entries(k
             type === 'PTR'
               ? `${(size - 1) & 255}.${((size - 1) >> 8) & 255}.0.10.in-addr.arpa`
               : `n${size}.${suffix}`;
-          const file = join(folder, 'question.txt');
+          const file = join(directory, 'question.txt');
           writeFileSync(file, `${name} ${type}\n`);
           const { cpuMicros, completed } = load(child, { port: at, file, seconds, mode, edns });
           if (completed === 0) {

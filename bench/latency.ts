@@ -18,12 +18,12 @@ import {
 } from './kit/peers.ts';
 
 need('gcc', 'taskset');
-const folder = workFolder();
-const program = compile('pace.c', folder);
+const directory = workFolder();
+const program = compile('pace.c', directory);
 const [services, endpoints] = smoke ? [100, 1000] : [10_000, 100_000];
-const file = serviceQuestions(folder, services);
+const file = serviceQuestions(directory, services);
 const api = await apiServer(5801, ['--services', `${services}`, '--endpoints', `${endpoints}`], 1);
-const server = ndots(apiCorefile(5810, 5801, 'insecure', 'autopath @name'), folder, {});
+const server = ndots(apiCorefile(5810, 5801, 'insecure', 'autopath @name'), directory, {});
 await answered(5810, 'service-0.team-0.svc.cluster.local', 90_000);
 const rate = smoke ? 2000 : 20_000;
 const seconds = smoke ? 2 : 15;

@@ -18,7 +18,7 @@ const PACKETS = smoke ? 20_000 : 1_200_000;
 /** Packets between two updates of the model's clock: every 250 ms. */
 const STEP = RATE / 4;
 const START_MS = Date.UTC(2026, 10, 1);
-const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
 const median = (list: readonly number[]): number =>
   list.toSorted((one, other) => one - other)[list.length >> 1]!;
 
@@ -42,7 +42,7 @@ function spent(run: () => void): number {
 }
 
 try {
-  const path = join(folder, 'node.pcap');
+  const path = join(directory, 'node.pcap');
   writeNodeCapture(path, { packets: PACKETS, trouble: 'none', sightings: 1 });
   const bytes = readFileSync(path);
   const places = packetsOf(bytes);
@@ -75,5 +75,5 @@ try {
   figure('live model: memory of the process, without the capture', memory, 'MiB');
   figure('live model: memory by its own account', used, 'MiB');
 } finally {
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 }

@@ -12,7 +12,7 @@ import { beside, figure } from './kit/figures.ts';
 import { apiCorefile, apiServer, ndots, smoke, workFolder } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
-const folder = workFolder();
+const directory = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Private memory of the process: without the pages of program files, which the system shares and can reclaim. */
@@ -36,13 +36,13 @@ function peakMiB(child: Child): number {
   );
 }
 
-const emptyFile = join(folder, 'empty.mjs');
+const emptyFile = join(directory, 'empty.mjs');
 writeFileSync(
   emptyFile,
   `import { Worker } from 'node:worker_threads';\nnew Worker('setInterval(() => {}, 1e6)', { eval: true });\n`,
 );
 const empty = start('empty', [process.execPath, emptyFile]);
-const loadedFile = join(folder, 'loaded.mjs');
+const loadedFile = join(directory, 'loaded.mjs');
 const needs = `for (const name of ['http', 'net', 'dgram', 'crypto']) process.getBuiltinModule(name);\n`;
 const addon = `process.getBuiltinModule('module').createRequire(${JSON.stringify(import.meta.url)})('koffi').load(null);`;
 writeFileSync(
@@ -75,7 +75,7 @@ for (const [what, mode, autopath, goal] of [
   ['autopath @name', 'insecure', 'autopath @name', 120],
   ['autopath @kubernetes, verified', 'verified', 'autopath @kubernetes', 170],
 ] as const) {
-  const server = ndots(apiCorefile(5710, 5701, mode, autopath), folder);
+  const server = ndots(apiCorefile(5710, 5701, mode, autopath), directory);
   await answered(5710, 'service-0.team-0.svc.cluster.local', 90_000);
   await pause(smoke ? 500 : 8000);
   const steady = server.residentMiB();

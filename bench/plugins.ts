@@ -20,13 +20,13 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'taskset');
-const folder = workFolder();
-const { manifests, names } = services(folder, 2000);
-const hits = join(folder, 'hits.txt');
+const directory = workFolder();
+const { manifests, names } = services(directory, 2000);
+const hits = join(directory, 'hits.txt');
 writeFileSync(hits, [...names.keys()].map((name) => `${name} A\n`).join(''));
-const forwarded = join(folder, 'forwarded.txt');
+const forwarded = join(directory, 'forwarded.txt');
 writeFileSync(forwarded, Array.from({ length: 5000 }, (_, i) => `n${i}.bench. A\n`).join(''));
-const socket = join(folder, 'dnstap.sock');
+const socket = join(directory, 'dnstap.sock');
 const ten = (line: (i: number) => string): string =>
   Array.from({ length: 10 }, (_, i) => line(i)).join('\n');
 
@@ -60,7 +60,7 @@ const inFront: Readonly<Record<string, string>> = {
 
 const sink = start('sink', [process.execPath, 'bench/peers/dnstap-sink.ts', socket]);
 await printed(sink, /listening/, 10_000);
-const upstream = wildcardUpstream(folder, 5390, 1);
+const upstream = wildcardUpstream(directory, 5390, 1);
 await answered(5390, 'n0.bench.');
 let port = 5300;
 
@@ -73,7 +73,7 @@ async function begin(
   corefile: string,
   name: string,
 ): Promise<{ readonly child: Child; readonly port: number }> {
-  const child = ndots(corefile, folder, { cpu: 0 });
+  const child = ndots(corefile, directory, { cpu: 0 });
   const at = port++;
   await answered(at, name);
   return { child, port: at };

@@ -27,12 +27,12 @@ import {
 
 need('gcc', 'taskset', 'chrt', 'curl');
 const API = 5821;
-const folder = workFolder();
-const program = compile('pace.c', folder);
+const directory = workFolder();
+const program = compile('pace.c', directory);
 const [services, pods] = smoke ? [100, 1000] : [10_000, 100_000];
 const seconds = smoke ? 1 : 4;
 const rounds = smoke ? 1 : 4;
-const file = serviceQuestions(folder, services);
+const file = serviceQuestions(directory, services);
 
 const size = ['--services', `${services}`, '--endpoints', `${pods}`, '--pods', `${pods}`];
 const api = await apiServer(API, size);
@@ -60,7 +60,7 @@ async function measure(title: string, port: number, rate: number, limit: number)
     console.log(`${title}: skipped, no control group can be made here`);
     return;
   }
-  const server = ndots(apiCorefile(port, API, 'verified', 'autopath @name'), folder);
+  const server = ndots(apiCorefile(port, API, 'verified', 'autopath @name'), directory);
   await answered(port, 'service-0.team-0.svc.cluster.local', 90_000);
   await pause(3000);
   group?.take(server.pid);

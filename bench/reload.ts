@@ -11,11 +11,11 @@ import { kubeadmCorefile, ndots, services, smoke, workFolder } from './kit/peers
 
 const RATE = smoke ? 2000 : 20_000;
 const RELOADS = smoke ? 3 : 20;
-const folder = workFolder();
-const { manifests, names } = services(folder, 1000);
+const directory = workFolder();
+const { manifests, names } = services(directory, 1000);
 const list = [...names];
 const corefile = kubeadmCorefile(5600, manifests).replace('reload\n', 'reload 2s 0s\n');
-const server = ndots(corefile, folder, { cpu: 0 });
+const server = ndots(corefile, directory, { cpu: 0 });
 await answered(5600, list[0]![0]);
 
 let sent = 0;
@@ -50,7 +50,7 @@ async function send(): Promise<void> {
 const sending = send();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const file = /Corefile-\d+/.exec(readFileSync(`/proc/${server.pid}/cmdline`, 'utf8'))?.[0];
-const path = join(folder, file!);
+const path = join(directory, file!);
 for (let nth = 0; nth < RELOADS; nth++) {
   await pause(smoke ? 300 : 500);
   writeFileSync(path, corefile.replace('ttl 30', `ttl ${31 + nth}`));

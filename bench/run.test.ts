@@ -6,25 +6,25 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 
 /** A directory with `run.ts` and one benchmark, whose figure misses its goal on request. */
-const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 for (const part of ['run.ts', 'kit/figures.ts', 'kit/history.ts'])
-  cpSync(join('bench', part), join(folder, 'bench', part));
+  cpSync(join('bench', part), join(directory, 'bench', part));
 writeFileSync(
-  join(folder, 'bench/quick.ts'),
+  join(directory, 'bench/quick.ts'),
   `import { beside, figure } from './kit/figures.ts';
 beside('sloth', 'sloth 3');
 figure('quickness', Number(process.env.QUICKNESS), 'ms', { atMost: 10 });
 `,
 );
-writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+writeFileSync(join(directory, 'package.json'), '{"type": "module"}');
 
 function bench(
   quickness: number,
   ...words: readonly string[]
 ): { code: number | null; text: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['bench/run.ts', ...words], {
-    cwd: folder,
+    cwd: directory,
     encoding: 'utf8',
     env: { ...process.env, QUICKNESS: String(quickness) },
   });
@@ -41,7 +41,7 @@ test('a missed goal is shown, and fails the run with --enforce', () => {
 });
 
 test('figures are stored with --record only, a line a run', () => {
-  const history = join(folder, 'bench/history/quick.jsonl');
+  const history = join(directory, 'bench/history/quick.jsonl');
   assert.ok(!existsSync(history));
   bench(7, '--record');
   bench(20, 'quick', '--record', '--enforce');

@@ -27,13 +27,13 @@ if (unknown !== undefined || (smoke && (enforce || recording))) {
   process.exit(3);
 }
 const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.ts')));
-const folder = mkdtempSync(join(tmpdir(), 'ndots-figures-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-figures-'));
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 let failed = 0;
 for (const file of chosen) {
   const name = basename(file, '.ts');
   console.log(`\n== ${name}`);
-  const told = join(folder, name);
+  const told = join(directory, name);
   const where = machine();
   const startMs = performance.now();
   const { status } = spawnSync(

@@ -22,12 +22,12 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'gcc', 'taskset');
-const folder = workFolder();
-const { manifests, names } = services(folder, 5000);
+const directory = workFolder();
+const { manifests, names } = services(directory, 5000);
 const all = [...names.keys()];
-const hits = join(folder, 'hits.txt');
+const hits = join(directory, 'hits.txt');
 writeFileSync(hits, all.map((name) => `${name} A\n`).join(''));
-const mix = join(folder, 'mix.txt');
+const mix = join(directory, 'mix.txt');
 writeFileSync(
   mix,
   all
@@ -42,9 +42,9 @@ writeFileSync(
 );
 
 const serverCpu = 0;
-const server = ndots(kubeadmCorefile(5300, manifests), folder, { cpu: serverCpu });
-const peer = unbound(folder, 5310, names, { cpu: serverCpu });
-const echo = start('echo', [compile('echo.c', folder), '5320'], { cpu: serverCpu });
+const server = ndots(kubeadmCorefile(5300, manifests), directory, { cpu: serverCpu });
+const peer = unbound(directory, 5310, names, { cpu: serverCpu });
+const echo = start('echo', [compile('echo.c', directory), '5320'], { cpu: serverCpu });
 await answered(5300, all[0]!);
 await answered(5310, all[0]!);
 await answered(5320, all[0]!, 5000, () => true);

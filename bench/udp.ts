@@ -17,8 +17,8 @@ if (!found.available) {
   console.log(`skipped: ${found.reason}`);
   process.exit(0);
 }
-const folder = workFolder();
-const file = join(folder, 'names.txt');
+const directory = workFolder();
+const file = join(directory, 'names.txt');
 const names = Array.from({ length: 5000 }, (_, i) => `svc-${i}.bench.svc.cluster.local.`);
 writeFileSync(file, names.map((name) => `${name} A\n`).join(''));
 
@@ -34,7 +34,7 @@ const run = (mode: string, port: number): readonly string[] => [
 const servers = [
   { name: 'batched', port: 5401, words: run('batched', 5401) },
   { name: 'plain', port: 5402, words: run('plain', 5402) },
-  { name: 'C echo', port: 5403, words: [compile('echo.c', folder), '5403'] },
+  { name: 'C echo', port: 5403, words: [compile('echo.c', directory), '5403'] },
 ].map(({ name, port, words }) => ({ name, port, child: start(name, words, { cpu: serverCpu }) }));
 for (const { port } of servers) await answered(port, names[0]!);
 

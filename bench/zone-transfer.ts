@@ -19,8 +19,8 @@ import {
 import { compile, ndots, need, smoke, workFolder } from './kit/peers.ts';
 
 need('gcc', 'taskset', 'chrt', 'named', 'kdig');
-const folder = workFolder();
-const program = compile('pace.c', folder);
+const directory = workFolder();
+const program = compile('pace.c', directory);
 const names = smoke ? 10_000 : 200_000;
 const rate = smoke ? 2000 : 10_000;
 const seconds = smoke ? 2 : 4;
@@ -38,11 +38,11 @@ function writeZone(file: string): void {
   writeFileSync(file, `${lines.join('\n')}\n`);
 }
 
-const out = join(folder, 'out.zone');
-const into = join(folder, 'into.zone');
+const out = join(directory, 'out.zone');
+const into = join(directory, 'into.zone');
 writeZone(out);
 writeZone(into);
-const questions = join(folder, 'names.txt');
+const questions = join(directory, 'names.txt');
 writeFileSync(
   questions,
   Array.from(
@@ -51,14 +51,14 @@ writeFileSync(
   ).join(''),
 );
 const bind = await startNamed(
-  join(folder, 'named'),
+  join(directory, 'named'),
   5830,
   `zone "into.test" { type primary; file "${into}"; notify explicit; also-notify { 127.0.0.1 port 5820; }; notify-delay 0; };`,
 );
 moveElsewhere(bind.child.pid);
 const server = ndots(
   `.:5820 {\n bind 127.0.0.1\n file ${out} out.test\n secondary into.test {\n transfer from 127.0.0.1:5830\n }\n transfer {\n to *\n }\n prometheus 127.0.0.1:5821\n}`,
-  folder,
+  directory,
 );
 await answered(5820, 'ns.out.test', 120_000);
 await answered(5820, 'ns.into.test', 120_000);
@@ -67,7 +67,6 @@ const settled = (): Promise<void> => pause(smoke ? 500 : 4000);
 await settled();
 
 let given = 0;
-/** Programs that are running. */
 const clients = new Set<number>();
 
 /** Transfers a zone to kdig, one time after the other. */

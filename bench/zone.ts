@@ -22,7 +22,7 @@ import {
 } from './kit/peers.ts';
 
 need('dnsperf', 'nsd', 'knotd', 'named', 'kdig', 'taskset');
-const folder = workFolder();
+const directory = workFolder();
 const names = smoke ? 10_000 : 100_000;
 
 function writeZone(file: string, count: number): number {
@@ -42,12 +42,12 @@ function writeZone(file: string, count: number): number {
   return statSync(file).size;
 }
 
-const zone = join(folder, 'bench.zone');
+const zone = join(directory, 'bench.zone');
 writeZone(zone, names);
 const many = smoke ? 20_000 : 1_000_000;
-const large = join(folder, 'large.zone');
+const large = join(directory, 'large.zone');
 const text = writeZone(large, many);
-const questions = join(folder, 'names.txt');
+const questions = join(directory, 'names.txt');
 writeFileSync(
   questions,
   Array.from({ length: 50_000 }, () => {
@@ -64,7 +64,7 @@ const settledMs = 14_000;
 async function settledMiB(file: string): Promise<number> {
   const child = ndots(
     `bench.test:5500 {\n bind 127.0.0.1\n file ${file}\n transfer {\n to *\n }\n}`,
-    folder,
+    directory,
     { cpu: 0 },
   );
   await answered(5500, 'ns.bench.test', 120_000);
@@ -77,7 +77,7 @@ async function settledMiB(file: string): Promise<number> {
 
 // The same server with a small zone, after the same queries: the difference belongs to the large zone. The
 // runtime's compiled code differs by more than a MiB from run to run.
-const small = join(folder, 'small.zone');
+const small = join(directory, 'small.zone');
 writeZone(small, 10);
 const resident: { small: number[]; large: number[] } = { small: [], large: [] };
 for (let round = 0; round < rounds; round++) {
@@ -93,14 +93,14 @@ servers['ndots'] = {
   port: 5500,
   child: ndots(
     `bench.test:5500 {\n bind 127.0.0.1\n file ${zone}\n transfer {\n to *\n }\n}`,
-    folder,
+    directory,
     {
       cpu: 0,
     },
   ),
 };
-servers['nsd'] = await startNsd(join(folder, 'nsd'), 5510, { 'bench.test': zone });
-servers['knot'] = await startKnot(join(folder, 'knot'), 5520, { 'bench.test': zone });
+servers['nsd'] = await startNsd(join(directory, 'nsd'), 5510, { 'bench.test': zone });
+servers['knot'] = await startKnot(join(directory, 'knot'), 5520, { 'bench.test': zone });
 for (const name of ['nsd', 'knot'])
   spawnSync('taskset', ['-a', '-p', '-c', '0', String(servers[name]!.child.pid)]);
 for (const { port } of Object.values(servers)) await answered(port, 'ns.bench.test');
@@ -126,13 +126,13 @@ figure('memory : the text of the zone', (zoneMiB * 1.048576e6) / text, '', goal(
 for (const { child } of Object.values(servers)) await child.stop();
 
 const bind = await startNamed(
-  join(folder, 'named'),
+  join(directory, 'named'),
   5530,
   `zone "bench.test" { type primary; file "${large}"; };`,
 );
 const ours = ndots(
   `bench.test:5500 {\n bind 127.0.0.1\n file ${large}\n transfer {\n to *\n }\n}`,
-  folder,
+  directory,
 );
 await answered(5500, 'ns.bench.test', 120_000);
 await answered(5530, 'ns.bench.test', 120_000);

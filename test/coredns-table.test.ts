@@ -56,13 +56,13 @@ describe('the table of plugins and properties', () => {
     if (folder === null) return t.skip('the module of CoreDNS is not here');
     const names: Readonly<Record<string, string>> = { metrics: 'prometheus' };
     const missing: string[] = [];
-    for (const page of globSync('plugin/*/README.md', { cwd: folder })) {
+    for (const page of globSync('plugin/*/README.md', { cwd: directory })) {
       const plugin = page.split('/')[1]!;
       const listed = directives.find(({ name }) => name === (names[plugin] ?? plugin));
       if (plugin === 'import') continue;
       assert.ok(listed !== undefined, plugin);
       const words = new Set(listed.properties.flatMap(({ name }) => name.split(/[ |]/)));
-      for (const word of wordsOf(join(folder, 'plugin', plugin))) {
+      for (const word of wordsOf(join(directory, 'plugin', plugin))) {
         // A line of a whole Corefile on the page.
         if (directives.some(({ name }) => name === word)) continue;
         if (!words.has(word) && !elsewhere.has(`${plugin} ${word}`))
@@ -95,14 +95,14 @@ const elsewhere: ReadonlySet<string> = new Set([
 ]);
 
 /** The words that a parser compares with, and the first words of lines in the Syntax section. */
-function wordsOf(folder: string): ReadonlySet<string> {
+function wordsOf(directory: string): ReadonlySet<string> {
   const words = new Set<string>();
-  for (const file of ['setup.go', 'parse.go'].map((name) => join(folder, name))) {
+  for (const file of ['setup.go', 'parse.go'].map((name) => join(directory, name))) {
     if (!existsSync(file)) continue;
     for (const [, list] of readFileSync(file, 'utf8').matchAll(/case ("[^:\n]*"):/g))
       for (const [, word] of list!.matchAll(/"([a-z0-9_-]+)"/g)) words.add(word!);
   }
-  const sections = readFileSync(join(folder, 'README.md'), 'utf8').split(/^## /m);
+  const sections = readFileSync(join(directory, 'README.md'), 'utf8').split(/^## /m);
   const syntax = sections.find((section) => section.startsWith('Syntax')) ?? '';
   for (const [, block] of syntax.matchAll(/^[~`]{3}.*\n([^]*?)^[~`]{3}/gm))
     for (const [, word] of block!.matchAll(/^[ \t]+\[?([a-z0-9_-]+)\b/gm)) words.add(word!);

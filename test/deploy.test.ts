@@ -87,11 +87,11 @@ test('the manifests name the image of this version', () => {
   const text = readFileSync('deploy/kubeadm/ndots.yaml', 'utf8');
   assert.equal(parseAllDocuments(text).length, 4);
   assert.match(text, new RegExp(`image: ndots:${version.replaceAll('.', '\\.')}$`, 'm'));
-  for (const [folder, name] of [
+  for (const [directory, name] of [
     ['kubeadm', 'ndots'],
     ['node-cache', 'ndots-node-cache'],
   ] as const) {
-    const { images } = readYaml(`deploy/${folder}/kustomization.yaml`);
+    const { images } = readYaml(`deploy/${directory}/kustomization.yaml`);
     assert.deepEqual(images, [{ name, newTag: version }]);
   }
 });

@@ -163,7 +163,6 @@ const indoors: readonly Plugin[] = plugins.map((plugin) => {
   };
 });
 
-/** Upstreams that never answer. */
 const quiet: Network = {
   upstream: (parts) => ({
     parts,

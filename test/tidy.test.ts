@@ -143,7 +143,6 @@ function slowExpressions(file: string, text: string): string[] {
   });
 }
 
-/** Lines that contain code. */
 function linesOfCode(text: string): number {
   let isComment = false;
   let count = 0;
@@ -263,7 +262,7 @@ describe('the house', () => {
   test('the server names no plugin', () => {
     // Words with a fixed meaning: a part of the server, a scheme of addresses, an automatic choice.
     const words = new Set(['log', 'tls', 'auto']);
-    const plugins = globSync('src/server/plugins/*/').map((folder) => folder.split('/')[3]!);
+    const plugins = globSync('src/server/plugins/*/').map((directory) => directory.split('/')[3]!);
     const names = new Set(plugins.filter((name) => !words.has(name)));
     const found = running
       .filter((file) => room(file) === 'engine')
@@ -286,7 +285,7 @@ describe('the house', () => {
       for (const path of imports(file)) {
         const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
         // Files in the room itself may combine its directories, and these may import them.
-        const apart = [from, to].every((folder) => folder.split('/').length > 3);
+        const apart = [from, to].every((directory) => directory.split('/').length > 3);
         if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
         below.set(from, (below.get(from) ?? new Set()).add(to));
       }
@@ -298,7 +297,7 @@ describe('the house', () => {
         return reaches(next, to, seen.add(next));
       });
     assert.deepEqual(
-      [...below.keys()].filter((folder) => reaches(folder, folder)),
+      [...below.keys()].filter((directory) => reaches(directory, directory)),
       [],
     );
   });

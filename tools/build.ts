@@ -8,19 +8,19 @@ import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const at = process.argv.indexOf('--server');
-const folder = at < 0 ? 'dist' : process.argv[at + 1];
-if (folder === undefined) throw new Error('--server takes a directory');
-rmSync(folder, { recursive: true, force: true });
+const directory = at < 0 ? 'dist' : process.argv[at + 1];
+if (directory === undefined) throw new Error('--server takes a directory');
+rmSync(directory, { recursive: true, force: true });
 try {
   const { bundle } = await import('./bundle.ts');
-  await bundle(folder, at >= 0);
+  await bundle(directory, at >= 0);
   if (at < 0) {
     const { buildConsole } = await import('./playground-bundle.ts');
-    await buildConsole(`${folder}/console`);
+    await buildConsole(`${directory}/console`);
   }
-  writeFileSync(`${folder}/.built`, '');
+  writeFileSync(`${directory}/.built`, '');
 } catch (error) {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   const { code, message } = error as NodeJS.ErrnoException;
   const why = code === 'ERR_MODULE_NOT_FOUND' ? 'the bundler is not installed' : message;
   if (process.argv.includes('--if-possible'))

@@ -26,7 +26,7 @@ const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|f
  * plugin, transport and verb has files of its own, and is loaded only if it is used. Figures:
  * docs/decisions/dist.md.
  */
-export async function bundle(folder = 'dist', serverOnly = false): Promise<void> {
+export async function bundle(directory = 'dist', serverOnly = false): Promise<void> {
   const program = await rolldown({
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
@@ -41,7 +41,7 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
   });
   const { output } = await program.write({
-    dir: folder,
+    dir: directory,
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
@@ -67,7 +67,12 @@ export async function bundle(folder = 'dist', serverOnly = false): Promise<void>
   for (const each of output) if (each.type === 'chunk') check(each, serverOnly);
   for (const name of packages) {
     const one = await rolldown({ input: { [name]: name }, platform: 'node', plugins: [asciiText] });
-    await one.write({ dir: folder, format: 'cjs', entryFileNames: '[name].cjs', comments: false });
+    await one.write({
+      dir: directory,
+      format: 'cjs',
+      entryFileNames: '[name].cjs',
+      comments: false,
+    });
     await one.close();
   }
 }

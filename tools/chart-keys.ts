@@ -22,7 +22,6 @@ interface Keys {
 
 const chart = join(import.meta.dirname, '../deploy/helm/ndots');
 
-/** The file that contains them. */
 export const chartKeysFile: string = join(chart, 'templates/_keys.tpl');
 
 /** The content of that file for the current schema. */

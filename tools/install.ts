@@ -8,8 +8,8 @@ import { packages } from './packages.ts';
 /** True if a program is on this machine, or a file with this path. */
 function found(program: string): boolean {
   if (program.startsWith('/')) return existsSync(program);
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
-  return folders.some((folder) => existsSync(join(folder, program)));
+  const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return directories.some((directory) => existsSync(join(directory, program)));
 }
 
 /** Packages whose program is not on this machine. */

@@ -10,7 +10,6 @@ const page = `${home}docs/limits.md`;
 /** The part after this line is generated. */
 const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
 
-/** The rooms of `serve`. */
 const rooms = [
   'base',
   'corefile',

@@ -11,8 +11,8 @@ import { dashboard } from './monitoring/dashboard.ts';
 import { serverGroups } from './monitoring/server-rules.ts';
 
 /** The Helm chart has copies because it can read only its own files. */
-const folders = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((folder) =>
-  join(import.meta.dirname, folder),
+const directories = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((directory) =>
+  join(import.meta.dirname, directory),
 );
 
 const head =
@@ -25,8 +25,8 @@ const files = {
 
 const onlyCheck = process.argv.includes('--check');
 for (const [name, text] of Object.entries(files))
-  for (const folder of folders) {
-    const path = join(folder, name);
+  for (const directory of directories) {
+    const path = join(directory, name);
     if (!onlyCheck) writeFileSync(path, text);
     else if (readFileSync(path, 'utf8') !== text) {
       console.error(`${path} is not what its tables say: node tools/monitoring.ts`);

@@ -145,21 +145,21 @@ function builtFile({ fileName, code, imports, dynamicImports }: OutputChunk): Bu
 }
 
 /** Writes the page into a directory: files that any static host can serve. */
-export async function buildPlayground(folder: string): Promise<readonly BuiltFile[]> {
+export async function buildPlayground(directory: string): Promise<readonly BuiltFile[]> {
   const { chunks, missing } = await bundleForBrowser(
     { page: `${room}/page.ts`, 'engine-worker': `${room}/engine-worker.ts` },
     'machine',
   );
   const [first] = missing;
   if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   const files: BuiltFile[] = [];
   for (const chunk of chunks) {
     writeFileSync(join(folder, chunk.fileName), chunk.code);
     files.push(builtFile(chunk));
   }
   for (const [name, from] of copied) {
-    copyFileSync(from, join(folder, name));
+    copyFileSync(from, join(directory, name));
     files.push({ name, bytes: readFileSync(from), imports: null, lazy: [] });
   }
   return files;

@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 import { buildPlayground, loadedWith } from './playground-bundle.ts';
 
 const given = process.argv[2];
-const folder = given === undefined ? 'release/playground' : resolve(given);
+const directory = given === undefined ? 'release/playground' : resolve(given);
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 // A directory that the user named may contain other files.
-if (given === undefined) rmSync(folder, { recursive: true, force: true });
-const files = await buildPlayground(folder);
+if (given === undefined) rmSync(directory, { recursive: true, force: true });
+const files = await buildPlayground(directory);
 const byName = new Map(files.map((file) => [file.name, file]));
 const kib = (bytes: number): string => (bytes / 1024).toFixed(1).padStart(8);
 
@@ -38,4 +38,4 @@ for (const engine of ['trace', 'lint', 'diff', 'doctor']) {
   report(`engine ${engine}, beside the worker`, [...loadedWith(files, chunk)], new Set(worker));
 }
 report('all', [...byName.keys()], new Set());
-console.log(`in ${folder}: serve it by HTTP, as in: npx serve ${folder}`);
+console.log(`in ${directory}: serve it by HTTP, as in: npx serve ${directory}`);

@@ -64,14 +64,14 @@ function must(program: string, words: readonly string[], cwd: string): string {
 
 /** Packs a package, the checkout or one of the registry, and unpacks it to `to`. */
 function unpack(what: string, to: string): void {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-pack-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-pack-'));
   try {
-    must('npm', ['pack', '--ignore-scripts', '--pack-destination', folder, what], '.');
-    const [tarball = ''] = readdirSync(folder);
+    must('npm', ['pack', '--ignore-scripts', '--pack-destination', directory, what], '.');
+    const [tarball = ''] = readdirSync(directory);
     mkdirSync(to, { recursive: true });
-    must('tar', ['xzf', join(folder, tarball), '--strip-components=1', '-C', to], '.');
+    must('tar', ['xzf', join(directory, tarball), '--strip-components=1', '-C', to], '.');
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 
@@ -100,9 +100,9 @@ function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]
 }
 
 /** The same bytes whenever it is made. */
-function archive(folder: string, to: string): void {
+function archive(directory: string, to: string): void {
   const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0'];
-  const words = [...same, '--mode=go-w', '-I', 'gzip -9n', '-cf', to, '-C', folder, 'ndots'];
+  const words = [...same, '--mode=go-w', '-I', 'gzip -9n', '-cf', to, '-C', directory, 'ndots'];
   must('tar', words, '.');
 }
 
@@ -110,16 +110,16 @@ const out = resolve(values.out);
 mkdirSync(out, { recursive: true });
 const sums = new Map<string, string>();
 for (const name of wanted) {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-release-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-release-'));
   try {
-    assemble(join(folder, 'ndots'), platforms[name]!);
+    assemble(join(directory, 'ndots'), platforms[name]!);
     const file = `ndots-v${version}-${name}.tar.gz`;
-    archive(folder, join(out, file));
+    archive(directory, join(out, file));
     const bytes = readFileSync(join(out, file));
     sums.set(file, createHash('sha256').update(bytes).digest('hex'));
     console.error(`${file}: ${(bytes.length / 1e6).toFixed(1)} MB`);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 const lines = [...sums].map(([file, sum]) => `${sum}  ${file}\n`);

@@ -114,19 +114,19 @@ const ENOSYS = 38;
  * @throws if it was never started
  */
 function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-system-calls-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-system-calls-'));
   try {
     const { status } = spawnSync(process.execPath, ['tools/test.ts', ...tests], {
-      env: { ...process.env, NDOTS_SYSTEM_CALLS: folder },
+      env: { ...process.env, NDOTS_SYSTEM_CALLS: directory },
       stdio: 'inherit',
     });
-    const files = readdirSync(folder).filter((name) => name.startsWith(`${verb}-`));
+    const files = readdirSync(directory).filter((name) => name.startsWith(`${verb}-`));
     if (files.length === 0) throw new Error(`no test started ndots ${verb}`);
     // strace slows everything down, so a test may time out; its calls still count.
     console.error(`${verb}: ${files.length} processes observed; the tests ended with ${status}`);
-    return new Set(files.flatMap((name) => callsIn(readFileSync(join(folder, name), 'utf8'))));
+    return new Set(files.flatMap((name) => callsIn(readFileSync(join(directory, name), 'utf8'))));
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 

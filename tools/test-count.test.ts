@@ -26,12 +26,12 @@ describe('a suite', () => {
 `;
 
 test('each test counts once, suites and wholes count as their parts, and each reason to skip is one line', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-count-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'facts.test.ts'), facts);
-  writeFileSync(join(folder, 'broken.test.ts'), "throw new Error('not even loaded');\n");
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-count-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'facts.test.ts'), facts);
+  writeFileSync(join(directory, 'broken.test.ts'), "throw new Error('not even loaded');\n");
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const { stdout, status } = spawnSync(process.execPath, ['tools/test.ts', `${folder}/*.ts`], {
+  const { stdout, status } = spawnSync(process.execPath, ['tools/test.ts', `${directory}/*.ts`], {
     encoding: 'utf8',
     env,
   });

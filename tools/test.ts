@@ -29,14 +29,13 @@ interface Kind {
   readonly patterns: readonly string[];
   /** The time limit of a test or suite. */
   readonly minutes: number;
-  /** Files at a time. */
   readonly concurrency: number;
 }
 
 const everywhere = (ending: string): readonly string[] => [`{src,test,tools,bench}/**/*${ending}`];
-const processors = Math.max(2, availableParallelism());
+const cpus = Math.max(2, availableParallelism());
 const kinds = {
-  plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: processors },
+  plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: cpus },
   // They measure in real time, and those beside CoreDNS share addresses and ports.
   long: {
     script: 'test:long',

@@ -27,23 +27,25 @@ export function limitedGroup(cpus: number): LimitedGroup | null {
     readFileSync('/proc/self/cgroup', 'latin1'),
   );
   const parent = unified ? '/sys/fs/cgroup' : join('/sys/fs/cgroup/cpu', own?.[1] ?? '');
-  const folder = join(parent, `ndots-${process.pid}`);
+  const directory = join(parent, `ndots-${process.pid}`);
   try {
-    mkdirSync(folder, { recursive: true });
-    if (unified) writeFileSync(join(folder, 'cpu.max'), `${quota} ${PERIOD_US}`);
+    mkdirSync(directory, { recursive: true });
+    if (unified) writeFileSync(join(directory, 'cpu.max'), `${quota} ${PERIOD_US}`);
     else {
-      writeFileSync(join(folder, 'cpu.cfs_period_us'), String(PERIOD_US));
-      writeFileSync(join(folder, 'cpu.cfs_quota_us'), quota);
+      writeFileSync(join(directory, 'cpu.cfs_period_us'), String(PERIOD_US));
+      writeFileSync(join(directory, 'cpu.cfs_quota_us'), quota);
     }
   } catch {
     return null;
   }
   return {
-    take: (pid) => writeFileSync(join(folder, 'cgroup.procs'), String(pid)),
+    take: (pid) => writeFileSync(join(directory, 'cgroup.procs'), String(pid)),
     throttled: () => {
-      const found = /^nr_throttled (\d+)$/m.exec(readFileSync(join(folder, 'cpu.stat'), 'latin1'));
+      const found = /^nr_throttled (\d+)$/m.exec(
+        readFileSync(join(directory, 'cpu.stat'), 'latin1'),
+      );
       return Number(found?.[1] ?? 0);
     },
-    remove: () => rmdirSync(folder),
+    remove: () => rmdirSync(directory),
   };
 }

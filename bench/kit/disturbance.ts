@@ -9,12 +9,10 @@ import type { Pace } from './peers.ts';
 import { figure, type Goal } from './figures.ts';
 
 interface Load {
-  /** The compiled program. */
   readonly program: string;
   readonly port: number;
   readonly rate: number;
   readonly seconds: number;
-  /** The questions. */
   readonly file: string;
 }
 

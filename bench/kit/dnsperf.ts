@@ -160,10 +160,10 @@ export function spread(values: readonly number[]): Spread {
 }
 
 /** Makes files of distinct names below `bench.`. */
-export function freshNames(folder: string, count: number): () => string {
+export function freshNames(directory: string, count: number): () => string {
   let nth = 0;
   return () => {
-    const file = join(folder, 'names.txt');
+    const file = join(directory, 'names.txt');
     const mark = `${process.pid}-${nth++}`;
     writeFileSync(
       file,

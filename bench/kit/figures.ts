@@ -18,7 +18,6 @@ export interface Figure {
   readonly quartiles?: readonly [number, number];
 }
 
-/** A program measured for comparison. */
 export interface Peer {
   readonly peer: string;
   readonly version: string;

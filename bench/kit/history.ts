@@ -24,7 +24,6 @@ export interface Run {
   >;
 }
 
-/** The current machine and commit. */
 export function machine(): Omit<Run, 'peers' | 'figures'> {
   return {
     date: new Date().toISOString().slice(0, 10),

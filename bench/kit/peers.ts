@@ -45,7 +45,6 @@ export function versionOf(program: string, flag: string): string {
 
 const home = fileURLToPath(new URL('../../', import.meta.url));
 
-/** One worker. */
 export function ndots(
   corefile: string,
   folder: string,
@@ -171,7 +170,6 @@ export function corednsProgram(): string | null {
   return has('coredns') ? 'coredns' : null;
 }
 
-/** CoreDNS with one CPU. */
 export function coredns(program: string, corefile: string, folder: string, cpu: number): Child {
   const file = join(folder, `Corefile-coredns-${Math.round(performance.now() * 1000)}`);
   writeFileSync(file, corefile);

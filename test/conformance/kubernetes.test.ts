@@ -16,12 +16,12 @@ function mixed(name: string): string {
   return Array.from(name, (char, at) => (at % 2 === 0 ? char.toUpperCase() : char)).join('');
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
 let api: ApiServer;
 
 before(async () => {
   writeFileSync(
-    join(folder, 'objects.json'),
+    join(directory, 'objects.json'),
     JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
   );
   api = await ApiServer.start();
@@ -30,11 +30,11 @@ before(async () => {
 
 after(async () => {
   await api.stop();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const sources = [
-  { title: 'a manifest folder', property: () => `manifests ${folder}` },
+  { title: 'a manifest folder', property: () => `manifests ${directory}` },
   { title: 'an API server', property: () => `endpoint ${api.url}` },
 ];
 
@@ -47,7 +47,7 @@ for (const { title: source, property } of sources) {
         before(async () => {
           const lines = [property(), ...configuration.properties].join('\n');
           const corefile = `.:53 {\nkubernetes ${configuration.zones} {\n${lines}\n}\nelsewhere\n}`;
-          served = await serveCorefile(corefile, [kubernetes, elsewhere], folder);
+          served = await serveCorefile(corefile, [kubernetes, elsewhere], directory);
           assert.deepEqual(
             served.log.filter((line) => /WARNING|ERROR/.test(line)),
             [],

@@ -1,4 +1,4 @@
-/** A whole server in real time, to be asked without sockets. */
+/** A whole server in real time that is queried without sockets. */
 import { systemClock } from '../../src/server/base/clock.ts';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';

@@ -70,11 +70,11 @@ export interface ServeEvent extends Written {
 export type Event = SetupEvent | ServeEvent;
 
 /** Reads the output of the recorder (recorder/src/record.go) from a directory, one list for each tested package. */
-export function readEvents(folder: string): Event[][] {
-  return readdirSync(folder)
+export function readEvents(directory: string): Event[][] {
+  return readdirSync(directory)
     .filter((name) => name.endsWith('.jsonl'))
     .map((name) =>
-      readFileSync(join(folder, name), 'utf8')
+      readFileSync(join(directory, name), 'utf8')
         .split('\n')
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as Event),

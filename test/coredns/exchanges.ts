@@ -52,7 +52,6 @@ export async function replay(events: readonly ServeEvent[]): Promise<Outcome[]> 
   return outcomes;
 }
 
-/** Groups concurrent exchanges. */
 function batchesOf(events: readonly ServeEvent[]): ServeEvent[][] {
   return [...Map.groupBy(events, ({ together }) => together).values()];
 }

@@ -26,12 +26,12 @@ export function noModule(): string | null {
 /** The directory of the module if Go has it already; null: it does not. Nothing is downloaded. */
 export function moduleFolder(): string | null {
   const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
-  const folder = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
-  return status === 0 && existsSync(folder) ? folder : null;
+  const directory = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
+  return status === 0 && existsSync(directory) ? directory : null;
 }
 
 /** Makes a writable copy of the module, which Go downloads if necessary. */
-export async function copyModule(folder: string): Promise<void> {
+export async function copyModule(directory: string): Promise<void> {
   const { stdout } = await run('go', [
     'mod',
     'download',
@@ -39,9 +39,9 @@ export async function copyModule(folder: string): Promise<void> {
     `github.com/coredns/coredns@${release}`,
   ]);
   const { Dir } = JSON.parse(stdout) as { readonly Dir: string };
-  cpSync(Dir, folder, { recursive: true });
+  cpSync(Dir, directory, { recursive: true });
   // Modules are read-only.
-  await run('chmod', ['-R', 'u+w', folder]);
+  await run('chmod', ['-R', 'u+w', directory]);
 }
 
 /** Runs the plugins' tests in the copy; they record their actions in `events`. */
@@ -80,9 +80,9 @@ export async function serverTests(
   copy: string,
   program: string,
 ): Promise<{ readonly names: readonly string[]; run(name: string): Promise<ServerTest> }> {
-  const folder = join(copy, 'test');
+  const directory = join(copy, 'test');
   for (const file of ['server.go', 'callers.go'])
-    cpSync(join(here, 'integration', file), join(folder, file));
+    cpSync(join(here, 'integration', file), join(directory, file));
   const edit = (file: string, change: (text: string) => string): void => {
     const path = join(copy, file);
     writeFileSync(path, change(readFileSync(path, 'utf8')));
@@ -102,12 +102,12 @@ export async function serverTests(
   const binary = join(copy, 'servers.test');
   await run('go', ['test', '-c', '-o', binary, './test'], { ...huge, cwd: copy });
   const env = { ...process.env, NDOTS: program };
-  const { stdout } = await run(binary, ['-test.list', '.'], { cwd: folder, env });
+  const { stdout } = await run(binary, ['-test.list', '.'], { cwd: directory, env });
   return {
     names: stdout.split('\n').filter((line) => line.startsWith('Test')),
     async run(name) {
       const words = ['-test.v', '-test.timeout', '60s', '-test.run', `^${name}$`];
-      const done = await run(binary, words, { ...huge, cwd: folder, env }).then(
+      const done = await run(binary, words, { ...huge, cwd: directory, env }).then(
         (result) => ({ passed: true, ...result }),
         (error: { stdout: string; stderr: string }) => ({ passed: false, ...error }),
       );

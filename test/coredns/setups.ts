@@ -22,8 +22,8 @@ const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {
-  const folders = event.input.match(testFolder) ?? [];
-  for (const folder of folders) mkdirSync(folder, { recursive: true });
+  const directories = event.input.match(testFolder) ?? [];
+  for (const directory of directories) mkdirSync(directory, { recursive: true });
   const keys = event.keys ?? ['.'];
   const corefile = `${keys.join(', ')} {\n${event.input}\n}\n`;
   const clock = new VirtualClock();
@@ -45,6 +45,7 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     return { refused, problems };
   } finally {
     ticks.cancel();
-    for (const folder of folders) rmSync(dirname(folder), { recursive: true, force: true });
+    for (const directory of directories)
+      rmSync(dirname(directory), { recursive: true, force: true });
   }
 }

@@ -52,7 +52,6 @@ export function tell(answerer: KubernetesAnswerer, name: string, type: string): 
   return `${rcodeName(message.rcode)} ${records(message.answer)} + ${records(message.additional)}`;
 }
 
-/** By question. */
 export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   const answers = new Map<string, string>();
   for (const name of asked) {

@@ -11,7 +11,7 @@ import { parseRecord } from '../../src/server/wire/zone-text.ts';
 import { LooseWriter } from './loose-writer.ts';
 import { recordSamples } from './record-samples.ts';
 
-const folder = new URL('corpus/', import.meta.url);
+const directory = new URL('corpus/', import.meta.url);
 
 const asked: Message = {
   id: 0x1234,
@@ -172,7 +172,7 @@ for (const [type, , hex] of recordSamples) {
   ];
   const record = Uint8Array.of(0xc0, 12, ...head, ...data);
   const bytes = Uint8Array.of(...raw([1, 1, 0, 0], question), ...record);
-  writeFileSync(new URL(`record-${type.toLowerCase()}.bin`, folder), bytes);
+  writeFileSync(new URL(`record-${type.toLowerCase()}.bin`, directory), bytes);
 }
 for (const [name, bytes] of Object.entries(corpus))
-  writeFileSync(new URL(`${name}.bin`, folder), bytes);
+  writeFileSync(new URL(`${name}.bin`, directory), bytes);

@@ -45,11 +45,11 @@ export async function fuzzManifestEdits(seed: number, seconds: number): Promise<
   const end = performance.now() + 1000 * seconds;
   const report: EditReport = { folders: 0, edits: 0, compared: 0 };
   for (let n = 0; performance.now() < end; n++) {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-edits-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-edits-'));
     try {
-      await new Edits(seed + n, folder, report).run(60);
+      await new Edits(seed + n, directory, report).run(60);
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
     report.folders++;
   }

@@ -75,9 +75,9 @@ const seen = { messages: 0, queries: 0, replies: 0 };
  * @throws Broken
  */
 export function fuzzWire(seed: number, count: number, seconds: number): FuzzReport {
-  const folder = new URL('corpus/', import.meta.url);
-  const files = readdirSync(folder).toSorted();
-  const corpus = files.map((file) => new Uint8Array(readFileSync(new URL(file, folder))));
+  const directory = new URL('corpus/', import.meta.url);
+  const files = readdirSync(directory).toSorted();
+  const corpus = files.map((file) => new Uint8Array(readFileSync(new URL(file, directory))));
   for (const bytes of corpus) watched(seed, 0, bytes);
   const random = seededRandom(seed);
   const begin = performance.now();

@@ -57,7 +57,6 @@ export class CheckApi implements ApiClient {
     if (object !== null) this.#tell(resource, 'DELETED', object);
   }
 
-  /** The number of matching requests. */
   count(pattern: RegExp): number {
     return this.asked.filter((each) => pattern.test(each)).length;
   }

@@ -20,7 +20,6 @@ export interface ClusterServerSettings {
   readonly objects: ClusterObjects;
 }
 
-/** Commands while it runs. */
 export type ClusterCommand =
   | { readonly put: string; readonly object: KubeJson }
   | { readonly delete: string; readonly namespace: string; readonly name: string }

@@ -13,11 +13,11 @@ export function controlGroups(): (
   own: string,
   groups: Readonly<Record<string, string>>,
 ) => ControlGroupFiles {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
-  after(() => rmSync(folder, { recursive: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
+  after(() => rmSync(directory, { recursive: true }));
   let made = 0;
   return (own, groups) => {
-    const root = join(folder, String(made++));
+    const root = join(directory, String(made++));
     for (const [name, text] of Object.entries({ ...groups, own })) {
       mkdirSync(dirname(join(root, name)), { recursive: true });
       writeFileSync(join(root, name), text);

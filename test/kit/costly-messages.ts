@@ -3,7 +3,6 @@ import { TYPE } from '../../src/server/wire/iana.ts';
 
 export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Array];
 
-/** A compression pointer. */
 export const pointer = (to: number): Uint8Array => Uint8Array.of(0xc0 | (to >> 8), to & 0xff);
 const address = Uint8Array.of(192, 0, 2, 1);
 /** A name of 253 bytes, with as many labels as a name can have. */

@@ -81,7 +81,6 @@ export class DnstapCollector {
   }
 }
 
-/** Waits until `met` holds. */
 export async function until(met: () => boolean, what: string, limitMs = 20_000): Promise<void> {
   for (const end = performance.now() + limitMs; !met();) {
     if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);

@@ -62,7 +62,6 @@ export class EmulatedTerminal implements Terminal {
     this.#listeners!.resized();
   }
 
-  /** The terminal accepts output again. */
   drain(): void {
     this.takes = true;
     this.#listeners!.drained();

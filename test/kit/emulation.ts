@@ -3,7 +3,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 
 /** CPUs that can be emulated, in Docker's spelling. */
-export type EmulatedProcessor = 'arm64';
+export type EmulatedCpu = 'arm64';
 
 /**
  * The first bytes of a program, for the kernel's binfmt_misc; the mask excludes bytes that differ between
@@ -17,8 +17,8 @@ const program = {
 const qemu = '/usr/bin/qemu-aarch64-static';
 
 /** Null: programs for this CPU can run here, as root. */
-export function noEmulation(processor: EmulatedProcessor): string | null {
-  if (process.arch === processor) return `this machine is ${processor} itself`;
+export function noEmulation(cpu: EmulatedCpu): string | null {
+  if (process.arch === cpu) return `this machine is ${cpu} itself`;
   for (const [words, name] of [
     [[qemu, '--version'], 'qemu-user-static'],
     [['mmdebstrap', '--version'], 'mmdebstrap'],
@@ -89,7 +89,7 @@ const spaceOf = (process: string): string =>
  * The words that unpack a small Debian for this CPU into an empty directory; nothing of it runs. It has the
  * parts of a Node image that Node and the start of a container need.
  */
-export const debianFor = (processor: EmulatedProcessor, folder: string): readonly string[] => {
+export const debianFor = (cpu: EmulatedCpu, directory: string): readonly string[] => {
   const needed = [
     'base-files',
     'coreutils',
@@ -100,13 +100,7 @@ export const debianFor = (processor: EmulatedProcessor, folder: string): readonl
     'util-linux',
   ];
   return [
-    ...[
-      'mmdebstrap',
-      '--quiet',
-      '--mode=root',
-      '--variant=extract',
-      `--architectures=${processor}`,
-    ],
-    ...[`--include=${needed.join(',')}`, 'bookworm', folder],
+    ...['mmdebstrap', '--quiet', '--mode=root', '--variant=extract', `--architectures=${cpu}`],
+    ...[`--include=${needed.join(',')}`, 'bookworm', directory],
   ];
 };

@@ -10,7 +10,6 @@ import { prefixRange } from '../../src/server/etcd/messages.ts';
 import { start, type Child } from './child.ts';
 import { freePorts } from './free-ports.ts';
 
-/** An installed etcd. */
 export interface EtcdProgram {
   readonly path: string;
   readonly version: string;
@@ -34,7 +33,6 @@ export function corednsPath(): string | null {
   return spawnSync(path, ['-version']).status === 0 ? path : null;
 }
 
-/** A running etcd. */
 export interface EtcdProcess {
   /** `http://127.0.0.1:PORT`. */
   readonly endpoint: string;
@@ -171,8 +169,8 @@ export async function startCoredns(
   corefile: (port: number) => string,
 ): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const [port] = await freePorts(1);
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
-  const file = join(folder, 'Corefile');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  const file = join(directory, 'Corefile');
   writeFileSync(file, corefile(port));
   const child = start('coredns', [program, '-conf', file]);
   for (let tries = 0; !/CoreDNS-/.test(child.output()); tries++) {
@@ -184,7 +182,7 @@ export async function startCoredns(
     async stop() {
       child.signal('SIGKILL');
       await child.exitCode;
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -5,7 +5,6 @@ import type { GrpcStream } from '../../src/server/transport/grpc/grpc-stream.ts'
 import type { KeyValue, RangeRequest, RangeResponse } from '../../src/server/etcd/messages.ts';
 import { MessageBuilder, MessageReader } from '../../src/server/base/protobuf.ts';
 
-/** The range of a watch. */
 interface Watched {
   readonly id: number;
   readonly from: string;

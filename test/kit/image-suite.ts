@@ -1,7 +1,7 @@
 /** The image of a Dockerfile for the tests of one suite: built before them, removed after them. */
 import { spawnSync } from 'node:child_process';
 import { after, before, type TestContext } from 'node:test';
-import type { EmulatedProcessor } from './emulation.ts';
+import type { EmulatedCpu } from './emulation.ts';
 import { Image, NoNetwork } from './image.ts';
 
 /**
@@ -13,7 +13,7 @@ import { Image, NoNetwork } from './image.ts';
 export function imageForTests(
   dockerfile: string,
   files: Readonly<Record<string, string>>,
-  emulated: EmulatedProcessor | null = null,
+  emulated: EmulatedCpu | null = null,
 ): (t: TestContext, stage?: string) => Image | null {
   let image: Image | null = null;
   before(async () => {

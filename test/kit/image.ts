@@ -12,7 +12,7 @@ import {
   type Stage,
 } from './dockerfile.ts';
 import { confinementOf, type Confinement, type SecurityContext } from './security-context.ts';
-import { debianFor, Emulation, type EmulatedProcessor } from './emulation.ts';
+import { debianFor, Emulation, type EmulatedCpu } from './emulation.ts';
 
 /** Null: a Dockerfile can be built here. */
 export function noImages(): string | null {
@@ -30,7 +30,7 @@ const unreachable =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
 
 /** npm's name of this machine's CPU → Docker's. */
-const processors: Readonly<Record<string, string>> = { x64: 'amd64' };
+const dockerCpus: Readonly<Record<string, string>> = { x64: 'amd64' };
 
 /** Settings of this machine that a step needs to reach its registries. */
 const passedOn =
@@ -88,15 +88,14 @@ export class Image {
   #overlays = 0;
   /** For an image of another CPU. */
   readonly #emulation: Emulation | null;
-  readonly #processor: string;
+  readonly #cpu: string;
   #built: Built | null = null;
   #runtime: 'runc' | 'setpriv' | null = null;
-  /** Ids of started runc containers. */
   readonly #containers: string[] = [];
 
-  private constructor(emulated: EmulatedProcessor | null) {
+  private constructor(emulated: EmulatedCpu | null) {
     this.#emulation = emulated === null ? null : new Emulation();
-    this.#processor = emulated ?? processors[process.arch] ?? process.arch;
+    this.#cpu = emulated ?? dockerCpus[process.arch] ?? process.arch;
     this.#holder = spawn(
       'unshare',
       ['--mount', '--net', '--propagation', 'private', 'sleep', '3600'],
@@ -108,10 +107,7 @@ export class Image {
    * @param emulated the CPU of the image; null: this machine's
    * @throws NoNetwork if a step cannot download its files
    */
-  static async build(
-    dockerfile: string,
-    emulated: EmulatedProcessor | null = null,
-  ): Promise<Image> {
+  static async build(dockerfile: string, emulated: EmulatedCpu | null = null): Promise<Image> {
     const image = new Image(emulated);
     try {
       image.#emulation?.begin();
@@ -206,7 +202,7 @@ export class Image {
     const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       readonly devDependencies: { readonly node: string };
     };
-    const runtime = `node-linux-${this.#processor}@${devDependencies.node}`;
+    const runtime = `node-linux-${this.#cpu}@${devDependencies.node}`;
     if (withoutDigest(base) !== `node:${devDependencies.node.split('.')[0]}-slim`)
       throw new Error(`the runtime here is ${runtime}; ${base} cannot be played`);
     const script = `cd "$1" && npm pack --silent "$2" && tar xzf *.tgz && mkdir -p "$3" && mv package/bin/node "$3" && rm -r package *.tgz`;
@@ -239,7 +235,7 @@ export class Image {
       case 'ARG':
         if (step.text !== 'TARGETARCH')
           throw new Error(`line ${step.line}: ${step.text} is not known`);
-        return { ...built, arguments: { TARGETARCH: this.#processor } };
+        return { ...built, arguments: { TARGETARCH: this.#cpu } };
       case 'COPY':
         this.#copy(step, built, context);
         return built;

@@ -43,7 +43,6 @@ export class Kubelet implements AsyncDisposable {
   readonly #server: Server;
   readonly #running = new Map<string, Running>();
   readonly #states = new Map<string, object>();
-  /** All requested containers. */
   readonly containers: Container[] = [];
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();

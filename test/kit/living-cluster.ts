@@ -72,7 +72,6 @@ export interface Wrong {
   readonly endless?: boolean;
 }
 
-/** The faults of a cluster. */
 export interface ClusterFault {
   readonly corefile?: string;
   /** By address of a replica, of the service, or of an upstream. */
@@ -89,15 +88,15 @@ export class LivingCluster implements AsyncDisposable {
   readonly #world: World;
   readonly #close: (() => void)[] = [];
 
-  private constructor(api: ApiServer, folder: string, world: World) {
+  private constructor(api: ApiServer, directory: string, world: World) {
     this.api = api;
-    this.#folder = folder;
+    this.#folder = directory;
     this.#world = world;
   }
 
   static async start(fault: ClusterFault = {}): Promise<LivingCluster> {
     const api = await ApiServer.start();
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-living-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-living-'));
     const objects = usualObjects(fault.corefile ?? usualCorefile);
     const served = [...(objects.get('services') ?? []), ...(objects.get('endpointslices') ?? [])];
     fault.objects?.(objects);
@@ -114,15 +113,15 @@ export class LivingCluster implements AsyncDisposable {
       })),
     ];
     writeFileSync(
-      join(folder, 'all.json'),
+      join(directory, 'all.json'),
       JSON.stringify({ kind: 'List', apiVersion: 'v1', items }),
     );
     const clock = new VirtualClock();
     const world = await makeWorld(
-      `.:53 {\nprometheus\nkubernetes cluster.local {\nmanifests ${folder}\n}\ncache 30\nforward . 192.0.2.53\n}`,
+      `.:53 {\nprometheus\nkubernetes cluster.local {\nmanifests ${directory}\n}\ncache 30\nforward . 192.0.2.53\n}`,
       { clock, network: scriptedNetwork(clock, ({ name }) => usualAnswer(name)) },
     );
-    const cluster = new LivingCluster(api, folder, world);
+    const cluster = new LivingCluster(api, directory, world);
     try {
       await cluster.#begin(fault);
     } catch (error) {

@@ -71,14 +71,14 @@ export interface Measured {
   readonly runs: readonly Run[];
 }
 
-const folder = new URL('../resolvers/measured/', import.meta.url);
+const directory = new URL('../resolvers/measured/', import.meta.url);
 
 /** All recorded runs, in the order of the scenarios. */
 export function readMeasured(): Measured[] {
-  return readdirSync(folder)
+  return readdirSync(directory)
     .filter((file) => /^\d+[a-z]?\.json$/.test(file))
     .sort((one, other) => Number.parseInt(one) - Number.parseInt(other) || one.localeCompare(other))
-    .map((file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Measured);
+    .map((file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as Measured);
 }
 
 /** The client for a label of the measurement, and its hints. */
@@ -215,7 +215,6 @@ const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'b
 
 /** The run of a client's model in a scenario. */
 export interface ModelRun {
-  /** The number of requested lookups. */
   readonly planned: number;
   readonly results: readonly { readonly found: LookupOutcome; readonly ms: number }[];
   readonly exchanges: readonly SentQuery[];

@@ -107,7 +107,6 @@ who.test:53 cluster.local:53 .:53 {
 }
 `;
 
-/** Everything ends with its processes. */
 export async function makeNodeWorld(): Promise<NodeWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-node-'));
   const spaces = await Promise.all(['node', 'pod', 'cluster'].map(() => namespace()));
@@ -234,7 +233,6 @@ export async function until(holds: () => boolean, limitMs = 20_000): Promise<num
   return performance.now() - begin;
 }
 
-/** The queries without a reply. */
 export function unanswered(asked: readonly Asked[]): readonly Asked[] {
   return asked.filter(([, answeredAt]) => answeredAt === 0);
 }

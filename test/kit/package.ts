@@ -21,7 +21,6 @@ export function run(words: readonly string[], env: NodeJS.ProcessEnv = process.e
   return { code: status, out: stdout, err: stderr };
 }
 
-/** The installed package. */
 export interface Package {
   readonly tarball: string;
   readonly files: readonly string[];
@@ -31,8 +30,8 @@ export interface Package {
  * Packs the checkout into a directory. `dist/` is the result of `npm ci`: packing does not remove it while
  * other tests run.
  */
-export function pack(folder: string): Package {
-  const words = ['npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+export function pack(directory: string): Package {
+  const words = ['npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', directory];
   const { code, out, err } = run(words);
   assert.equal(code, 0, err);
   // npm 11 prints a list, later ones an object by name of package.
@@ -42,7 +41,7 @@ export function pack(folder: string): Package {
   >;
   const [packed] = Object.values(printed);
   return {
-    tarball: join(folder, packed!.filename),
+    tarball: join(directory, packed!.filename),
     files: packed!.files.map(({ path }) => path),
   };
 }

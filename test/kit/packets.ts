@@ -167,7 +167,6 @@ export function icmpError(
   return ip({ from, to }, from.includes(':') ? 58 : 1, body);
 }
 
-/** The reverse direction. */
 export function back({ from, fromPort, to, toPort }: Ends): Ends {
   return { from: to, fromPort: toPort, to: from, toPort: fromPort };
 }

@@ -21,17 +21,17 @@ export class Pod {
   readonly #folder: string;
   readonly #children: Child[] = [];
 
-  private constructor(holder: ChildProcess, folder: string) {
+  private constructor(holder: ChildProcess, directory: string) {
     this.#holder = holder;
-    this.#folder = folder;
+    this.#folder = directory;
   }
 
   static make(files: Readonly<Record<string, string>> = {}): Pod {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
     const holder = spawn('unshare', ['-n', '-m', '--propagation', 'private', 'sleep', '1000'], {
       stdio: 'ignore',
     });
-    const pod = new Pod(holder, folder);
+    const pod = new Pod(holder, directory);
     // The holder has its namespaces shortly after its start.
     for (
       let tries = 0;

@@ -10,7 +10,6 @@ import { realClient } from '../../src/tools/lab/real-clients.ts';
 import { mountedCgroups } from '../../src/tools/capture/process/cgroup-tree.ts';
 import { printed, start, type Child } from './child.ts';
 
-/** Ids of the two containers. */
 export const CONTAINER: Readonly<Record<'client' | 'server', string>> = {
   client: 'c1'.repeat(32),
   server: '5e'.repeat(32),
@@ -71,8 +70,8 @@ export class ProcessWorld {
       ip netns exec ${this.node} iptables -t nat -A PREROUTING -d ${SERVICE} -p tcp --dport 80 -j DNAT --to-destination ${SERVER}:80`;
     const made = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
     if (made.status !== 0) throw new Error(made.stderr);
-    for (const folder of [this.#root, this.#cgroup('client'), this.#cgroup('server')])
-      mkdirSync(folder);
+    for (const directory of [this.#root, this.#cgroup('client'), this.#cgroup('server')])
+      mkdirSync(directory);
     writeFileSync(join(this.#folder, 'resolv.conf'), `nameserver ${SERVER}\noptions timeout:2\n`);
     writeFileSync(join(this.#folder, 'nsswitch.conf'), 'hosts: dns\n');
   }
@@ -152,10 +151,10 @@ export class ProcessWorld {
     for (const each of this.#children) await each.stop();
     for (const name of [this.#client, this.#server, this.node])
       spawnSync('ip', ['netns', 'delete', name]);
-    for (const folder of [this.#cgroup('client'), this.#cgroup('server'), this.#root])
+    for (const directory of [this.#cgroup('client'), this.#cgroup('server'), this.#root])
       for (let tries = 0; tries < 50; tries++)
         try {
-          rmdirSync(folder);
+          rmdirSync(directory);
           break;
         } catch {
           // Its last process is ending.

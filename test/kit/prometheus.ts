@@ -20,8 +20,8 @@ export async function startPrometheus(
   config: Readonly<Record<string, unknown>> = {},
   ...flags: readonly string[]
 ): Promise<Prometheus> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
-  const file = join(folder, 'prometheus.yaml');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
+  const file = join(directory, 'prometheus.yaml');
   const [port] = await freePorts(1);
   const targets = [new URL(metricsUrl).host];
   writeFileSync(
@@ -35,7 +35,7 @@ export async function startPrometheus(
   const child = start('prometheus', [
     'prometheus',
     `--config.file=${file}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--storage.tsdb.path=${join(directory, 'data')}`,
     `--web.listen-address=127.0.0.1:${port}`,
     ...flags,
   ]);
@@ -45,7 +45,7 @@ export async function startPrometheus(
     async stop() {
       child.signal('SIGKILL');
       await child.exitCode;
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

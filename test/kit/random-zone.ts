@@ -4,7 +4,6 @@ import type { Random } from '../../src/server/base/random.ts';
 /** A zone as text, and questions for it. */
 export interface RandomZone {
   readonly text: string;
-  /** `NAME TYPE`. */
   readonly questions: readonly string[];
 }
 

@@ -26,7 +26,6 @@ export function readScenarios(): Scenario[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Scenario[];
 }
 
-/** Null: namespaces are available here. */
 export function cannotIsolate(): string | null {
   if (process.getuid?.() !== 0) return 'needs root for network namespaces';
   const name = `ndots-probe-${process.pid}`;
@@ -60,7 +59,6 @@ export interface Surroundings {
   /** Servers that answer, and addresses without a listener. */
   readonly listen: readonly string[];
   readonly closed: readonly string[];
-  /** The answers file. */
   readonly answers: object;
 }
 

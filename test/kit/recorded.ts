@@ -20,7 +20,6 @@ import {
   type ModelRun,
 } from './measured.ts';
 
-/** The run of one client. */
 export interface RecordedRun {
   /** As in `--client`. */
   readonly client: string;

@@ -12,7 +12,6 @@ export interface SecurityContext {
   readonly seccompProfile?: { readonly type: string; readonly localhostProfile?: string };
 }
 
-/** The settings of a process. */
 export interface Confinement {
   readonly uid: number;
   readonly gid: number;

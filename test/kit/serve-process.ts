@@ -34,8 +34,8 @@ export async function serveProcess(
   } = {},
 ): Promise<ServeProcess> {
   const [port, metricsPort] = await freePorts(2);
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
-  const corefile = join(folder, 'Corefile');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-process-'));
+  const corefile = join(directory, 'Corefile');
   writeFileSync(
     corefile,
     `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`,
@@ -66,7 +66,7 @@ export async function serveProcess(
     async stop() {
       child.signal('SIGKILL');
       await child.exitCode;
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

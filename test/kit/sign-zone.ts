@@ -8,9 +8,9 @@ export type Signing = 'plain' | 'nsec' | 'nsec3' | 'opt-out';
  * Signs a zone file with new keys in the directory, with BIND's tools.
  * @returns the signed file
  */
-export function sign(folder: string, zone: string, file: string, how: Signing): string {
+export function sign(directory: string, zone: string, file: string, how: Signing): string {
   const keygen = (...more: string[]): void => {
-    execFileSync('dnssec-keygen', ['-K', folder, '-a', 'ECDSAP256SHA256', ...more, zone], {
+    execFileSync('dnssec-keygen', ['-K', directory, '-a', 'ECDSAP256SHA256', ...more, zone], {
       stdio: 'pipe',
     });
   };
@@ -25,9 +25,9 @@ export function sign(folder: string, zone: string, file: string, how: Signing): 
   const words = [
     '-S',
     '-K',
-    folder,
+    directory,
     '-d',
-    folder,
+    directory,
     '-o',
     zone,
     '-O',

@@ -70,7 +70,6 @@ export function pods(
   }));
 }
 
-/** Eleven pods with three resolvers. */
 export const everybody = (lookups = 6): StoryClient[] => [
   ...pods('glibc', 5, { lookups }),
   ...pods('musl', 3, { lookups, from: 40 }),
@@ -129,7 +128,6 @@ function addressOf(name: string): string {
   return `192.0.2.${sum + 1}`;
 }
 
-/** One exchange between given ports. */
 export function asked(
   atMs: number,
   ends: Ends,
@@ -176,7 +174,6 @@ export const ends = (client: string, port: number, server = '10.96.0.10'): Ends 
   toPort: 53,
 });
 
-/** Packets by their times. */
 export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
 

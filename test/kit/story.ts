@@ -35,7 +35,6 @@ import {
   type Ends,
 } from './packets.ts';
 
-/** The outcome of one query. */
 export interface Fate {
   /** The query or the reply does not arrive. */
   readonly lost?: boolean;
@@ -60,7 +59,6 @@ export interface Fate {
   readonly unreachable?: boolean;
 }
 
-/** A query, when it passes. */
 export interface Passing {
   readonly atMs: number;
   readonly client: string;
@@ -76,13 +74,11 @@ export interface Passing {
   readonly random: Random;
 }
 
-/** A pod with a resolver. */
 export interface StoryClient {
   readonly address: string;
   /** As in `--client`. */
   readonly resolver: string;
   readonly resolvConf?: string;
-  /** Its lookups and their times. */
   readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
 }
 

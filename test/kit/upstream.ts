@@ -62,7 +62,6 @@ export interface Answer {
 
 /** A network without sockets, and its observable state. */
 export interface ScriptedNetwork extends Network {
-  /** All queries, in order. */
   readonly asked: readonly Asked[];
   /** Upstreams made, and those closed again. */
   readonly made: readonly UpstreamParts[];

@@ -55,8 +55,8 @@ export function zoneKey(owner: string, algorithm = 13, flags = 257): ZoneKey {
 }
 
 /** @returns the path of the two files without suffix */
-export function writeZoneKey(folder: string, key: ZoneKey, name: string = key.name): string {
-  writeFileSync(join(folder, `${name}.key`), key.key);
-  writeFileSync(join(folder, `${name}.private`), key.secret);
-  return join(folder, name);
+export function writeZoneKey(directory: string, key: ZoneKey, name: string = key.name): string {
+  writeFileSync(join(directory, `${name}.key`), key.key);
+  writeFileSync(join(directory, `${name}.private`), key.secret);
+  return join(directory, name);
 }

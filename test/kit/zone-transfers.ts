@@ -17,11 +17,10 @@ export const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 const program = join(import.meta.dirname, '../../bin/ndots');
 
-/** A directory that is removed when the test ends. */
 export function scratch(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /**
@@ -30,10 +29,10 @@ export function scratch(t: TestContext): string {
  */
 export async function ndots(
   t: TestContext,
-  folder: string,
+  directory: string,
   corefile: string,
 ): Promise<() => string> {
-  const file = join(folder, 'Corefile');
+  const file = join(directory, 'Corefile');
   writeFileSync(file, corefile);
   const child = start('ndots', [program, 'serve', '-conf', file]);
   t.after(async () => {

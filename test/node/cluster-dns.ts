@@ -17,13 +17,11 @@ export const QUICK_PROBE: string = JSON.stringify({
   },
 });
 
-/** Waits for the rollout. */
 export async function setImage(node: NodeCluster, image: string): Promise<void> {
   await node.kubectl('-n', 'kube-system', 'set', 'image', DNS_DEPLOYMENT, `coredns=${image}`);
   await node.rolledOut('kube-system', DNS_DEPLOYMENT);
 }
 
-/** Waits for the rollout. */
 export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT): Promise<void> {
   await node.kubectl('-n', 'kube-system', 'rollout', 'restart', what);
   await node.rolledOut('kube-system', what);

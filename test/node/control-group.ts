@@ -20,11 +20,9 @@ export interface Hierarchy {
   readonly name: string;
   /** The name in the mount options: `memory`, `name=systemd`; null: cgroup v2. */
   readonly option: string | null;
-  /** This process's own group there. */
   readonly own: string;
 }
 
-/** The hierarchies of this machine. */
 export function hierarchies(): readonly Hierarchy[] {
   const own = new Map<string, string>();
   for (const line of readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')) {

@@ -80,14 +80,17 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     }
   }
 
-  for (const folder of ['check', 'node-cache'])
-    test(`deploy/${folder}`, async () => {
-      await startsAndGoes(`deploy/${folder}`, await node.kubectl('kustomize', deploy(folder)));
+  for (const directory of ['check', 'node-cache'])
+    test(`deploy/${directory}`, async () => {
+      await startsAndGoes(
+        `deploy/${directory}`,
+        await node.kubectl('kustomize', deploy(directory)),
+      );
     });
 
-  for (const folder of ['kubeadm', 'cluster-dns'])
-    test(`deploy/${folder}, in the place of kubeadm's addon`, async () => {
-      await starts(`deploy/${folder}`, await node.kubectl('kustomize', deploy(folder)));
+  for (const directory of ['kubeadm', 'cluster-dns'])
+    test(`deploy/${directory}, in the place of kubeadm's addon`, async () => {
+      await starts(`deploy/${directory}`, await node.kubectl('kustomize', deploy(directory)));
     });
 
   const image = { repository: 'ndots' };

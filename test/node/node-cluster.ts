@@ -168,7 +168,6 @@ export class NodeCluster implements AsyncDisposable {
     return [...places, '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
   }
 
-  /** Waits for `kubectl rollout status`. */
   async rolledOut(namespace: string, what: string, limitMs = 300_000): Promise<void> {
     await until(
       `${what} in ${namespace}`,

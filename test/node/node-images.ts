@@ -50,7 +50,7 @@ export interface NodeArchive {
 }
 
 /** Writes the archive into a node's directory; layers come from the cache, or are built. */
-export async function nodeImages(programs: NodePrograms, folder: string): Promise<NodeArchive> {
+export async function nodeImages(programs: NodePrograms, directory: string): Promise<NodeArchive> {
   const listed = spawnSync(
     programs.kubeadm,
     ['config', 'images', 'list', '--kubernetes-version', KUBERNETES_VERSION],
@@ -103,7 +103,7 @@ export async function nodeImages(programs: NodePrograms, folder: string): Promis
     images.push({ tags, layers: hasBase ? [base, file] : [file], config });
   const links = join(folder, 'archive');
   mkdirSync(links);
-  const file = join(folder, 'images.tar');
+  const file = join(directory, 'images.tar');
   say('writing the archive of images');
   await writeArchive(images, links, file);
   rmSync(links, { recursive: true });
@@ -170,11 +170,11 @@ function programLayer(
     return [at, from, size, mtimeMs].join(' ');
   });
   return layer(name, `${about.join('\n')} ${capability}`, async (file) => {
-    const folder = mkdtempSync(join(cacheFolder(), 'layer-'));
+    const directory = mkdtempSync(join(cacheFolder(), 'layer-'));
     try {
       // CoreDNS writes below /tmp, and the sandbox's directories are made by containerd.
       for (const [at, from] of Object.entries(files)) {
-        const to = join(folder, at);
+        const to = join(directory, at);
         mkdirSync(dirname(to), { recursive: true });
         copyFileSync(from, to);
         chmodSync(to, 0o755);
@@ -183,9 +183,9 @@ function programLayer(
       }
       const owner = ['--owner=0', '--group=0', '--numeric-owner', '--format=pax'];
       const attributes = ['--xattrs', '--xattrs-include=security.capability'];
-      await runTar(['--create', '--file', file, ...owner, ...attributes, '-C', folder, '.']);
+      await runTar(['--create', '--file', file, ...owner, ...attributes, '-C', directory, '.']);
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   });
 }

@@ -16,7 +16,6 @@ const more = {
 /** Programs that are built from Go modules. */
 export type NodeProgram = ClusterProgram | keyof typeof more | 'coredns';
 
-/** Program → its file. */
 export type NodePrograms = Readonly<Record<NodeProgram, string>>;
 
 /** The version of Kubernetes that both go.mod files pin. */

@@ -10,7 +10,6 @@ export const DNS_ADDRESS = '10.96.0.10';
 /** Search domains of the node, which pods get after those of the cluster. */
 export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 
-/** The mode of kube-proxy. */
 export type ProxyMode = 'iptables' | 'nftables';
 
 export const kubeadmConfig = (mode: ProxyMode): string => `apiVersion: kubeadm.k8s.io/v1beta4

@@ -7,7 +7,6 @@ import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { decode, streamEncode, encode, type Packet, type RecordType } from 'dns-packet';
 
-/** A query without a reply. */
 export interface LostQuery {
   /** Milliseconds of the epoch. */
   readonly sentAt: number;
@@ -17,11 +16,9 @@ export interface LostQuery {
   readonly failure: string;
 }
 
-/** The results of all queries. */
 export interface StreamReport {
   readonly sent: number;
   readonly lost: readonly LostQuery[];
-  /** Question → its different answers. */
   readonly answers: Readonly<Record<string, readonly string[]>>;
   /**
    * The number of SERVFAIL and REFUSED replies, and the time of the last one: milliseconds of the epoch, 0:

@@ -25,7 +25,6 @@ const questions = [
   'nosuch.invalid/A',
 ];
 
-/** Queries a second. */
 const RATE = 200;
 /** Queries are sent this long before and after an event, so that both sides are seen. */
 const BEFORE_MS = 2000;

@@ -43,7 +43,6 @@ describe(
     });
     after(() => node?.[Symbol.asyncDispose]());
 
-    /** The replies of CoreDNS. */
     const coredns: {
       lookups?: ReadonlyMap<string, string>;
       metrics?: ReadonlyMap<string, string>;

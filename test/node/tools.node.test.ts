@@ -23,7 +23,6 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
 
   const file = (name: string): string => join(node.space.folder, name);
 
-  /** Runs `ndots` with `-o json`. */
   async function asJson<T>(...words: readonly string[]): Promise<T> {
     const { out, err } = await node.ndots([...words, '-o', 'json']);
     try {

@@ -31,9 +31,9 @@ export function timeGo(cases: readonly PatternCase[]): readonly number[] {
 }
 
 function runGo(cases: readonly PatternCase[], words: readonly string[]): unknown {
-  const folder = buildFolder();
+  const directory = buildFolder();
   try {
-    const program = `${folder.path}/patterns`;
+    const program = `${directory.path}/patterns`;
     execFileSync('go', ['build', '-o', program, '.'], {
       cwd: new URL('go/', import.meta.url).pathname,
       env: { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false' },
@@ -45,7 +45,7 @@ function runGo(cases: readonly PatternCase[], words: readonly string[]): unknown
     });
     return JSON.parse(text);
   } finally {
-    folder.remove();
+    directory.remove();
   }
 }
 

@@ -4,7 +4,6 @@
  */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** A pattern, and its texts. */
 export interface PatternCase {
   readonly pattern: string;
   readonly texts: readonly string[];

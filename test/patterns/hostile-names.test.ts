@@ -22,7 +22,6 @@ interface Directive {
 const answering = (record: string): string =>
   `template ANY ANY . {\n answer "{{ .Name }} 1 IN ${record}"\n }`;
 
-/** All directives with a pattern. */
 const directives: Readonly<Record<string, Directive>> = {
   'view matches': { text: "view v {\n expr name() matches 'P'\n }\n whoami", escaped: true },
   'errors consolidate': {

@@ -13,19 +13,19 @@ const program = join(import.meta.dirname, '../../bin/ndots');
  * @returns null without namespaces
  */
 function served(t: TestContext, directives: string, commands: string): string | null {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-bind-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const corefile = join(folder, 'Corefile');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-bind-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const corefile = join(directory, 'Corefile');
   writeFileSync(corefile, `.:53 {\n${directives}\n whoami\n}\n`);
   const script = `
     ip link set lo up
     ip link add nodelocaldns type veth peer name bare0 || exit 77
     ip addr add 169.254.20.10/32 dev nodelocaldns
-    "$0" serve -conf ${corefile} > ${folder}/log 2>&1 &
+    "$0" serve -conf ${corefile} > ${directory}/log 2>&1 &
     server=$!
-    for i in $(seq 100); do grep -q '^ndots-' ${folder}/log && break; kill -0 $server 2>/dev/null || break; sleep 0.1; done
+    for i in $(seq 100); do grep -q '^ndots-' ${directory}/log && break; kill -0 $server 2>/dev/null || break; sleep 0.1; done
     ${commands}
-    cat ${folder}/log
+    cat ${directory}/log
     kill $server 2>/dev/null
     wait $server
     exit 0`;

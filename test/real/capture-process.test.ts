@@ -142,9 +142,9 @@ os.wait()'`;
 
   test('packets in a pcapng file have the process as a comment', async (t) => {
     if (spawnSync('tshark', ['--version']).error !== undefined) return t.skip('needs tshark');
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-comments-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'out.pcapng');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-comments-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, 'out.pcapng');
     await during(['--bpf', '-o', 'none', '-w', file], () => world.lookups('getent', 1));
     const { stdout } = spawnSync(
       'tshark',
@@ -246,9 +246,9 @@ describe('where processes may not be looked up', { skip: missing ?? false }, () 
 
   test('where bpf is forbidden the message names the option to omit', (t) => {
     if (noFilters() !== null) return t.skip(noFilters()!);
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-no-bpf-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const profile = join(folder, 'narrow.json');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-no-bpf-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const profile = join(directory, 'narrow.json');
     const text = readFileSync('deploy/seccomp/capture.json', 'utf8');
     writeFileSync(profile, text.replace(/"bpf",/, ''));
     const [program = '', script = '', , ...words] = under('capture', process.execPath, main);

@@ -26,14 +26,13 @@ import { runCommand } from '../kit/trace-command.ts';
 
 /** The same files read by tshark and by ndots have the same exchanges. */
 
-const folder = mkdtempSync(join(tmpdir(), 'capture-real-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'capture-real-'));
+after(() => rmSync(directory, { recursive: true }));
 const missing =
   spawnSync('tshark', ['--version']).error === undefined ? false : 'tshark is not installed';
 
 const rcodes = [0, 0, 3, 2, 5];
 
-/** Random exchanges of all shapes. */
 function traffic(seed: number): Captured[] {
   const random = seededRandom(seed);
   const packets: Captured[] = [];
@@ -152,7 +151,7 @@ describe('the same file, read by tshark and by ndots', () => {
     ['BSD loopback', LINK.NULL],
   ] as const)
     test(`${name}: the same exchanges, with the same times`, { skip: missing }, async () => {
-      const path = join(folder, `${link}.pcap`);
+      const path = join(directory, `${link}.pcap`);
       const packets = traffic(link + 1).map(({ timeMs, bytes }) => ({
         timeMs,
         bytes: linked(bytes, link, link === LINK.ETHERNET ? [5] : []),
@@ -165,8 +164,8 @@ describe('the same file, read by tshark and by ndots', () => {
     });
 
   test('tshark and tcpdump read the output of ndots', { skip: missing }, async () => {
-    const path = join(folder, 'written.pcapng');
-    const from = join(folder, 'from.pcap');
+    const path = join(directory, 'written.pcapng');
+    const from = join(directory, 'from.pcap');
     writeFileSync(from, pcapFile(LINK.RAW, traffic(99)));
     for (const more of [[], ['--redact-key', 'x']]) {
       const { err } = await runCommand(capture, [from, '-w', path, '-o', 'none', ...more]);

@@ -15,9 +15,9 @@ const skip = noMemoryGroups() ?? false;
 
 test('the first pod of a node keeps its working set when others start', { skip }, async (t) => {
   // A runtime that is not cached yet, on a disk: files of a tmpfs are never reclaimed.
-  const folder = mkdtempSync(resolve('node_modules/.ndots-charged-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const runtime = join(folder, 'node');
+  const directory = mkdtempSync(resolve('node_modules/.ndots-charged-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const runtime = join(directory, 'node');
   cpSync(process.execPath, runtime);
   // The copy is in the file cache, charged to this test. The system drops pages that are on the disk.
   assert.equal(await start('sync', ['sync', runtime]).exitCode, 0);
@@ -27,7 +27,7 @@ test('the first pod of a node keeps its working set when others start', { skip }
   const children: Child[] = [];
   const serve = async (group: MemoryGroup): Promise<Child> => {
     const [port] = await freePorts(1);
-    const file = join(folder, `Corefile-${port}`);
+    const file = join(directory, `Corefile-${port}`);
     writeFileSync(file, `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
     const words = [runtime, '--max-semi-space-size=2', resolve('dist/faces/cli/main.js')];
     const child = start('ndots', group.words(...words, 'serve', '-conf', file));

@@ -15,7 +15,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const storyHost = 'kube-health.localhost';
 
 describe('a checker of Kuberhealthy', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   let receiver: KuberhealthyStandIn;
   let server: LocalAnswers;
   let silent: LocalAnswers;
@@ -28,21 +28,21 @@ describe('a checker of Kuberhealthy', () => {
       rules: [{ name: 'kubernetes.default.svc.cluster.local.', type: 'A', answer: '10.96.0.1' }],
     });
     const [dead] = await freePorts(1);
-    fine = join(folder, 'fine.yaml');
-    broken = join(folder, 'broken.yaml');
+    fine = join(directory, 'fine.yaml');
+    broken = join(directory, 'broken.yaml');
     const vip = `vip: 127.0.0.1:${server.port}`;
     const checks = 'checks: [{ check: vip-fresh-port }, { check: replica-answers }]';
     const shared = `${vip}\ntimeout: 2s\n${checks}\n`;
     writeFileSync(fine, `replicas: ['127.0.0.1:${server.port}']\n${shared}`);
     silent = await serveAnswers({ rules: [{ name: '*', answer: 'DROP' }] });
     writeFileSync(
-      join(folder, 'silent.yaml'),
+      join(directory, 'silent.yaml'),
       `vip: 127.0.0.1:${silent.port}\ntimeout: 60s\nchecks: [{ check: vip-fresh-port }]\n`,
     );
     writeFileSync(broken, `replicas: ['127.0.0.1:${dead}']\n${shared}`);
   });
   after(async () => {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     await Promise.all([receiver.close(), server.close(), silent.close()]);
   });
 
@@ -100,7 +100,7 @@ describe('a checker of Kuberhealthy', () => {
   });
 
   test('a check that cannot be made is reported as unknown, not as OK', async () => {
-    const { code } = await run('/check', ['-f', join(folder, 'gone.yaml')]);
+    const { code } = await run('/check', ['-f', join(directory, 'gone.yaml')]);
     assert.equal(code, 0);
     const { body } = receiver.reports.at(-1)!;
     assert.equal(body?.OK, false);
@@ -108,7 +108,7 @@ describe('a checker of Kuberhealthy', () => {
   });
 
   test('checks that do not end are reported before the deadline', async () => {
-    const { code } = await run('/check', ['-f', join(folder, 'silent.yaml')], {
+    const { code } = await run('/check', ['-f', join(directory, 'silent.yaml')], {
       KH_CHECK_RUN_DEADLINE: String(Math.floor(Date.now() / 1000) + 7),
     });
     assert.equal(code, 0);

@@ -36,8 +36,8 @@ async function replica(address: string, port: number): Promise<{ close(): void; 
 test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most', async (t) => {
   const [dnsPort, port] = await freePorts(2);
   const replicas = await Promise.all(REPLICAS.map((address) => replica(address, dnsPort)));
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
-  const file = join(folder, 'check.yaml');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-check-'));
+  const file = join(directory, 'check.yaml');
   const checks = Array.from(
     { length: CHECKS },
     (_, index) =>
@@ -56,7 +56,7 @@ test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most',
   t.after(async () => {
     await child.stop();
     for (const each of replicas) each.close();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
   const scraped = async (): Promise<string> =>
     fetch(`http://${listen}/metrics`)
@@ -81,7 +81,7 @@ test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most',
   const share = (child.cpuSeconds() - before.cpu) / MEASURED_S;
   for (const [index, each] of replicas.entries())
     assert.ok(each.asked() - before.asked[index]! >= (CHECKS * MEASURED_S) / 11, 'it worked');
-  t.diagnostic(`${(share * 100).toFixed(2)} % of a processor, ${peak.toFixed(1)} MiB at most`);
-  assert.ok(share <= 0.05, `${(share * 100).toFixed(2)} % of a processor`);
+  t.diagnostic(`${(share * 100).toFixed(2)} % of a CPU, ${peak.toFixed(1)} MiB at most`);
+  assert.ok(share <= 0.05, `${(share * 100).toFixed(2)} % of a CPU`);
   assert.ok(peak <= 90, `${peak.toFixed(1)} MiB`);
 });

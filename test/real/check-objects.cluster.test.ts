@@ -53,7 +53,7 @@ const makingRules: readonly Rule[] = [
 
 describe('ndots check, with a real API server', { skip: noApiServer() ?? false }, () => {
   let cluster: Cluster;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-check-objects-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-check-objects-'));
   const children: Child[] = [];
   before(async () => {
     cluster = await Cluster.start();
@@ -105,7 +105,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
     for (const child of children) child.signal('SIGKILL');
     await Promise.all(children.map((child) => child.exitCode));
     await cluster?.[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   const find = async (choice: Partial<ServiceChoice>, user: User): Promise<FoundServers> => {
@@ -158,7 +158,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
         `manifests ${resolve('examples/cluster')}`,
       ];
       for (const [index, source] of sources.entries()) {
-        const corefile = join(folder, `Corefile-${index}`);
+        const corefile = join(directory, `Corefile-${index}`);
         writeFileSync(
           corefile,
           `.:${ports[index]} {\n  bind 127.0.0.1\n  kubernetes cluster.local {\n    ${source}\n  }\n  cache\n}\n`,
@@ -173,7 +173,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
       servers: readonly number[],
       user: User = 'kuberhealthy',
     ): Promise<{ code: number | null; text: string }> => {
-      const file = join(folder, 'check.yaml');
+      const file = join(directory, 'check.yaml');
       const replicas = servers.map((port) => `127.0.0.1:${port}`);
       writeFileSync(
         file,

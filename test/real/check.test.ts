@@ -23,13 +23,13 @@ const zone = `  kubernetes cluster.local {
 describe('ndots check', () => {
   test('the checks of examples/check.yaml pass on the example cluster', async (t) => {
     const server = await serveProcess(zone);
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-check-'));
     t.after(async () => {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
       await server.stop();
     });
     const yaml = readFileSync('examples/check.yaml', 'utf8');
-    const file = join(folder, 'check.yaml');
+    const file = join(directory, 'check.yaml');
     // The machine is busy while all tests run.
     writeFileSync(
       file,
@@ -81,9 +81,9 @@ describe('ndots check serve', () => {
   test('a replica that dies shows in the metrics, and in the log', async (t) => {
     const servers = await Promise.all([serveProcess(zone), serveProcess(zone)]);
     const [first, second] = servers;
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-check-'));
     const [port] = await freePorts(1);
-    const file = join(folder, 'check.yaml');
+    const file = join(directory, 'check.yaml');
     writeFileSync(
       file,
       `vip: 127.0.0.1:${first.port}\nreplicas: ['127.0.0.1:${first.port}', '127.0.0.1:${second.port}']\ntimeout: 3s\nevery: 1s\nchecks: [{ check: replica-answers }]\n`,
@@ -93,7 +93,7 @@ describe('ndots check serve', () => {
     t.after(async () => {
       await child.stop();
       await Promise.all(servers.map((server) => server.stop()));
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     });
     const shows = async (pattern: RegExp, page: string): Promise<string> => {
       for (const limit = Date.now() + 30_000; ;) {

@@ -8,16 +8,16 @@ import { printed, start } from '../kit/child.ts';
 const program = new URL('../../bin/ndots', import.meta.url).pathname;
 
 test('a start reuses everything that the previous one compiled, in its main thread and in its worker', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-compile-cache-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'Corefile');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-compile-cache-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, 'Corefile');
   writeFileSync(file, '.:1053 {\n bind 127.0.0.1\n whoami\n cache\n errors\n}\n');
   /** The runtime's report on its cache. */
   const served = async (): Promise<string> => {
     const child = start('ndots', [program, 'serve', '-conf', file, '-workers', '1'], {
       env: {
         ...process.env,
-        NODE_COMPILE_CACHE: join(folder, 'cache'),
+        NODE_COMPILE_CACHE: join(directory, 'cache'),
         NODE_DEBUG_NATIVE: 'COMPILE_CACHE',
       },
     });

@@ -136,7 +136,7 @@ for (const minor of testedMinors)
     () => {
       /** Objects that it refuses; older ones accept some that the newest refuses. */
       let refused: ReadonlySet<string> = new Set();
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
       let cluster: Cluster;
       let server: Child;
       let ports: readonly number[];
@@ -171,7 +171,7 @@ for (const minor of testedMinors)
 }
 `,
         );
-        const corefile = join(folder, 'Corefile');
+        const corefile = join(directory, 'Corefile');
         writeFileSync(corefile, [...blocks, elsewhere(beyond)].join(''));
         server = start('ndots', ['bin/ndots', 'serve', '-conf', corefile]);
         await printed(server, /^ndots-\d/m, 30_000);
@@ -180,7 +180,7 @@ for (const minor of testedMinors)
       after(async () => {
         await server?.stop();
         await cluster?.[Symbol.asyncDispose]();
-        rmSync(folder, { recursive: true });
+        rmSync(directory, { recursive: true });
       });
 
       for (const [nth, configuration] of configurations.entries()) {

@@ -14,8 +14,8 @@ import { keyName, writeExampleFiles } from '../kit/beside/example-files.ts';
 import { start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-properties-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-properties-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** True if the program serves this Corefile, and its output. */
 async function tried(
@@ -23,12 +23,12 @@ async function tried(
   property: Property,
 ): Promise<{ readonly serves: boolean; readonly output: string }> {
   const [port, http] = await freePorts(2);
-  const own = mkdtempSync(join(folder, 'run-'));
+  const own = mkdtempSync(join(directory, 'run-'));
   for (const name of ['db.example.org', `${keyName}.key`, `${keyName}.private`])
-    cpSync(join(folder, name), join(own, name));
+    cpSync(join(directory, name), join(own, name));
   const key = (property.key ?? 'example.org:PORT').replaceAll('PORT', String(port));
   const lines = property.example
-    .replaceAll('@/', `${folder}/`)
+    .replaceAll('@/', `${directory}/`)
     .replaceAll(/ @$/gm, ` ${own}`)
     .replaceAll('HTTP', String(http));
   const binds = lines.startsWith('bind') ? '' : ' bind 127.0.0.1\n';
@@ -59,7 +59,7 @@ async function settled(child: Child): Promise<boolean> {
 
 const coredns = process.env['COREDNS'];
 const ndots = [join(import.meta.dirname, '../../bin/ndots'), 'serve'];
-writeExampleFiles(folder);
+writeExampleFiles(directory);
 const verdicts = new Map(
   (await tableRows()).map((row) => [`${row.directive} ${row.property}`, row.verdict]),
 );

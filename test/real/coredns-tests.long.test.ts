@@ -21,17 +21,17 @@ import { setUp } from '../coredns/setups.ts';
  * unchanged, with processes of ndots as servers. Differences must be in test/coredns/known.ts.
  */
 describe("CoreDNS's own tests", { skip: noModule() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-tests-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-tests-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
 
   describe('of plugins', () => {
     let events: Event[][] = [];
 
     before(async () => {
-      const copy = join(folder, 'plugins');
+      const copy = join(directory, 'plugins');
       await copyModule(copy);
-      await recordTests(copy, join(folder, 'events'));
-      events = readEvents(join(folder, 'events'));
+      await recordTests(copy, join(directory, 'events'));
+      events = readEvents(join(directory, 'events'));
     });
 
     test('a directive is accepted or refused as by CoreDNS', async (context) => {
@@ -59,7 +59,7 @@ describe("CoreDNS's own tests", { skip: noModule() ?? false }, () => {
   });
 
   test('of whole servers pass', async (context) => {
-    const copy = join(folder, 'servers');
+    const copy = join(directory, 'servers');
     await copyModule(copy);
     const program = join(import.meta.dirname, '../../bin/ndots');
     const tests = await serverTests(copy, program);
@@ -90,7 +90,6 @@ class Count {
   intended = 0;
   readonly #wrong: string[] = [];
 
-  /** Takes a difference. */
   take(known: Known | null, text: string): void {
     if (known?.inapplicable !== undefined) this.inapplicable++;
     else if (known?.intended !== undefined) this.intended++;

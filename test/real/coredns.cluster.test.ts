@@ -70,7 +70,6 @@ const elsewhere = (port: number): string => `.:${port} {
 }
 `;
 
-/** Sends concurrent queries over UDP. */
 class Asker {
   readonly #socket: Socket = createSocket('udp4');
   readonly #waiting = new Map<string, (reply: Message) => void>();
@@ -120,7 +119,7 @@ class Asker {
 const skip = noApiServer() ?? (coredns === undefined ? 'COREDNS names no program' : false);
 
 describe('CoreDNS on the same API server', { skip }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
   let cluster: Cluster;
   const children: Child[] = [];
   const ports = { coredns: [] as number[], ndots: [] as number[] };
@@ -144,7 +143,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
 }
 `,
       );
-      const corefile = join(folder, who);
+      const corefile = join(directory, who);
       writeFileSync(corefile, [...blocks, elsewhere(beyond)].join(''));
       const words = who === 'ndots' ? ['bin/ndots', 'serve'] : [coredns!];
       const child = start(who, [...words, '-conf', corefile]);
@@ -157,7 +156,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
     asker.close();
     await Promise.all(children.map((child) => child.stop()));
     await cluster?.[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   for (let round = 0; round < rounds; round++) {

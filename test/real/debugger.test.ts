@@ -41,10 +41,10 @@ describe('while SIGUSR1 arrives continuously', { skip: !isOnLinux && 'needs Linu
   ] as readonly (readonly [string, (t: TestContext) => readonly string[]])[])
     for (const verb of ['serve', 'node-cache'])
       test(`${what} ${verb} starts, reloads, and opens no debugger`, async (t) => {
-        const folder = mkdtempSync(join(tmpdir(), 'ndots-signal-'));
-        t.after(() => rmSync(folder, { recursive: true }));
+        const directory = mkdtempSync(join(tmpdir(), 'ndots-signal-'));
+        t.after(() => rmSync(directory, { recursive: true }));
         const [port, metrics] = await freePorts(2);
-        const corefile = join(folder, 'Corefile');
+        const corefile = join(directory, 'Corefile');
         writeFileSync(corefile, `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
         const own =
           verb === 'serve'
@@ -54,7 +54,7 @@ describe('while SIGUSR1 arrives continuously', { skip: !isOnLinux && 'needs Linu
                 ...['-setupiptables=false', '-metrics-listen-address', `127.0.0.1:${metrics}`],
                 ...['-basecorefile', corefile, '-takeover', 'none'],
               ];
-        const conf = verb === 'serve' ? corefile : join(folder, 'made');
+        const conf = verb === 'serve' ? corefile : join(directory, 'made');
         const begin = ['sh', '-c', `trap '' USR1; echo begun; exec "$@"`, 'sh'];
         const words = [...begin, ...launcher(t), ...own, '-conf', conf];
         const before = new Set(listening());

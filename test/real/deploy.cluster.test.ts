@@ -296,13 +296,13 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     );
   });
 
-  for (const [folder, ofServer] of [
+  for (const [directory, ofServer] of [
     ['', undefined],
     ['ndots', 'ndots/serve.json'],
   ] as const)
-    test(`every pod has a seccomp profile, and with seccompFolder "${folder}" each container of ndots its own`, () => {
+    test(`every pod has a seccomp profile, and with seccompFolder "${directory}" each container of ndots its own`, () => {
       const found: Record<string, string | undefined> = {};
-      for (const object of objectsOf(helmTemplate({ ...everything, seccompFolder: folder }))) {
+      for (const object of objectsOf(helmTemplate({ ...everything, seccompFolder: directory }))) {
         const { template } = (object['spec'] ?? {}) as { readonly template?: PodTemplate };
         if (template === undefined) continue;
         const { containers, securityContext } = template.spec;
@@ -316,7 +316,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
         }
       }
       const profile = (verb: string): string | undefined =>
-        folder === '' ? undefined : `${folder}/${verb}.json`;
+        directory === '' ? undefined : `${directory}/${verb}.json`;
       assert.deepEqual(found, {
         '': ofServer,
         autoscaler: profile('size'),
@@ -357,15 +357,15 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
   });
 
   test('the cache of a node is accepted, at the address of an overlay', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-overlay-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-overlay-'));
     try {
       const page = readFileSync('docs/node-cache.md', 'utf8');
       const [, overlay = ''] = /^```yaml\n(# kustomization\.yaml\n[^]*?)^```/m.exec(page) ?? [];
       assert.ok(overlay.includes('clusterDns='), page);
-      const base = relative(folder, resolve('deploy/node-cache'));
+      const base = relative(directory, resolve('deploy/node-cache'));
       const text = overlay.replace('path/to/deploy/node-cache', base);
-      writeFileSync(join(folder, 'kustomization.yaml'), text);
-      const rendered = await cluster.kubectl('kustomize', folder);
+      writeFileSync(join(directory, 'kustomization.yaml'), text);
+      const rendered = await cluster.kubectl('kustomize', directory);
       const objects = objectsOf(rendered);
       assert.deepEqual(await cluster.put(objects), []);
       await cluster.kubectlWith(
@@ -397,7 +397,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       assert.equal(env[0].valueFrom.configMapKeyRef.name, address.metadata.name);
       assert.equal(ports, undefined);
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   });
 });

@@ -15,8 +15,8 @@ import { start } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const skip = missing('dig');
 
@@ -27,7 +27,7 @@ function ask({ port }: ServeProcess, ...words: readonly string[]): string {
 }
 
 describe('dnstap over TLS', { skip: skip ?? false }, () => {
-  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
   writeFileSync(files.cert, testCertificate);
   writeFileSync(files.key, testKey);
 
@@ -76,7 +76,7 @@ describe('dnstap over TLS', { skip: skip ?? false }, () => {
 
 describe('dnstap of a running server', { skip: skip ?? false }, () => {
   test('queries, replies and exchanges with upstreams, with the messages as they went', async (t) => {
-    const path = join(folder, 'all.sock');
+    const path = join(directory, 'all.sock');
     const there = await DnstapCollector.listen({ path });
     t.after(() => there.close());
     const upstream = await serveProcess('  whoami');
@@ -124,7 +124,7 @@ describe('dnstap of a running server', { skip: skip ?? false }, () => {
   });
 
   test('a collector that reads nothing delays no answer', async (t) => {
-    const path = join(folder, 'slow.sock');
+    const path = join(directory, 'slow.sock');
     const there = await DnstapCollector.listen({ path }, true);
     t.after(() => there.close());
     const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
@@ -153,8 +153,8 @@ const programs = missing('dig', 'fstrm_capture', 'dnstap-ldns');
 
 describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? false }, () => {
   test('dnstap-ldns reads the output of fstrm_capture', async (t) => {
-    const path = join(folder, 'capture.sock');
-    const file = join(folder, 'capture.tap');
+    const path = join(directory, 'capture.sock');
+    const file = join(directory, 'capture.tap');
     const capture = start('fstrm_capture', [
       ...['fstrm_capture', '-t', 'protobuf:dnstap.Dnstap', '-u', path, '-w', file],
     ]);

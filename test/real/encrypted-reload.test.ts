@@ -11,9 +11,9 @@ import { queryBytes, StreamClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /** @returns false: there is no openssl */
-function renew(folder: string, name: string): boolean {
+function renew(directory: string, name: string): boolean {
   const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')];
+  const files = ['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'cert.pem')];
   return spawnSync('openssl', [...words, '-subj', `/CN=${name}`, ...files]).status === 0;
 }
 
@@ -25,17 +25,17 @@ async function shakeHands(port: number): Promise<TLSSocket> {
 
 describe('a reload', () => {
   test('brings a renewed certificate and other limits to listeners that stay open', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-renewed-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    if (!renew(folder, 'first.example')) return t.skip('openssl is not installed');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-renewed-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    if (!renew(directory, 'first.example')) return t.skip('openssl is not installed');
     const [port] = await freePorts(1);
     const write = (limits: string): void =>
       writeFileSync(
-        join(folder, 'Corefile'),
+        join(directory, 'Corefile'),
         `tls://.:${port} {\n bind 127.0.0.1\n tls cert.pem key.pem\n ${limits}\n whoami\n}\n`,
       );
     write('');
-    const child = start('ndots', ['bin/ndots', 'serve', '-conf', join(folder, 'Corefile')]);
+    const child = start('ndots', ['bin/ndots', 'serve', '-conf', join(directory, 'Corefile')]);
     t.after(() => child.stop());
     await printed(child, /ndots-\d/, 20_000);
     const before = await shakeHands(port);
@@ -45,7 +45,7 @@ describe('a reload', () => {
     stream.send(queryBytes('a.', 1));
     assert.equal((await stream.next())!.readUInt16BE(0), 1);
 
-    renew(folder, 'second.example');
+    renew(directory, 'second.example');
     write('limits {\n  connections 1\n }');
     child.signal('SIGUSR1');
     await printed(child, /Reloading complete/, 20_000);

@@ -18,7 +18,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
   let etcd: EtcdProcess;
   let child: Child;
   let port: number;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-skydns-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-skydns-'));
 
   const run = (line: string): { readonly code: number | null; readonly text: string } => {
     const words = line
@@ -36,15 +36,15 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
     const corefile = readFileSync('examples/skydns/Corefile', 'utf8')
       .replaceAll('2379', String(etcd.port))
       .replaceAll('1053', String(port));
-    writeFileSync(join(folder, 'Corefile'), corefile);
-    child = start('ndots', [ndots, 'serve', '-conf', join(folder, 'Corefile')]);
+    writeFileSync(join(directory, 'Corefile'), corefile);
+    child = start('ndots', [ndots, 'serve', '-conf', join(directory, 'Corefile')]);
     await printed(child, /ndots-\d/, 20_000);
   });
 
   after(async () => {
     await child?.stop();
     await etcd?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   test('the example shows the output of its lines', async () => {

@@ -18,31 +18,31 @@ const noEtcd =
 const secondaries = {
   BIND: {
     program: 'named',
-    start: (folder: string, port: number, primary: number) =>
+    start: (directory: string, port: number, primary: number) =>
       startNamed(
-        folder,
+        directory,
         port,
-        `zone "shop.test" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
+        `zone "shop.test" { type secondary; file "${directory}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
       ),
   },
   Knot: {
     program: 'knotd',
-    start: (folder: string, port: number, primary: number) =>
+    start: (directory: string, port: number, primary: number) =>
       startKnot(
-        folder,
+        directory,
         port,
-        { 'shop.test': join(folder, 'copy') },
+        { 'shop.test': join(directory, 'copy') },
         '    master: primary\n    acl: told\n',
         `remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: [notify, transfer]\n`,
       ),
   },
   NSD: {
     program: 'nsd',
-    start: (folder: string, port: number, primary: number) =>
+    start: (directory: string, port: number, primary: number) =>
       startNsd(
-        folder,
+        directory,
         port,
-        { 'shop.test': join(folder, 'copy') },
+        { 'shop.test': join(directory, 'copy') },
         `  request-xfr: 127.0.0.1@${primary} NOKEY\n  allow-notify: 127.0.0.1 NOKEY\n`,
       ),
   },
@@ -78,7 +78,7 @@ describe('zones of etcd as others have them', { skip: noEtcd }, () => {
       `${label} has the data of etcd, and is notified of changes`,
       { skip, timeout: 120_000 },
       async (t) => {
-        const folder = scratch(t);
+        const directory = scratch(t);
         const etcd = await startEtcd(etcdProgram!.path);
         t.after(() => etcd.stop());
         await etcd.put('/skydns/test/shop/dns/ns/ns1', { host: '192.0.2.53' });
@@ -90,10 +90,10 @@ describe('zones of etcd as others have them', { skip: noEtcd }, () => {
         const [port, otherPort] = await freePorts(2);
         await ndots(
           t,
-          folder,
+          directory,
           `shop.test:${port} {\n bind 127.0.0.1\n etcd {\n endpoint ${etcd.endpoint}\n }\n transfer {\n to 127.0.0.1:${otherPort}\n }\n errors\n}`,
         );
-        const { child } = await start(join(folder, 'other'), otherPort, port);
+        const { child } = await start(join(directory, 'other'), otherPort, port);
         t.after(async () => {
           child.signal('SIGKILL');
           await child.exitCode;

@@ -288,9 +288,9 @@ for (const { path, version } of programs) {
 
     test('TLS with certificates on both sides works; a certificate of another CA is reported', async (t) => {
       if (spawnSync('openssl', ['version']).status !== 0) return t.skip('openssl is not installed');
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-tls-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
-      const file = certificates(folder);
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-etcd-tls-'));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
+      const file = certificates(directory);
       const { asker, etcd } = await stand(
         t,
         path,
@@ -416,8 +416,8 @@ for (const { path, version } of programs) {
 }
 
 /** A CA, its certificate for 127.0.0.1 as server and client, and an unsigned certificate. */
-function certificates(folder: string): (name: string) => string {
-  const file = (name: string): string => join(folder, name);
+function certificates(directory: string): (name: string) => string {
+  const file = (name: string): string => join(directory, name);
   const openssl = (...words: string[]): void =>
     void execFileSync('openssl', words, { stdio: 'ignore' });
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
@@ -450,11 +450,11 @@ async function startCluster(t: Life, path: string): Promise<readonly Member[]> {
   const peer = (i: number): string => `http://127.0.0.1:${ports[3 + i]}`;
   const cluster = [0, 1, 2].map((i) => `m${i}=${peer(i)}`).join(',');
   return [0, 1, 2].map((i) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-member-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-etcd-member-'));
     const endpoint = `http://127.0.0.1:${ports[i]}`;
     const run = () =>
       start(`m${i}`, [
-        ...[path, '--name', `m${i}`, '--data-dir', folder, '--log-level', 'error'],
+        ...[path, '--name', `m${i}`, '--data-dir', directory, '--log-level', 'error'],
         ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
         ...['--listen-peer-urls', peer(i), '--initial-advertise-peer-urls', peer(i)],
         ...[
@@ -475,7 +475,7 @@ async function startCluster(t: Life, path: string): Promise<readonly Member[]> {
     };
     t.after(async () => {
       await kill();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     });
     return {
       endpoint,

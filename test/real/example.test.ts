@@ -243,11 +243,11 @@ test(
   'the address of a service that changes in the directory of the example is in the next answer',
   { skip },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-example-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    cpSync('examples', folder, { recursive: true });
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-example-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    cpSync('examples', directory, { recursive: true });
     const [port, ...http] = await freePorts(4);
-    const corefile = join(folder, 'Corefile');
+    const corefile = join(directory, 'Corefile');
     writeFileSync(
       corefile,
       [8080, 8181, 9153].reduce(
@@ -261,7 +261,7 @@ test(
     const ask = (): string =>
       run(`dig @127.0.0.1 -p ${port} backend.critical-app.svc.cluster.local +short`).text.trim();
     assert.equal(ask(), '10.3.0.116');
-    const file = join(folder, 'cluster/critical-app.yaml');
+    const file = join(directory, 'cluster/critical-app.yaml');
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll('10.3.0.116', '10.3.0.117'));
     const end = performance.now() + 60_000;
     while (ask() !== '10.3.0.117')

@@ -29,10 +29,10 @@ const asked: Readonly<
 
 describe('the Corefiles of examples/', { skip }, () => {
   test('each is tried', () => {
-    const folders = globSync('examples/*/Corefile').map((file) => file.split('/')[1]!);
+    const directories = globSync('examples/*/Corefile').map((file) => file.split('/')[1]!);
     // skydns needs an etcd, and has its own test.
     assert.deepEqual(
-      folders.filter((folder) => folder !== 'skydns').toSorted(),
+      directories.filter((directory) => directory !== 'skydns').toSorted(),
       Object.keys(asked).toSorted(),
     );
   });
@@ -40,10 +40,10 @@ describe('the Corefiles of examples/', { skip }, () => {
   for (const [name, questions] of Object.entries(asked)) {
     test(name, async (t) => {
       const ports = await freePorts(2);
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-examples-'));
-      t.after(() => rmSync(folder, { recursive: true }));
-      cpSync(`examples/${name}`, folder, { recursive: true });
-      const corefile = join(folder, 'Corefile');
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-examples-'));
+      t.after(() => rmSync(directory, { recursive: true }));
+      cpSync(`examples/${name}`, directory, { recursive: true });
+      const corefile = join(directory, 'Corefile');
       const text = readFileSync(corefile, 'utf8')
         .replaceAll('1053', String(ports[0]))
         .replaceAll('1054', String(ports[1]));

@@ -16,7 +16,7 @@ const version = /"version": "([^"]+)"/.exec(
 )?.[1];
 
 describe('ndots exec', { skip: reason ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-exec-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-exec-'));
   let cluster: Cluster;
   let kubelet: Kubelet;
   let pod: Child;
@@ -43,17 +43,17 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     ] as unknown as KubeJson[]);
     // The pod: a separate network, in which the cluster's DNS is at 127.0.0.1.
     writeFileSync(
-      join(folder, 'resolv.conf'),
+      join(directory, 'resolv.conf'),
       'nameserver 127.0.0.1\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n',
     );
     writeFileSync(
-      join(folder, 'Corefile'),
+      join(directory, 'Corefile'),
       `.:53 {\n bind 127.0.0.1\n kubernetes cluster.local {\n manifests ${resolve('examples/cluster')}\n }\n}\n`,
     );
     const inside = 'ip link set lo up && mount --bind "$1" /etc/resolv.conf && shift && exec "$@"';
     pod = start('pod', [
-      ...['unshare', '-n', '-m', 'sh', '-c', inside, 'sh', join(folder, 'resolv.conf')],
-      ...[resolve('bin/ndots'), 'serve', '-conf', join(folder, 'Corefile')],
+      ...['unshare', '-n', '-m', 'sh', '-c', inside, 'sh', join(directory, 'resolv.conf')],
+      ...[resolve('bin/ndots'), 'serve', '-conf', join(directory, 'Corefile')],
     ]);
     await printed(pod, /^ndots-\d/m, 30_000);
     const enter = ['nsenter', '-t', String(pod.pid), '-n', '-m', resolve('bin/ndots')];
@@ -69,14 +69,14 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     await kubelet?.[Symbol.asyncDispose]();
     await pod?.stop();
     await cluster?.[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   async function run(
     ...words: readonly string[]
   ): Promise<{ readonly code: number | null; readonly text: string }> {
     // As kubectl finds its plug-ins.
-    const plugin = join(folder, 'kubectl-ndots');
+    const plugin = join(directory, 'kubectl-ndots');
     rmSync(plugin, { force: true });
     symlinkSync(resolve('bin/ndots'), plugin);
     const child = start('kubectl ndots', [

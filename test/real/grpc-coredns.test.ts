@@ -16,11 +16,11 @@ const skip = coredns === null ? 'CoreDNS is not there (coredns on PATH, or CORED
 
 /** A certificate in files; client and server use the same self-signed one. */
 function certificate(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-grpc-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'cert.pem'), testCertificate);
-  writeFileSync(join(folder, 'key.pem'), testKey);
-  return folder;
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-grpc-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  writeFileSync(join(directory, 'cert.pem'), testCertificate);
+  writeFileSync(join(directory, 'key.pem'), testKey);
+  return directory;
 }
 
 const zone = (): string => `template IN TXT big.example {
@@ -33,7 +33,6 @@ const zone = (): string => `template IN TXT big.example {
     rcode NXDOMAIN
   }`;
 
-/** The queries for both directions. */
 async function check(port: number): Promise<void> {
   const asker = await Asker.to(port);
   try {
@@ -58,9 +57,9 @@ describe('gRPC beside CoreDNS', { skip }, () => {
   for (const secure of [false, true]) {
     const how = secure ? 'with TLS and client certificates' : 'without TLS';
     test(`CoreDNS queries ndots, ${how}`, { timeout: 120_000 }, async (t) => {
-      const folder = certificate(t);
+      const directory = certificate(t);
       const [port] = await freePorts(1);
-      const file = (name: string): string => join(folder, name);
+      const file = (name: string): string => join(directory, name);
       const tls = secure
         ? `tls ${file('cert.pem')} ${file('key.pem')} ${file('cert.pem')} {\n client_auth require_and_verify\n}`
         : '';
@@ -80,8 +79,8 @@ describe('gRPC beside CoreDNS', { skip }, () => {
     });
 
     test(`ndots queries CoreDNS, ${how}`, { timeout: 120_000 }, async (t) => {
-      const folder = certificate(t);
-      const file = (name: string): string => join(folder, name);
+      const directory = certificate(t);
+      const file = (name: string): string => join(directory, name);
       const tls = secure
         ? `tls ${file('cert.pem')} ${file('key.pem')} ${file('cert.pem')} {\n client_auth require_and_verify\n}`
         : '';

@@ -34,9 +34,9 @@ for (const minor of testedMinors)
     `helm install${minor === null ? '' : ` on Kubernetes ${minor}`}`,
     { skip: noApiServer(minor) ?? root ?? false },
     () => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-install-'));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-install-'));
       /** The files that the kubelet stores for the pod: `account/token`, `account/ca.crt`, `config/Corefile`. */
-      const file = (name: string): string => join(folder, name);
+      const file = (name: string): string => join(directory, name);
       let cluster: Cluster;
       let server: Child | null = null;
 
@@ -46,14 +46,14 @@ for (const minor of testedMinors)
       after(async () => {
         await server?.stop();
         await cluster?.[Symbol.asyncDispose]();
-        rmSync(folder, { recursive: true });
+        rmSync(directory, { recursive: true });
       });
 
       const run = (...words: readonly string[]): string =>
         helm(words, {
           KUBECONFIG: cluster.kubeconfig('admin'),
           // Its persistent files are there.
-          HOME: folder,
+          HOME: directory,
         });
 
       /** As kubelets do: a token for an hour, which is renewed before it ends. */

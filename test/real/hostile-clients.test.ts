@@ -44,7 +44,7 @@ function largeUpstream(): Server {
 }
 
 describe('clients that attack', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-hostile-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-hostile-'));
   const upstream = largeUpstream();
   let child: Child;
   let dns = 0;
@@ -57,10 +57,10 @@ describe('clients that attack', () => {
     upstream.listen(0, '127.0.0.1');
     await once(upstream, 'listening');
     const { port } = upstream.address() as { port: number };
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
-    writeFileSync(join(folder, 'key.pem'), testKey);
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'key.pem'), testKey);
     writeFileSync(
-      join(folder, 'Corefile'),
+      join(directory, 'Corefile'),
       `.:${dns} tls://.:${dot} https://.:${doh} {
         bind 127.0.0.1
         tls cert.pem key.pem
@@ -80,13 +80,13 @@ describe('clients that attack', () => {
         }
       }\n`,
     );
-    child = start('ndots', ['bin/ndots', 'serve', '-conf', join(folder, 'Corefile')]);
+    child = start('ndots', ['bin/ndots', 'serve', '-conf', join(directory, 'Corefile')]);
     await printed(child, /ndots-\d/, 30_000);
   });
   after(async () => {
     await child.stop();
     upstream.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   async function metric(name: string, proto: string): Promise<number> {

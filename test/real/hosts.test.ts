@@ -7,14 +7,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
+after(() => rmSync(directory, { recursive: true }));
 
 /** The limit of CoreDNS's manifests, MiB. */
 const LIMIT_MIB = 170;
 
 test('a hosts file of a million lines is read, and read again when it changes, within the memory that a pod has', async (t) => {
-  const path = join(folder, 'blocked');
+  const path = join(directory, 'blocked');
   const write = (domain: string): void => {
     const lines = Array.from({ length: 1_000_000 }, (_, i) => `0.0.0.0 h${i}.${domain}\n`);
     writeFileSync(path, lines.join(''));

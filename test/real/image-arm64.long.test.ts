@@ -48,9 +48,9 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
   test('answers on port 53 without root, many datagrams by one call, by no call that its seccomp profile lacks', async (t) => {
     const of = built(t);
     if (of === null) return;
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-arm64-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'calls');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-arm64-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, 'calls');
     const args = ['-conf', '/etc/coredns/Corefile'];
     const words = of.container(args, ['/coredns'], { QEMU_STRACE: '1' });
     // QEMU writes the calls to standard error.

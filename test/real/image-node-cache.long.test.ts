@@ -49,9 +49,9 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
         const child = start('teardown', of.container(args, command, {}, security, podSecurity));
         t.after(() => child.stop());
         // The commands that the node cache leaves in the pipe are executed when its end is closed.
-        const folder = '/run/teardown';
-        const leave = `until [ -p ${folder}/pipe ]; do sleep 0.1; done; echo 'echo gone > ${folder}/done' > ${folder}/pipe`;
-        const read = `until [ -s ${folder}/done ]; do sleep 0.1; done; cat ${folder}/done; rm ${folder}/done ${folder}/pipe`;
+        const directory = '/run/teardown';
+        const leave = `until [ -p ${directory}/pipe ]; do sleep 0.1; done; echo 'echo gone > ${directory}/done' > ${directory}/pipe`;
+        const read = `until [ -s ${directory}/done ]; do sleep 0.1; done; cat ${directory}/done; rm ${directory}/done ${directory}/pipe`;
         assert.equal(run(of.container([`${leave}; ${read}`], ['sh', '-c'], {}, {})), 'gone\n');
         child.signal('SIGTERM');
         assert.equal(await child.exitCode, 0, child.output());

@@ -6,16 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
 import { noLab, runLabIn, traces } from '../kit/lab.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
+after(() => rmSync(directory, { recursive: true }));
 
 describe('a persistent lab', { skip: noLab ?? false }, () => {
-  const env = { TMPDIR: folder };
+  const env = { TMPDIR: directory };
 
   test('a killed one does not block another', async () => {
     const before = traces();
     assert.equal((await runLabIn(env, 'up')).code, 0);
-    const [state] = globSync(join(folder, 'ndots-lab-*', 'lab.json'));
+    const [state] = globSync(join(directory, 'ndots-lab-*', 'lab.json'));
     process.kill((JSON.parse(readFileSync(state!, 'utf8')) as { pid: number }).pid, 'SIGKILL');
     await sleep(300);
     assert.equal(traces(), before);
@@ -26,7 +26,7 @@ describe('a persistent lab', { skip: noLab ?? false }, () => {
   });
 
   test('manifests and Corefiles with mistakes are reported, and leave no lab running', async () => {
-    const [bad, corefile] = [join(folder, 'bad.yaml'), join(folder, 'Corefile')];
+    const [bad, corefile] = [join(directory, 'bad.yaml'), join(directory, 'Corefile')];
     writeFileSync(
       bad,
       'kind: Service\napiVersion: v1\nmetadata: { name: x }\nspec: { ports: 7 }\n',

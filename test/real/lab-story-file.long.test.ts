@@ -47,13 +47,13 @@ acts:
 `;
 
 test('a link that was cut is as before when it is restored', { skip: noLab ?? false }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-story-test-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-story-test-'));
   try {
-    const file = join(folder, 'story.yaml');
+    const file = join(directory, 'story.yaml');
     writeFileSync(file, story);
     const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json');
     assert.equal(code, 0, stdout || stderr);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });

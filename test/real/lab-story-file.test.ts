@@ -9,8 +9,8 @@ import { broken, noLab, runLab } from '../kit/lab.ts';
 import { formatSections } from '../kit/story-format.ts';
 
 const page = readFileSync('docs/lab-stories.md', 'utf8');
-const folder = mkdtempSync(join(tmpdir(), 'ndots-story-test-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-story-test-'));
+after(() => rmSync(directory, { recursive: true }));
 
 test('the page has every key, every step and every result', () => {
   for (const [heading, text] of Object.entries(formatSections()))
@@ -25,7 +25,7 @@ test('init prints the example', async () => {
 });
 
 test('a Corefile in a story is checked before anything is built', async () => {
-  const file = join(folder, 'corefile.yaml');
+  const file = join(directory, 'corefile.yaml');
   const corefile = '.:53 {\n        kuberntes cluster.local\n    }';
   writeFileSync(
     file,
@@ -43,7 +43,7 @@ test(
   { skip: noLab ?? false },
   async () => {
     const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
-    const file = join(folder, 'story.yaml');
+    const file = join(directory, 'story.yaml');
     writeFileSync(file, yaml.replace('atMost: 2.4', 'atMost: 0'));
     const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json');
     assert.equal(code, 1, stderr);

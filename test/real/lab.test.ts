@@ -9,8 +9,8 @@ import type { StoryOutcome } from '../../src/tools/lab/story.ts';
 import { missing } from '../kit/dig.ts';
 import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
+after(() => rmSync(directory, { recursive: true }));
 
 function runProgram(...words: string[]): { readonly stdout: string } {
   return spawnSync(join(import.meta.dirname, '../../bin/ndots'), words, { encoding: 'utf8' });
@@ -34,7 +34,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
     { skip: missing('tcpdump') ?? false },
     async () => {
       const before = traces();
-      const [pcap, saved] = [join(folder, 'a.pcap'), join(folder, 'a.json')];
+      const [pcap, saved] = [join(directory, 'a.pcap'), join(directory, 'a.json')];
       const { code, stdout } = await runLab(
         'run',
         'twelve-queries',
@@ -61,7 +61,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
 
   test('a story that captures nothing itself stores the packets of its clients', async () => {
     for (const story of ['mixed-case', 'autopath-stale-pod']) {
-      const pcap = join(folder, `${story}.pcapng`);
+      const pcap = join(directory, `${story}.pcapng`);
       const { code, stdout } = await runLab('run', story, '--pcap', pcap);
       assert.equal(code, 0, stdout);
       const { stdout: packets } = runProgram('capture', pcap, '-q');
@@ -107,7 +107,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
 });
 
 describe('a persistent lab', { skip: noLab ?? false }, () => {
-  const env = { TMPDIR: folder };
+  const env = { TMPDIR: directory };
 
   test('its pods have curl, their names and their search lists; after lab down nothing is left', async () => {
     const before = traces();

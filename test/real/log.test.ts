@@ -14,10 +14,10 @@ const program = 'bin/ndots';
 async function corefile(
   t: TestContext,
 ): Promise<{ file: string; port: number; metrics: () => Promise<string> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-log-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-log-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
   const [port, metrics] = await freePorts(2);
-  const file = join(folder, 'Corefile');
+  const file = join(directory, 'Corefile');
   writeFileSync(
     file,
     `.:${port} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${metrics}\n log\n whoami\n}\n`,

@@ -9,11 +9,11 @@ import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
-const folder = mkdtempSync(join(tmpdir(), 'ndots-mistakes-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-mistakes-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const fileOf = (name: string, text: string | Buffer): string => {
-  const file = join(folder, name);
+  const file = join(directory, name);
   writeFileSync(file, text);
   return file;
 };
@@ -31,7 +31,7 @@ async function refusal(conf: string): Promise<string> {
 
 describe('a file that is not a Corefile', () => {
   test('a named pipe is refused at once, with another way', async () => {
-    const pipe = join(folder, 'pipe');
+    const pipe = join(directory, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const text = await refusal(pipe);
     assert.match(text, /is not a regular file/);

@@ -33,9 +33,9 @@ const { panels } = JSON.parse(
 
 /** A test of the rules in promtool's own format. */
 function promtoolTest(series: object[], alerts: object[]): { status: number | null; text: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-rules-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-rules-'));
   try {
-    const file = join(folder, 'test.yaml');
+    const file = join(directory, 'test.yaml');
     const tests = [{ interval: '1m', input_series: series, alert_rule_test: alerts }];
     writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], tests }));
     const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], {
@@ -43,7 +43,7 @@ function promtoolTest(series: object[], alerts: object[]): { status: number | nu
     });
     return { status, text: stdout + stderr };
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 

@@ -14,7 +14,6 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
   let server: ServeProcess | null = null;
   let prometheus: Prometheus | null = null;
   let url = '';
-  /** Queries that were asked. */
   const asked = 50;
 
   before(async () => {

@@ -9,8 +9,8 @@ import { freePorts } from '../kit/free-ports.ts';
 
 /** The result of `npm pack`, installed as a user installs it. */
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-package-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-package-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** PATH with this program's runtime, the pinned one, first; and without it. */
 const pinned = dirname(process.execPath);
@@ -27,11 +27,11 @@ const machineMajor =
 const unreachable = /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|ENOTCACHED/;
 
 describe('the package', () => {
-  const unpacked = join(folder, 'unpacked');
+  const unpacked = join(directory, 'unpacked');
   let tarball = '';
 
   before(() => {
-    ({ tarball } = pack(folder));
+    ({ tarball } = pack(directory));
   });
 
   test('installed for all users, it serves on this runtime, and its manual is where man looks', async (t) => {

@@ -7,14 +7,14 @@ import { pack, run } from '../kit/package.ts';
 
 /** The result of `npm pack`, and the program's start; `package.long.test.ts` installs it. */
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-package-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-package-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 describe('the package', () => {
   let files: readonly string[] = [];
 
   before(() => {
-    ({ files } = pack(folder));
+    ({ files } = pack(directory));
   });
 
   test('holds program, manual, pages and examples, and no tests', () => {
@@ -54,7 +54,7 @@ describe('the package', () => {
 });
 
 test('a checkout without installed packages reports that in one line', () => {
-  const checkout = join(folder, 'checkout');
+  const checkout = join(directory, 'checkout');
   run(['mkdir', '-p', `${checkout}/src/faces/cli`]);
   run(['cp', '-r', 'bin', checkout]);
   run(['cp', 'src/faces/cli/main.ts', `${checkout}/src/faces/cli`]);
@@ -67,7 +67,7 @@ test('long-running verbs have a small heap, unless NODE_OPTIONS sets another; in
   const limit = (options: string, ...words: string[]): number => {
     const script =
       'process.on("exit", () => console.error(v8.getHeapStatistics().heap_size_limit))';
-    const file = join(folder, 'limit.cjs');
+    const file = join(directory, 'limit.cjs');
     writeFileSync(file, `const v8 = require('node:v8'); ${script}`);
     const { err } = run(['bin/ndots', ...words], {
       ...process.env,

@@ -36,11 +36,11 @@ const url = 'https://dl.example.com/ndots/releases/download/v1';
 const machines = { amd64: 62, arm64: 183 } as const;
 
 describe('a release', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-release-test-'));
-  const out = join(folder, 'out');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-release-test-'));
+  const out = join(directory, 'out');
   let offline = '';
   let manifest: Manifest;
-  after(() => rmSync(folder, { recursive: true }));
+  after(() => rmSync(directory, { recursive: true }));
 
   before(() => {
     const words = ['tools/release.ts', '--url', url, '--out', out, 'linux-amd64', 'linux-arm64'];
@@ -55,7 +55,7 @@ describe('a release', () => {
     const { uri } = manifest.spec.platforms.find(
       ({ selector }) => selector.matchLabels.arch === arch,
     )!;
-    const to = join(folder, arch);
+    const to = join(directory, arch);
     mkdirSync(to, { recursive: true });
     const file = join(out, uri.slice(url.length + 1));
     assert.equal(spawnSync('tar', ['xzf', file, '-C', to]).status, 0);
@@ -117,14 +117,14 @@ describe('a release', () => {
     },
     async (t) => {
       if (offline !== '') return t.skip(offline);
-      const links = join(folder, 'links');
+      const links = join(directory, 'links');
       mkdirSync(links);
       symlinkSync(pinnedGoProgram('krew', 'test/kit/krew'), join(links, 'kubectl-krew'));
       const { kubectl } = await clusterPrograms();
       const env = {
-        PATH: `${links}:${join(folder, 'krew/bin')}:/usr/bin:/bin`,
-        HOME: folder,
-        KREW_ROOT: join(folder, 'krew'),
+        PATH: `${links}:${join(directory, 'krew/bin')}:/usr/bin:/bin`,
+        HOME: directory,
+        KREW_ROOT: join(directory, 'krew'),
         KREW_NO_UPGRADE_CHECK: '1',
       };
       const run = (...words: string[]): { readonly code: number | null; readonly text: string } => {
@@ -142,7 +142,12 @@ describe('a release', () => {
       assert.match(run('ndots', 'version').text, /^ndots-\d[^]*^UDP: batched/m);
       assert.match(run('ndots', '--help').text, /kubectl ndots trace/);
       assert.match(run('ndots', 'lint', '--explain', 'CF01').text, /CF01/);
-      const cluster = join(folder, 'krew/store/ndots', manifest.spec.version, 'examples/cluster');
+      const cluster = join(
+        directory,
+        'krew/store/ndots',
+        manifest.spec.version,
+        'examples/cluster',
+      );
       const traced = run(
         ...['ndots', 'trace', 'db', '--from', 'deploy/web', '--namespace', 'shop'],
         ...['--manifests', cluster],
@@ -152,7 +157,7 @@ describe('a release', () => {
 
       // krew removes nothing before it has an index, which `krew update` fetches from GitHub: an empty one is
       // enough.
-      spawnSync('git', ['init', '-q', join(folder, 'krew/index/default')]);
+      spawnSync('git', ['init', '-q', join(directory, 'krew/index/default')]);
       const removed = run('krew', 'uninstall', 'ndots');
       assert.equal(removed.code, 0, removed.text);
       assert.notEqual(run('ndots', 'version').code, 0);

@@ -82,20 +82,20 @@ describe(
   () => {
     for (const slip of [2, 1, 0]) {
       test(`slip ${slip}: bursts of every kind get as many whole, cut and no replies`, async (t) => {
-        const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
-        t.after(() => rmSync(folder, { recursive: true }));
-        writeFileSync(join(folder, 'db.example.org'), zone);
+        const directory = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+        t.after(() => rmSync(directory, { recursive: true }));
+        writeFileSync(join(directory, 'db.example.org'), zone);
         const [port] = await freePorts(1);
         const limits = `rate-limit { responses-per-second 5; slip ${slip}; window 15; };`;
         const bind = await startNamed(
-          folder,
+          directory,
           port!,
-          `zone "example.org" { type primary; file "${join(folder, 'db.example.org')}"; };`,
+          `zone "example.org" { type primary; file "${join(directory, 'db.example.org')}"; };`,
           limits,
         );
         t.after(() => bind.child.stop());
         const ours = await serveProcess(
-          `rrl {\n responses-per-second 5\n slip-ratio ${slip}\n}\nfile ${join(folder, 'db.example.org')} example.org`,
+          `rrl {\n responses-per-second 5\n slip-ratio ${slip}\n}\nfile ${join(directory, 'db.example.org')} example.org`,
         );
         t.after(() => ours.stop());
         for (const [kind, messages] of Object.entries(bursts)) {

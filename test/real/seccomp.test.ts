@@ -39,11 +39,11 @@ describe('seccomp profiles', () => {
 describe('a verb under a seccomp profile', { skip: noFilters() ?? false }, () => {
   for (const name of readdirSync('deploy/seccomp'))
     test(`${name}: it ends, even if fsync is refused`, (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
-      t.after(() => rmSync(folder, { recursive: true }));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
+      t.after(() => rmSync(directory, { recursive: true }));
       const profile = readFileSync(join('deploy/seccomp', name), 'utf8');
       assert.match(profile, /"fsync",/);
-      const narrower = join(folder, name);
+      const narrower = join(directory, name);
       writeFileSync(narrower, profile.replace(/"fsync",/, ''));
       for (let run = 0; run < 3; run++) {
         const words = under('serve', process.execPath, resolve('src/faces/cli/main.ts'), 'version');
@@ -62,12 +62,12 @@ describe('a verb under a seccomp profile', { skip: noFilters() ?? false }, () =>
 
 describe('ndots serve under its seccomp profile', { skip: noFilters() ?? false }, () => {
   test('answers by all transports, loads another Corefile, replaces a worker that fails, and ends in order', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     const [dns, tls, https, grpc, health, metrics, upstream] = await freePorts(7);
     const file = (name: string, text: string): string => {
-      writeFileSync(join(folder, name), text);
-      return join(folder, name);
+      writeFileSync(join(directory, name), text);
+      return join(directory, name);
     };
     const pair = `tls ${file('tls.crt', testCertificate)} ${file('tls.key', testKey)}`;
     const body = `bind 127.0.0.1\n errors\n log\n kubernetes cluster.local {\n  manifests ${resolve('examples/cluster')}\n }\n cache 30`;
@@ -101,7 +101,7 @@ grpc://.:${grpc} {
 }
 `;
     const corefile = file('Corefile', text('192.0.2.1'));
-    const die = join(folder, 'die');
+    const die = join(directory, 'die');
     const preload = file(
       'assassin.mjs',
       `import { isMainThread } from 'node:worker_threads';
@@ -191,11 +191,11 @@ function noResolvConf(): string | null {
 
 describe('an API server that is known by its name', { skip: cannotName ?? false }, () => {
   test('is found under each profile', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-names-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-seccomp-names-'));
     try {
       const file = (name: string, text: string): string => {
-        writeFileSync(join(folder, name), text);
-        return join(folder, name);
+        writeFileSync(join(directory, name), text);
+        return join(directory, name);
       };
       const settings = file('resolv.conf', 'nameserver 127.0.0.1\n');
       const corefile = file(
@@ -210,10 +210,10 @@ describe('an API server that is known by its name', { skip: cannotName ?? false 
       const profiles = readdirSync('deploy/seccomp').map((name) => name.replace('.json', ''));
       const script = `
         mount --make-rprivate / && mount --bind ${settings} /etc/resolv.conf && ip link set lo up
-        ${process.execPath} dist/faces/cli/main.js serve -conf ${corefile} > ${folder}/log 2>&1 &
+        ${process.execPath} dist/faces/cli/main.js serve -conf ${corefile} > ${directory}/log 2>&1 &
         server=$!
         tries=0
-        until grep -q '^ndots-' ${folder}/log || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+        until grep -q '^ndots-' ${directory}/log || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
         ${profiles.map((name) => `echo ${name} $(${under(name, process.execPath, look).join(' ')} 2>&1)`).join('\n')}
         kill $server
         wait $server`;
@@ -226,7 +226,7 @@ describe('an API server that is known by its name', { skip: cannotName ?? false 
         profiles.map((name) => `${name} 192.0.2.9`),
       );
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   });
 });

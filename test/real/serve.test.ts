@@ -8,14 +8,14 @@ import { after, describe, test, type TestContext } from 'node:test';
 import { answered, printed, question, start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-serve-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-serve-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const program = 'bin/ndots';
 let count = 0;
 
 function corefile(text: string): string {
-  const file = join(folder, `Corefile-${count++}`);
+  const file = join(directory, `Corefile-${count++}`);
   writeFileSync(file, text);
   return file;
 }
@@ -98,7 +98,7 @@ describe('ndots serve, as a process', () => {
 
   test('SIGTERM ends it with code 0, and the pid file is removed', async (t) => {
     const [port] = await freePorts(1);
-    const pidfile = join(folder, 'pid');
+    const pidfile = join(directory, 'pid');
     const { child } = await serve(
       t,
       `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`,
@@ -128,7 +128,7 @@ describe('ndots serve, as a process', () => {
   test('a pid file that cannot be written is an error line, and the server serves', async (t) => {
     const [port] = await freePorts(1);
     const corefile = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
-    const { child } = await serve(t, corefile, '-pidfile', join(folder, 'absent', 'pid'));
+    const { child } = await serve(t, corefile, '-pidfile', join(directory, 'absent', 'pid'));
     assert.match(child.output(), /\[ERROR\] Could not write pid file: no such file or directory/);
     await answered(port, 'x.test', 5000, () => true);
     child.signal('SIGTERM');
@@ -185,7 +185,7 @@ describe('ndots serve, as a process', () => {
     const child = start('ndots', [
       'sh',
       '-c',
-      `cd ${folder} && exec ${process.cwd()}/${program} serve -p ${port}`,
+      `cd ${directory} && exec ${process.cwd()}/${program} serve -p ${port}`,
     ]);
     t.after(() => child.stop());
     await printed(child, /ndots-\d/, 15_000);
@@ -235,7 +235,7 @@ describe('ndots serve with invalid input', () => {
   }
 
   test('a Corefile that is not there is refused with a next step', () => {
-    const { code, text } = refused(join(folder, 'nowhere'));
+    const { code, text } = refused(join(directory, 'nowhere'));
     assert.equal(code, 1);
     assert.match(text, /open .*nowhere/);
     assert.match(text, /ls -l/);

@@ -16,9 +16,9 @@ async function begun(
   ports: readonly number[],
   ...words: readonly string[]
 ): Promise<Child> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-start-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'Corefile');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-start-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'Corefile');
   writeFileSync(file, corefile);
   const child = start('ndots', [resolve('bin/ndots'), ...words, '-conf', file]);
   t.after(() => child.stop());

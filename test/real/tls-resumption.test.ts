@@ -40,9 +40,9 @@ async function visit(
 describe('TLS sessions of four workers', () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(`of ${version} are resumed at whichever the connection falls to`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-resume-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
-      const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-resume-'));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
+      const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
       writeFileSync(cert, testCertificate);
       writeFileSync(key, testKey);
       const [port] = await freePorts(1);

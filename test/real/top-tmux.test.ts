@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** `ndots top` in a real terminal: tmux shows its output, presses its keys, and stays usable after any end. */
 
-const folder = mkdtempSync(join(tmpdir(), 'top-tmux-'));
+const directory = mkdtempSync(join(tmpdir(), 'top-tmux-'));
 const root = join(import.meta.dirname, '../..');
 const program = join(root, 'bin/ndots');
 const file = join(root, 'examples/captures/tcp-blocked.pcapng');
@@ -16,7 +16,7 @@ const skip = spawnSync('tmux', ['-V']).status === 0 ? false : 'tmux is not insta
 
 /** A shell in a terminal of its own. */
 class Pane {
-  readonly #socket = join(folder, `s${Math.random().toString(36).slice(2)}`);
+  readonly #socket = join(directory, `s${Math.random().toString(36).slice(2)}`);
 
   constructor() {
     const size = ['-x', '100', '-y', '30'];
@@ -27,7 +27,6 @@ class Pane {
     return execFileSync('tmux', ['-S', this.#socket, ...words], { encoding: 'utf8' });
   }
 
-  /** tmux's names of keys. */
   keys(...keys: readonly string[]): void {
     this.#tmux('send-keys', ...keys);
   }
@@ -56,7 +55,7 @@ class Pane {
 
   /** Starts `top` on the example, with its process id in a file. */
   async top(words = '--speed max'): Promise<number> {
-    const pid = join(folder, 'pid');
+    const pid = join(directory, 'pid');
     rmSync(pid, { force: true });
     this.keys(`sh -c 'echo $$ > ${pid}; exec ${program} top ${file} ${words}'`, 'Enter');
     await this.shows(/critical ND3011/);
@@ -79,7 +78,7 @@ class Pane {
 }
 
 after(() => {
-  if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+  if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
 });
 
 describe('top in tmux', { skip, timeout: 400_000 }, () => {

@@ -6,8 +6,8 @@ import { after, describe, test } from 'node:test';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-series-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-series-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const series = [
   'coredns_forward_healthcheck_broken_total',
@@ -45,7 +45,7 @@ describe('series without labels', () => {
   });
 
   test('are those of the plugins when these are used', async () => {
-    const hosts = join(folder, 'hosts');
+    const hosts = join(directory, 'hosts');
     writeFileSync(hosts, '10.0.0.1 a.example\n');
     const [health, upstream] = await freePorts(2);
     const values = await valuesOf(

@@ -34,14 +34,14 @@ for (const cache of ['', 'cache 30\n'])
     `BIND with require-server-cookie answers every client${cache === '' ? '' : ', whoever asked the cache first'}`,
     { skip },
     async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-cookies-'));
-      t.after(() => rmSync(folder, { recursive: true }));
-      writeFileSync(join(folder, 'db.example.org'), zone);
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-cookies-'));
+      t.after(() => rmSync(directory, { recursive: true }));
+      writeFileSync(join(directory, 'db.example.org'), zone);
       const [port] = await freePorts(1);
       const bind = await startNamed(
-        folder,
+        directory,
         port!,
-        `zone "example.org" { type primary; file "${join(folder, 'db.example.org')}"; };`,
+        `zone "example.org" { type primary; file "${join(directory, 'db.example.org')}"; };`,
         'require-server-cookie yes;',
       );
       t.after(() => bind.child.stop());

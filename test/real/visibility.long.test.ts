@@ -18,7 +18,7 @@ import { framed, StreamClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
-const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 
 /** Tenants and their pods. All addresses are of the loopback network, so that queries can come from them. */
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
@@ -120,7 +120,7 @@ const body = (port: number): string => `
     to *
   }
   kubernetes cluster.local in-addr.arpa ip6.arpa {
-    manifests ${folder}/objects
+    manifests ${directory}/objects
     pods verified
     fallthrough in-addr.arpa
   }
@@ -146,18 +146,18 @@ describe('an attack on visibility', () => {
       number,
       number,
     ];
-    mkdirSync(join(folder, 'objects'));
+    mkdirSync(join(directory, 'objects'));
     writeFileSync(
-      join(folder, 'objects', 'objects.json'),
+      join(directory, 'objects', 'objects.json'),
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
     );
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
-    writeFileSync(join(folder, 'key.pem'), testKey);
-    const files = `  tls ${folder}/cert.pem ${folder}/key.pem\n`;
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'key.pem'), testKey);
+    const files = `  tls ${directory}/cert.pem ${directory}/key.pem\n`;
     const proxy = `  proxyproto {\n    allow ${PROXY}/32\n    default ignore\n  }\n`;
     const inside = body(upstream);
     writeFileSync(
-      join(folder, 'Corefile'),
+      join(directory, 'Corefile'),
       `.:${dns} {${inside}}
 tls://.:${tls} {${inside}${files}}
 https://.:${https} {${inside}${files}}
@@ -165,12 +165,12 @@ grpc://.:${grpc} {${inside}${files}}
 .:${proxied} {${inside}${proxy}}
 `,
     );
-    child = start('ndots', [program, 'serve', '-conf', join(folder, 'Corefile')]);
+    child = start('ndots', [program, 'serve', '-conf', join(directory, 'Corefile')]);
     await printed(child, /ndots-\d/, 20_000);
   });
   after(async () => {
     await child.stop();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   const message = (
@@ -660,7 +660,6 @@ grpc://.:${grpc} {${inside}${files}}
     return plain(one) === plain(other);
   };
 
-  /** @returns leaks, by the question */
   const leaksOf = (
     questions: readonly Question[],
     replies: readonly (Buffer | null)[],

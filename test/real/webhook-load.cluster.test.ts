@@ -17,7 +17,7 @@ import { webhookConfiguration } from '../kit/webhook-configuration.ts';
 const PODS = 200;
 
 describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-webhook-load-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-webhook-load-'));
   const authority = Authority.make('test');
   let cluster: Cluster;
   let child: Child;
@@ -26,8 +26,8 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
   before(async () => {
     cluster = await Cluster.start();
     const { cert, key } = authority.issue('127.0.0.1', ['127.0.0.1']);
-    writeFileSync(join(folder, 'tls.crt'), cert);
-    writeFileSync(join(folder, 'tls.key'), key);
+    writeFileSync(join(directory, 'tls.crt'), cert);
+    writeFileSync(join(directory, 'tls.key'), key);
     [port] = await freePorts(1);
     child = await hook();
     await cluster.put([
@@ -46,14 +46,14 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
   after(async () => {
     await child?.stop();
     await cluster?.[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   async function hook(): Promise<Child> {
     const made = start('ndots', [
       ...['bin/ndots', 'webhook', 'serve', '--mode', 'enforce', '--host', '127.0.0.1'],
       ...['--port', String(port), '--kubeconfig', cluster.kubeconfig('admin')],
-      ...['--cert', join(folder, 'tls.crt'), '--key', join(folder, 'tls.key')],
+      ...['--cert', join(directory, 'tls.crt'), '--key', join(directory, 'tls.key')],
     ]);
     await printed(made, /serving with the certificate/, 20_000);
     return made;
@@ -100,7 +100,7 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
     const at = (share: number): string => sorted[Math.floor(sorted.length * share)]!.toFixed(1);
     const used = ((child.cpuSeconds() - cpu) / 2000) * 1000;
     t.diagnostic(
-      `200/s: median ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(0.9999)} ms; ${used.toFixed(2)} ms of a processor each; ${child.residentMiB().toFixed(0)} MiB`,
+      `200/s: median ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(0.9999)} ms; ${used.toFixed(2)} ms of a CPU each; ${child.residentMiB().toFixed(0)} MiB`,
     );
     // 20 ms on an idle machine; here it has other work, too.
     assert.ok(Number(at(0.99)) < 500, `p99 ${at(0.99)} ms`);

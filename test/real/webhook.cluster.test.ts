@@ -40,14 +40,14 @@ interface MadePod {
 
 describe('with a real API server', { skip: noApiServer() ?? false }, () => {
   let cluster: Cluster;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-webhook-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-webhook-'));
   before(async () => {
     cluster = await Cluster.start();
     await cluster.put([namespaceOf('shop'), namespaceOf('team', { 'ndots.dev/dns-ndots': '3' })]);
   });
   after(async () => {
     await cluster?.[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   const make = async (pod: KubeJson): Promise<MadePod> => {
@@ -65,8 +65,8 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
       [port] = await freePorts(1);
       const authority = Authority.make('test');
       const { cert, key } = authority.issue('127.0.0.1', ['127.0.0.1']);
-      writeFileSync(join(folder, 'tls.crt'), cert);
-      writeFileSync(join(folder, 'tls.key'), key);
+      writeFileSync(join(directory, 'tls.crt'), cert);
+      writeFileSync(join(directory, 'tls.key'), key);
       child = start('ndots', [
         ...[
           'bin/ndots',
@@ -79,7 +79,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
           '--port',
           String(port),
         ],
-        ...['--cert', join(folder, 'tls.crt'), '--key', join(folder, 'tls.key')],
+        ...['--cert', join(directory, 'tls.crt'), '--key', join(directory, 'tls.key')],
         ...['--kubeconfig', cluster.kubeconfig('admin')],
       ]);
       await printed(child, /serving with the certificate/, 20_000);

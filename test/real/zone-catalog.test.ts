@@ -14,9 +14,9 @@ import { has, ndots, question, says, scratch, until } from '../kit/zone-transfer
 const skip = has('named') ? false : 'needs named';
 
 test('zones of a catalog come, are answered, and go', { skip, timeout: 120_000 }, async (t) => {
-  const folder = scratch(t);
+  const directory = scratch(t);
   const [port, otherPort] = await freePorts(2);
-  const file = (name: string): string => join(folder, `db.${name}`);
+  const file = (name: string): string => join(directory, `db.${name}`);
   const plain = (serial: number): string =>
     `$TTL 60\n@ SOA ns host ${serial} 60 1 3600 60\n@ NS ns\nns A 192.0.2.1\n`;
   const catalog = (serial: number, ...members: string[]): string =>
@@ -28,11 +28,11 @@ test('zones of a catalog come, are answered, and go', { skip, timeout: 120_000 }
     (name) =>
       `zone "${name}" { type primary; check-names ignore; file "${file(name)}"; notify explicit; also-notify { 127.0.0.1 port ${port}; }; notify-delay 0; };`,
   );
-  const bind = await startNamed(join(folder, 'bind'), otherPort, zones.join('\n'));
+  const bind = await startNamed(join(directory, 'bind'), otherPort, zones.join('\n'));
   t.after(() => bind.child.stop());
   const output = await ndots(
     t,
-    folder,
+    directory,
     `.:${port} {\n bind 127.0.0.1\n secondary catalog.test {\n transfer from 127.0.0.1:${otherPort}\n catalog example.org net\n }\n errors\n}`,
   );
   await until('ndots', port, 1, output);

@@ -29,36 +29,36 @@ interface NameServer {
 const servers: Readonly<Record<string, NameServer>> = {
   BIND: {
     program: 'named',
-    primary: (folder, port, told, file) =>
+    primary: (directory, port, told, file) =>
       startNamed(
-        folder,
+        directory,
         port,
         `zone "example.org" { type primary; check-names ignore; file "${file}"; ixfr-from-differences yes; notify explicit; also-notify { 127.0.0.1 port ${told}; }; notify-delay 0; };`,
         'startup-notify-rate 1000; notify-rate 1000; serial-query-rate 1000;',
       ),
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startNamed(
-        folder,
+        directory,
         port,
-        `zone "example.org" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
+        `zone "example.org" { type secondary; file "${directory}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
         'serial-query-rate 1000;',
       ),
   },
   Knot: {
     program: 'knotd',
-    primary: (folder, port, told, file) =>
+    primary: (directory, port, told, file) =>
       startKnot(
-        folder,
+        directory,
         port,
         { 'example.org': file },
         '    notify: other\n    acl: given\n    zonefile-load: difference\n    zonefile-sync: -1\n    journal-content: changes\n',
         `remote:\n  - id: other\n    address: 127.0.0.1@${told}\nacl:\n  - id: given\n    address: 127.0.0.1\n    action: transfer\n`,
       ),
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startKnot(
-        folder,
+        directory,
         port,
-        { 'example.org': join(folder, 'copy') },
+        { 'example.org': join(directory, 'copy') },
         '    master: primary\n    acl: told\n',
         `remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: [notify, transfer]\n`,
       ),
@@ -136,20 +136,20 @@ async function follow(
   above: NameServer,
   below: NameServer,
 ): Promise<readonly [taken: number, given: number]> {
-  const folder = scratch(t);
-  const file = join(folder, 'db.example.org');
+  const directory = scratch(t);
+  const file = join(directory, 'db.example.org');
   const zone = new Changing(seededRandom(seed * 7919));
   writeFileSync(file, zone.text);
   const [port, abovePort, belowPort] = (await freePorts(3)) as [number, number, number];
-  const first = await above.primary(join(folder, 'above'), abovePort, port, file);
+  const first = await above.primary(join(directory, 'above'), abovePort, port, file);
   t.after(() => first.child.stop());
   const output = await ndots(
     t,
-    folder,
+    directory,
     `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${abovePort}\n }\n transfer {\n to 127.0.0.1:${belowPort} *\n }\n errors\n}`,
   );
   await until('ndots', port, zone.serial, output);
-  const last = await below.secondary(join(folder, 'below'), belowPort, port);
+  const last = await below.secondary(join(directory, 'below'), belowPort, port);
   t.after(() => last.child.stop());
   for (let change = 0; change <= changes; change++) {
     const said = (): string =>

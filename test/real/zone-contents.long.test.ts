@@ -39,9 +39,9 @@ const primaries: Readonly<Record<string, Primary>> = {
     program: 'named',
     bytes: [],
     refuses: ['MD', 'MF'],
-    start: (folder, port, zones) =>
+    start: (directory, port, zones) =>
       startNamed(
-        folder,
+        directory,
         port,
         Object.entries(zones)
           .map(
@@ -74,9 +74,9 @@ const primaries: Readonly<Record<string, Primary>> = {
       'AMTRELAY',
     ],
     refuses: [],
-    start: (folder, port, zones) =>
+    start: (directory, port, zones) =>
       startKnot(
-        folder,
+        directory,
         port,
         zones,
         '    acl: all\n',
@@ -87,8 +87,8 @@ const primaries: Readonly<Record<string, Primary>> = {
     program: 'nsd',
     bytes: ['HIP', 'GPOS', 'NINFO', 'RESINFO', 'NSAP-PTR', 'TALINK', 'RKEY', 'TA', 'AMTRELAY'],
     refuses: [],
-    start: (folder, port, zones) =>
-      startNsd(folder, port, zones, '  provide-xfr: 127.0.0.0/8 NOKEY\n'),
+    start: (directory, port, zones) =>
+      startNsd(directory, port, zones, '  provide-xfr: 127.0.0.0/8 NOKEY\n'),
   },
 };
 
@@ -143,16 +143,16 @@ describe('zones record by record', () => {
 });
 
 async function compare(t: TestContext, primary: Primary): Promise<void> {
-  const folder = scratch(t);
+  const directory = scratch(t);
   const files: Record<string, string> = {};
   for (let zone = 0; zone < count; zone++) {
     const origin = `z${zone}.test.`;
-    const file = join(folder, `z${zone}.db`);
+    const file = join(directory, `z${zone}.db`);
     writeFileSync(file, contents(seededRandom((seed + zone) * 7919), origin, primary));
     files[`z${zone}.test`] = file;
   }
   const [port, own, behind] = await freePorts(3);
-  const server = await primary.start(join(folder, 'primary'), port!, files);
+  const server = await primary.start(join(directory, 'primary'), port!, files);
   t.after(() => server.child.stop());
   const blocks = Object.entries(files).flatMap(([zone, file]) => {
     const transfer = ' bind 127.0.0.1\n transfer {\n  to *\n }\n';
@@ -161,7 +161,7 @@ async function compare(t: TestContext, primary: Primary): Promise<void> {
       `${zone}:${behind} {\n${transfer} secondary {\n  transfer from 127.0.0.1:${port}\n }\n}\n`,
     ];
   });
-  const output = await ndots(t, folder, blocks.join(''));
+  const output = await ndots(t, directory, blocks.join(''));
   // Knot and NSD write names in lower case, and keep different spellings of one name.
   const at = async (where: number, zone: string): Promise<readonly string[]> =>
     (await transferred(where, `${zone}.`)).map((line) => line.toLowerCase()).toSorted();

@@ -75,14 +75,14 @@ const questions: readonly (readonly [string, RegExp])[] = [
 describe('zones judged by others', { skip }, () => {
   for (const how of ['plain', 'nsec', 'nsec3', 'opt-out'] as const satisfies readonly Signing[])
     test(`${how} zones pass all checkers`, { timeout: 120_000 }, async (t) => {
-      const folder = scratch(t);
-      const file = join(folder, 'db.example.org');
+      const directory = scratch(t);
+      const file = join(directory, 'db.example.org');
       writeFileSync(file, zoneText);
-      const served = how === 'plain' ? file : sign(folder, 'example.org', file, how);
+      const served = how === 'plain' ? file : sign(directory, 'example.org', file, how);
       const [port] = await freePorts(1);
       await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n file ${served}\n transfer {\n to *\n }\n}`,
       );
       const at = ['@127.0.0.1', '-p', String(port)];
@@ -90,7 +90,7 @@ describe('zones judged by others', { skip }, () => {
       const printed = execFileSync(program, ['query', ...at, 'example.org', 'AXFR'], {
         encoding: 'utf8',
       });
-      const copy = join(folder, 'copy');
+      const copy = join(directory, 'copy');
       writeFileSync(copy, printed);
       const checked = spawnSync('named-checkzone', ['-i', 'local', 'example.org', copy], {
         encoding: 'utf8',
@@ -112,8 +112,8 @@ describe('zones judged by others', { skip }, () => {
       assert.equal(verified.status, 0, `${verified.stdout}${verified.stderr}`);
       assert.match(verified.stdout, /verified and complete/);
 
-      const anchors = join(folder, 'anchors');
-      writeFileSync(anchors, `trust-anchors {\n${anchorsIn(folder)}\n};\n`);
+      const anchors = join(directory, 'anchors');
+      writeFileSync(anchors, `trust-anchors {\n${anchorsIn(directory)}\n};\n`);
       for (const [question, good] of questions) {
         const said = spawnSync(
           'delv',
@@ -129,8 +129,8 @@ describe('zones judged by others', { skip }, () => {
 });
 
 /** The keys that sign keys, as delv reads them. */
-function anchorsIn(folder: string): string {
-  return globSync(join(folder, 'K*.key'))
+function anchorsIn(directory: string): string {
+  return globSync(join(directory, 'K*.key'))
     .map((path) => /DNSKEY 257 3 13 (.*)$/m.exec(readFileSync(path, 'utf8'))?.[1])
     .filter((key) => key !== undefined)
     .map((key) => `"example.org." static-key 257 3 13 "${key}";`)

@@ -45,32 +45,32 @@ interface Other {
 const others: Readonly<Record<string, Other>> = {
   BIND: {
     program: 'named',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startNamed(
-        folder,
+        directory,
         port,
-        `zone "example.org" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
+        `zone "example.org" { type secondary; file "${directory}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
       ),
-    primary: (folder, port, secondary, file) =>
+    primary: (directory, port, secondary, file) =>
       startNamed(
-        folder,
+        directory,
         port,
         `zone "example.org" { type primary; check-names ignore; file "${file}"; ixfr-from-differences yes; notify explicit; also-notify { 127.0.0.1 port ${secondary}; }; notify-delay 0; };`,
       ),
   },
   Knot: {
     program: 'knotd',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startKnot(
-        folder,
+        directory,
         port,
-        { 'example.org': join(folder, 'copy') },
+        { 'example.org': join(directory, 'copy') },
         '    master: primary\n    acl: told\n',
         `remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: [notify, transfer]\n`,
       ),
-    primary: (folder, port, secondary, file) =>
+    primary: (directory, port, secondary, file) =>
       startKnot(
-        folder,
+        directory,
         port,
         { 'example.org': file },
         '    notify: other\n    acl: given\n    zonefile-load: difference\n    zonefile-sync: -1\n    journal-content: changes\n',
@@ -79,16 +79,16 @@ const others: Readonly<Record<string, Other>> = {
   },
   NSD: {
     program: 'nsd',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startNsd(
-        folder,
+        directory,
         port,
-        { 'example.org': join(folder, 'copy') },
+        { 'example.org': join(directory, 'copy') },
         `  request-xfr: 127.0.0.1@${primary} NOKEY\n  allow-notify: 127.0.0.1 NOKEY\n  provide-xfr: 127.0.0.1 NOKEY\n`,
       ),
-    primary: (folder, port, secondary, file) =>
+    primary: (directory, port, secondary, file) =>
       startNsd(
-        folder,
+        directory,
         port,
         { 'example.org': file },
         `  provide-xfr: 127.0.0.1 NOKEY\n  notify: 127.0.0.1@${secondary} NOKEY\n  store-ixfr: yes\n  create-ixfr: yes\n`,
@@ -101,16 +101,16 @@ describe('zone transfers', () => {
     const skip = has(other.program) ? false : `needs ${other.program}`;
 
     test(`${label} follows a zone of ours`, { skip, timeout: 120_000 }, async (t) => {
-      const folder = scratch(t);
-      const file = join(folder, 'db.example.org');
+      const directory = scratch(t);
+      const file = join(directory, 'db.example.org');
       writeFileSync(file, zoneText(1));
       const [port, otherPort] = await freePorts(2);
       const output = await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n file ${file} {\n reload 1s\n }\n transfer {\n to 127.0.0.1:${otherPort}\n }\n errors\n}`,
       );
-      const server = await other.secondary(join(folder, 'other'), otherPort, port);
+      const server = await other.secondary(join(directory, 'other'), otherPort, port);
       t.after(() => server.child.stop());
       await until(label, otherPort, 1, () => output() + server.child.output());
       assert.deepEqual(await transferred(otherPort), await transferred(port));
@@ -122,15 +122,15 @@ describe('zone transfers', () => {
     });
 
     test(`we follow a zone of ${label}`, { skip, timeout: 120_000 }, async (t) => {
-      const folder = scratch(t);
-      const file = join(folder, 'db.example.org');
+      const directory = scratch(t);
+      const file = join(directory, 'db.example.org');
       writeFileSync(file, zoneText(1));
       const [port, otherPort] = await freePorts(2);
-      const server = await other.primary(join(folder, 'other'), otherPort, port, file);
+      const server = await other.primary(join(directory, 'other'), otherPort, port, file);
       t.after(() => server.child.stop());
       const output = await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${otherPort}\n }\n transfer {\n to *\n }\n errors\n}`,
       );
       await until('ndots', port, 1, output);
@@ -150,8 +150,8 @@ describe('zone transfers', () => {
     'a transfer that is cut short or garbled leaves the zone unchanged',
     { timeout: 60_000 },
     async (t) => {
-      const folder = scratch(t);
-      mkdirSync(join(folder, 'other'));
+      const directory = scratch(t);
+      mkdirSync(join(directory, 'other'));
       const [port, badPort] = await freePorts(2);
       let serial = 1;
       let how: 'whole' | 'cut' | 'garbled' = 'whole';
@@ -199,7 +199,7 @@ describe('zone transfers', () => {
       t.after(() => primary.close());
       const output = await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${badPort}\n }\n errors\n}`,
       );
       await until('ndots', port, 1, output);

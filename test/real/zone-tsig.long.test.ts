@@ -32,32 +32,32 @@ interface Other {
 const others: Readonly<Record<string, Other>> = {
   BIND: {
     program: 'named',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startNamed(
-        folder,
+        directory,
         port,
-        `${bindKey}zone "example.org" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary} key "${name}"; }; };`,
+        `${bindKey}zone "example.org" { type secondary; file "${directory}/copy"; primaries { 127.0.0.1 port ${primary} key "${name}"; }; };`,
       ),
-    primary: (folder, port, file) =>
+    primary: (directory, port, file) =>
       startNamed(
-        folder,
+        directory,
         port,
         `${bindKey}zone "example.org" { type primary; file "${file}"; allow-transfer { key "${name}"; }; };`,
       ),
   },
   Knot: {
     program: 'knotd',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startKnot(
-        folder,
+        directory,
         port,
-        { 'example.org': join(folder, 'copy') },
+        { 'example.org': join(directory, 'copy') },
         '    master: primary\n    acl: told\n',
         `${knotKey}remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\n    key: ${name}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: notify\n`,
       ),
-    primary: (folder, port, file) =>
+    primary: (directory, port, file) =>
       startKnot(
-        folder,
+        directory,
         port,
         { 'example.org': file },
         '    acl: given\n',
@@ -66,16 +66,22 @@ const others: Readonly<Record<string, Other>> = {
   },
   NSD: {
     program: 'nsd',
-    secondary: (folder, port, primary) =>
+    secondary: (directory, port, primary) =>
       startNsd(
-        folder,
+        directory,
         port,
-        { 'example.org': join(folder, 'copy') },
+        { 'example.org': join(directory, 'copy') },
         `  request-xfr: 127.0.0.1@${primary} ${name}\n  allow-notify: 127.0.0.1 NOKEY\n`,
         nsdKey,
       ),
-    primary: (folder, port, file) =>
-      startNsd(folder, port, { 'example.org': file }, `  provide-xfr: 127.0.0.1 ${name}\n`, nsdKey),
+    primary: (directory, port, file) =>
+      startNsd(
+        directory,
+        port,
+        { 'example.org': file },
+        `  provide-xfr: 127.0.0.1 ${name}\n`,
+        nsdKey,
+      ),
   },
 };
 
@@ -84,16 +90,16 @@ describe('signed transfers', () => {
     const skip = has(other.program) ? false : `needs ${other.program}`;
 
     test(`${label} follows a zone of ours with a key`, { skip, timeout: 120_000 }, async (t) => {
-      const folder = scratch(t);
-      const file = join(folder, 'db.example.org');
+      const directory = scratch(t);
+      const file = join(directory, 'db.example.org');
       writeFileSync(file, zoneText(1));
       const [port, otherPort] = await freePorts(2);
       const output = await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n tsig {\n secret ${name} ${secret}\n require AXFR IXFR\n }\n file ${file} {\n reload 1s\n }\n transfer {\n to 127.0.0.1:${otherPort}\n }\n errors\n}`,
       );
-      const server = await other.secondary(join(folder, 'other'), otherPort, port);
+      const server = await other.secondary(join(directory, 'other'), otherPort, port);
       t.after(() => server.child.stop());
       await until(label, otherPort, 1, () => output() + server.child.output());
       writeFileSync(file, zoneText(2));
@@ -104,28 +110,28 @@ describe('signed transfers', () => {
       `we follow a zone of ${label} with a key, and keep it when the key is another one`,
       { skip, timeout: 120_000 },
       async (t) => {
-        const folder = scratch(t);
-        const file = join(folder, 'db.example.org');
-        const keys = join(folder, 'keys');
+        const directory = scratch(t);
+        const file = join(directory, 'db.example.org');
+        const keys = join(directory, 'keys');
         writeFileSync(file, zoneText(1));
         writeFileSync(keys, bindKey);
         const [port, otherPort] = await freePorts(2);
-        let server = await other.primary(join(folder, 'other'), otherPort, file);
+        let server = await other.primary(join(directory, 'other'), otherPort, file);
         t.after(() => server.child.stop());
         const corefile = (more: string): string =>
           `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${otherPort}\n ${more}\n }\n errors\n reload 2s 1s\n}`;
-        const output = await ndots(t, folder, corefile(`key ${keys}`));
+        const output = await ndots(t, directory, corefile(`key ${keys}`));
         await until('ndots', port, 1, output);
         const wrong = Buffer.alloc(32, 1).toString('base64');
-        writeFileSync(join(folder, 'Corefile'), corefile(`key ${name} ${wrong}`));
+        writeFileSync(join(directory, 'Corefile'), corefile(`key ${name} ${wrong}`));
         await says(output, /Reloading complete/);
         await server.child.stop();
         writeFileSync(file, zoneText(2));
-        server = await other.primary(join(folder, 'other'), otherPort, file);
+        server = await other.primary(join(directory, 'other'), otherPort, file);
         await notified(port);
         await says(output, /Failed to transfer .*(BADSIG|BADKEY|NOTAUTH|not signed)/);
         assert.equal(await serialAt(port), 1);
-        writeFileSync(join(folder, 'Corefile'), corefile(`key ${name} ${secret} hmac-sha256`));
+        writeFileSync(join(directory, 'Corefile'), corefile(`key ${name} ${secret} hmac-sha256`));
         await until('ndots', port, 2, output);
       },
     );

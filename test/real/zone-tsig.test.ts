@@ -20,13 +20,13 @@ describe('signed replies', () => {
     'kdig and dig verify the signatures of ndots',
     { skip: has('kdig') && has('dig') ? false : 'needs kdig and dig', timeout: 60_000 },
     async (t) => {
-      const folder = scratch(t);
-      const file = join(folder, 'db.example.org');
+      const directory = scratch(t);
+      const file = join(directory, 'db.example.org');
       writeFileSync(file, zoneText(7));
       const [port] = await freePorts(1);
       await ndots(
         t,
-        folder,
+        directory,
         `example.org:${port} {\n bind 127.0.0.1\n tsig {\n secret ${name} ${secret}\n require all\n }\n file ${file}\n transfer {\n to *\n }\n}`,
       );
       const at = ['@127.0.0.1', '-p', String(port)];

@@ -73,19 +73,19 @@ describe('zones beside real servers', () => {
     );
     const skip = missing.length > 0 ? `needs ${missing.join(' and ')}` : false;
     test(`${how} zones are answered as ${label} answers them`, { skip }, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-zones-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-zones-'));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
       const files: Record<string, string> = {};
       const questions: string[] = [];
       for (let i = 0; i < 5; i++) {
         const made = randomZone(seededRandom(1000 * seed + i), `z${i}.test.`, 200);
-        const file = join(folder, `z${i}.db`);
+        const file = join(directory, `z${i}.db`);
         writeFileSync(file, made.text);
-        files[`z${i}.test`] = how === 'plain' ? file : sign(folder, `z${i}.test`, file, how);
+        files[`z${i}.test`] = how === 'plain' ? file : sign(directory, `z${i}.test`, file, how);
         questions.push(...made.questions);
       }
       const [port] = await freePorts(1);
-      const server: ZoneServer = await start(join(folder, 'server'), port!, files);
+      const server: ZoneServer = await start(join(directory, 'server'), port!, files);
       t.after(() => server.child.stop());
       const blocks = Object.entries(files).map(
         ([zone, file]) => `${zone}:53 {\n bufsize 4096\n file ${file}\n}`,

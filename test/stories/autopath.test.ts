@@ -16,8 +16,8 @@ import { makeWorld, type World } from '../kit/world.ts';
  * for a pod that had the same address earlier.
  */
 
-const folders: string[] = [];
-after(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+const directories: string[] = [];
+after(() => directories.forEach((directory) => rmSync(directory, { recursive: true })));
 
 interface PodSpec {
   readonly name: string;
@@ -45,7 +45,7 @@ class Folder {
   #writes = 0;
 
   constructor(pods: readonly PodSpec[]) {
-    folders.push(this.path);
+    directories.push(this.path);
     this.write(pods);
   }
 
@@ -63,7 +63,6 @@ class Folder {
 const soa = '. 60 SOA a.root-servers.net. nstld.example. 1 1800 900 604800 60';
 const nxdomain: Answer = { rcode: 'NXDOMAIN', authority: [soa] };
 
-/** The internet of the incident. */
 function internet({ name, type }: Asked): Answer {
   if (name !== 'api.twilio.com.') return nxdomain;
   if (type === TYPE.A)
@@ -74,14 +73,14 @@ function internet({ name, type }: Asked): Answer {
   };
 }
 
-const corefile = (autopath: string, folder: string): string => `.:53 {
+const corefile = (autopath: string, directory: string): string => `.:53 {
   errors
   ${autopath} {
     search eu-west-1.compute.internal
   }
   cache 30
   kubernetes cluster.local in-addr.arpa ip6.arpa {
-    manifests ${folder}
+    manifests ${directory}
     pods verified
     fallthrough in-addr.arpa ip6.arpa
   }
@@ -133,7 +132,7 @@ const address = '100.104.247.253';
 describe('over three hours, with a stale pod of the same address and two clients of which one has a wrong search path', () => {
   for (const form of forms) {
     test(`A and AAAA agree about the existence of every name: ${form}`, async () => {
-      const folder = new Folder([
+      const directory = new Folder([
         { name: 'webhook-j78g2', namespace: 'argo-events', ip: address, phase: 'Failed' },
         { name: 'webhook-mx991', namespace: 'argo-events', ip: address, phase: 'Succeeded' },
         { name: 'testing7', namespace: 'default', ip: address },
@@ -141,7 +140,7 @@ describe('over three hours, with a stale pod of the same address and two clients
       ]);
       const clock = new VirtualClock();
       const network = scriptedNetwork(clock, internet);
-      const world = await makeWorld(corefile(form, folder.path), { clock, network });
+      const world = await makeWorld(corefile(form, directory.path), { clock, network });
       const clients: readonly Client[] = [
         { ip: address, search: ['default.svc.cluster.local', ...tail] },
         // In the namespace sre, but with the search path of default.
@@ -167,9 +166,9 @@ describe('over three hours, with a stale pod of the same address and two clients
 });
 
 test('by name, every client gets the same answers, whichever pod it seems to be', async () => {
-  const folder = new Folder([{ name: 'other', namespace: 'sre', ip: address }]);
+  const directory = new Folder([{ name: 'other', namespace: 'sre', ip: address }]);
   const clock = new VirtualClock();
-  const world = await makeWorld(corefile('autopath @name', folder.path), {
+  const world = await makeWorld(corefile('autopath @name', directory.path), {
     clock,
     network: scriptedNetwork(clock, internet),
   });
@@ -192,7 +191,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
     test(`no name exists for one type only: ${form}`, async () => {
       const random = seededRandom(20190530);
       const pods: readonly PodSpec[] = [{ name: 'testing7', namespace: 'default', ip: address }];
-      const folder = new Folder(pods);
+      const directory = new Folder(pods);
       const clock = new VirtualClock();
       const weather = { exists: true, brokenType: 0, how: 'SERVFAIL' };
       const network = scriptedNetwork(clock, (asked) => {
@@ -203,7 +202,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
         }
         return weather.exists ? internet(asked) : nxdomain;
       });
-      const world = await makeWorld(corefile(form, folder.path), { clock, network });
+      const world = await makeWorld(corefile(form, directory.path), { clock, network });
       const client: Client = { ip: address, search: ['default.svc.cluster.local', ...tail] };
       let known = true;
       const found = new Map<string, number>();
@@ -215,7 +214,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
         const steps = await lookUp(world, client, 'api.twilio.com', async () => {
           if (!flips) return;
           known = !known;
-          folder.write(known ? pods : []);
+          directory.write(known ? pods : []);
           // The directory is checked once a second.
           await clock.advance(1000);
         });

@@ -1,6 +1,5 @@
 /** Colours of pictures, on a light and on a dark page. */
 
-/** The colours of one picture. */
 export interface Palette {
   readonly background: string;
   readonly frame: string;

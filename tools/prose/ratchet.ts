@@ -1,6 +1,5 @@
 /** Compares the number of faults of each area with the recorded one, which may only fall. */
 
-/** Faults by area. */
 export type Counts = Readonly<Record<string, number>>;
 
 /** Returns the areas that have more faults than are recorded; an area that is not recorded may have none. */

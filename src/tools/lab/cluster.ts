@@ -76,7 +76,6 @@ export class LabCluster {
     return lab;
   }
 
-  /** All pods by `namespace/name`. */
   get pods(): ReadonlyMap<string, LabPod> {
     return this.#pods;
   }

@@ -15,10 +15,10 @@ export type OwnFiles = Readonly<Record<string, string>>;
  * @throws Problem if this machine lacks a file that one would cover
  */
 export function writeFiles(machine: string, files: OwnFiles): void {
-  const folder = join(LAB_FOLDER, machine);
+  const directory = join(LAB_FOLDER, machine);
   for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(folder, dirname(path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
+    mkdirSync(join(directory, dirname(path)), { recursive: true });
+    writeFileSync(join(directory, path), text);
     standIn(path);
     if (existsSync(path)) continue;
     throw new Problem({

@@ -16,7 +16,6 @@ export type Need =
    */
   | { readonly rule: string; readonly part: string };
 
-/** Programs that every lab needs. */
 const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip'] as const;
 const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',

@@ -13,7 +13,6 @@ const BRIDGE = 'cluster';
 
 /** A node, a pod, or a host outside of the cluster. */
 export interface Machine {
-  /** Name of its network namespace. */
   readonly name: string;
   readonly addresses: readonly string[];
 }

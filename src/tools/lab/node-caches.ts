@@ -24,7 +24,6 @@ export interface NodeCachePlan {
   /** The service address through which it queries the DNS pods. */
   readonly upstream: string;
   readonly rules: RuleMode;
-  /** Further flags of `ndots node-cache`. */
   readonly flags: readonly string[];
   /** A name that it must resolve before it counts as started. */
   readonly known: string;
@@ -69,12 +68,12 @@ export class NodeCaches {
   }
 
   #start(node: string, plan: NodeCachePlan, key: string): MachineProgram {
-    const folder = join(LAB_FOLDER, node);
-    const meeting = join(folder, 'takeover');
+    const directory = join(LAB_FOLDER, node);
+    const meeting = join(directory, 'takeover');
     mkdirSync(meeting, { recursive: true });
     const instance = ++this.#instances;
     const [template, corefile] = ['Corefile.base', `Corefile.${instance}`].map((name) =>
-      join(folder, name),
+      join(directory, name),
     ) as [string, string];
     writeFileSync(template, plan.corefile);
     const words = [

@@ -33,9 +33,9 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
     mode: parts.mode,
     env: parts.env,
     async start({ objects, internet = [], ...plan }) {
-      const folder = join(LAB_FOLDER, 'objects');
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, 'objects.yaml'), objects);
+      const directory = join(LAB_FOLDER, 'objects');
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(join(directory, 'objects.yaml'), objects);
       lab = await LabCluster.start(
         {
           corefile: usualCorefile,
@@ -43,7 +43,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
           mode: parts.mode,
           ipv6: true,
           ...plan,
-          manifests: folder,
+          manifests: directory,
           internet: Array.isArray(internet)
             ? {
                 addresses: [INTERNET],

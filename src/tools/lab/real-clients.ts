@@ -27,7 +27,6 @@ export interface ClientReport {
   readonly addrs: readonly string[];
 }
 
-/** The sources of the clients. */
 const SOURCES = new URL('./clients/', import.meta.url);
 
 interface Recipe {
@@ -88,15 +87,15 @@ async function make(name: string, env: Environment): Promise<RealClient> {
   if (recipe === undefined) return { words: null, missing: `there is no program of ${name}` };
   const source = fileURLToPath(new URL(recipe.source, SOURCES));
   if (!existsSync(source)) return { words: null, missing: `its source is not there: ${source}` };
-  const folder = cacheFolder(env);
-  const program = join(folder, `${name}-${digest(source)}`);
+  const directory = cacheFolder(env);
+  const program = join(directory, `${name}-${digest(source)}`);
   if (existsSync(program)) return { words: [program], missing: null };
   if (findProgram(recipe.needs, env['PATH'] ?? '') === null)
     return { words: null, missing: `needs ${recipe.needs} (${recipe.library})` };
   const partial = `${program}.${process.pid}`;
   const result = await compile(recipe, source, partial, {
     ...env,
-    GOCACHE: join(folder, 'go-build'),
+    GOCACHE: join(directory, 'go-build'),
   });
   if (result.code !== 0) {
     rmSync(partial, { force: true });

@@ -16,7 +16,6 @@ import { pause } from './pause.ts';
 
 /** Times in milliseconds. */
 export interface RolloutTimes {
-  /** The number of replaced pods. */
   readonly pods: number;
   /** Pods that end before a new one is ready: 0 or 1 (maxUnavailable of the Deployment). */
   readonly unavailable: 0 | 1;
@@ -124,7 +123,6 @@ export interface Prediction {
   readonly keptMs: number;
   /** The share of queries whose port is reused before the kernel forgets its connection. */
   readonly again: number;
-  /** The reason in words. */
   readonly because: string;
 }
 

@@ -52,9 +52,9 @@ export class DnsServers {
 
   /** Starts the server in a pod, and waits until it resolves `known`. */
   async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
-    const folder = join(LAB_FOLDER, pod.name);
-    mkdirSync(folder, { recursive: true });
-    const path = join(folder, 'Corefile');
+    const directory = join(LAB_FOLDER, pod.name);
+    mkdirSync(directory, { recursive: true });
+    const path = join(directory, 'Corefile');
     writeFileSync(path, corefile.replaceAll('@API@', API_URL));
     const { ndots } = this.#programs;
     const coredns = this.byNdots ? null : this.#programs.coredns;

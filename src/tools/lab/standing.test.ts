@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readStanding, writeStanding } from './standing.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-standing-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-standing-'));
+after(() => rmSync(directory, { recursive: true }));
 
 test('a file that does not describe a lab is rejected, whatever it contains', () => {
-  const file = join(folder, 'lab.json');
+  const file = join(directory, 'lab.json');
   for (const text of ['', 'null', '1', '[]', '{}', '{"pid":"x","startTime":null,"pods":[]}']) {
     writeFileSync(file, text);
     assert.equal(readStanding(file), null, text);
@@ -17,7 +17,7 @@ test('a file that does not describe a lab is rejected, whatever it contains', ()
 });
 
 test('a recorded lab is found while its process exists', () => {
-  const file = join(folder, 'mine.json');
+  const file = join(directory, 'mine.json');
   const standing = writeStanding(file, process.pid, []);
   assert.deepEqual(readStanding(file), standing);
   writeFileSync(file, JSON.stringify({ ...standing, startTime: '1' }));

@@ -63,9 +63,9 @@ export function writeStanding(
  * Creates the directory of a user's record if it does not exist. Any user can create directories there, so
  * one of another user is refused.
  */
-export function ownFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const stats = lstatSync(folder);
+export function ownFolder(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const stats = lstatSync(directory);
   if (stats.isDirectory() && stats.uid === process.getuid?.()) return;
   throw new Problem({
     code: 'lab-folder',

@@ -50,7 +50,6 @@ export const stories: readonly Story[] = [
   snatPorts,
 ];
 
-/** Null: there is none. */
 export function findStory(name: string): Story | null {
   return stories.find((story) => story.name === name) ?? null;
 }

@@ -26,7 +26,6 @@ export interface Act {
   readonly facts: readonly Fact[];
 }
 
-/** The environment of a story. */
 export interface Stage {
   /** Starts the cluster of a story. Missing fields of the plan have default values. */
   start(plan: StoryPlan): Promise<LabCluster>;
@@ -53,7 +52,6 @@ export interface Captured<T> {
 
 /** The parts of a cluster that a story states. */
 export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'internet'>> {
-  /** Kubernetes objects as YAML. */
   readonly objects: string;
   /** The answers of the internet: the rules of an answers file. */
   readonly internet?: readonly object[] | ClusterPlan['internet'];

@@ -50,7 +50,6 @@ export interface PendingQuestion {
   stopRetrying(): void;
 }
 
-/** A program's configuration of c-ares. */
 export interface ChannelSetup {
   readonly edns: boolean;
   readonly caching: boolean;
@@ -62,7 +61,6 @@ export interface ChannelSetup {
   readonly useVc: boolean;
 }
 
-/** c-ares's own defaults. */
 export const plainSetup: ChannelSetup = {
   edns: true,
   caching: true,

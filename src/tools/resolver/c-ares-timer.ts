@@ -34,7 +34,6 @@ export class TimeoutTimer {
     return { cancel: () => this.#waiting.delete(waiting) };
   }
 
-  /** Restarts the timer. */
   received(): void {
     if (this.#ticking === null) return;
     this.#ticking.cancel();

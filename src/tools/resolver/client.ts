@@ -8,7 +8,6 @@ import type { Trace } from './trace.ts';
 
 export type AddressFamily = 4 | 6;
 
-/** The querying machine or pod. */
 export interface Host {
   readonly hostname: string;
   /** Addresses of interfaces other than loopback. */
@@ -28,7 +27,6 @@ export interface Settings {
   readonly host: Host;
 }
 
-/** The environment of a model. */
 export interface ModelContext {
   readonly network: ClientNetwork;
   readonly random: Random;

@@ -40,7 +40,6 @@ interface EvdnsWalk {
   /** Index of the search domain; -1: the name as typed comes first. */
   index: number;
   readonly end: (result: EvdnsResult) => void;
-  /** Cancels the pending question. */
   drop: () => void;
 }
 

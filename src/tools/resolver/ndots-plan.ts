@@ -12,7 +12,6 @@ import { planLookup, type StartServer } from './run-lookup.ts';
 /** A name as an application spells it, and a model of the network in which it was looked up. */
 export interface AskedName {
   readonly name: string;
-  /** The number of lookups. */
   readonly lookups: number;
   readonly families: readonly AddressFamily[];
   /** The answers to the candidates of its search path. */

@@ -7,7 +7,6 @@ import { linesOf } from './resolv-conf.ts';
 
 /** The results of a service of nsswitch.conf. */
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
-/** The effect of a result. */
 export type NsswitchAction = 'return' | 'continue' | 'merge';
 
 export interface NsswitchService {

@@ -101,7 +101,6 @@ export interface TraceDocument {
   };
   /** Lines of resolv.conf that this client ignores or reads in an unexpected way. */
   readonly remarks: readonly { readonly line: number; readonly text: string }[];
-  /** The first lookup's result. */
   readonly result: ResultDocument;
   /** One for each lookup (`--repeat`). */
   readonly results: readonly ResultDocument[];

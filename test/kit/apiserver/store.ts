@@ -177,7 +177,6 @@ export function serveDeleted(one: Stored, revision: number, version: string, kin
   return serve(stored({ ...one.object, metadata }, revision), version, kind);
 }
 
-/** Selects objects of a request. */
 export type Matches = (object: KubeJson) => boolean;
 
 /** Label and field selectors of a request; throws an `Error` whose message goes to the client. */

@@ -20,7 +20,6 @@ export function namesIn({ text }: RandomBlock): readonly string[] {
 /** The common parts of the blocks of one Corefile. */
 export interface Surroundings {
   readonly folder: string;
-  /** `IP:PORT` of upstreams. */
   readonly upstreams: readonly string[];
   /** `IP:PORT` of a server that transfers the common zones; null: there is none. */
   readonly primary: string | null;

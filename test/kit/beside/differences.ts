@@ -119,7 +119,6 @@ function content(is: (pair: Pair) => boolean): Rule['is'] {
   return ({ what }, pair) => CONTENT.test(what) && is(pair);
 }
 
-/** The intended differences. */
 const rules: readonly Rule[] = [
   {
     told: 'geoip: IPv4 subnets of EDNS are found',
@@ -499,7 +498,6 @@ const rules: readonly Rule[] = [
 /** The TTLs of a printed section, with type and class before them. */
 const ttls = /(?<=\. \d+ \d+) \d+ /g;
 
-/** Texts of TXT records. */
 const quoted = /"[^"]*"/g;
 
 /** True if a section has only records of another one, in any spelling. */

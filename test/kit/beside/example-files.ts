@@ -7,7 +7,7 @@ import { makeMmdb } from '../mmdb.ts';
 /** The key that zones are signed with: `NAME.key` and `NAME.private`. */
 export const keyName = 'Kexample.org.+013+55648';
 
-export function writeExampleFiles(folder: string): void {
+export function writeExampleFiles(directory: string): void {
   const zone = '$TTL 300\n@ IN SOA ns host 1 7200 3600 86400 60\n@ IN NS ns\nns IN A 192.0.2.53\n';
   const files: Readonly<Record<string, string | Uint8Array>> = {
     'cert.pem': testCertificate,
@@ -29,7 +29,7 @@ export function writeExampleFiles(folder: string): void {
       'Private-key-format: v1.3\nAlgorithm: 13 (ECDSAP256SHA256)\nPrivateKey: GU6SnQ/Ou+xC5RumuIUIuJZteXT2z0O/ok1s38Et6mQ=\n',
   };
   for (const [name, content] of Object.entries(files)) {
-    mkdirSync(join(folder, name, '..'), { recursive: true });
-    writeFileSync(join(folder, name), content);
+    mkdirSync(join(directory, name, '..'), { recursive: true });
+    writeFileSync(join(directory, name), content);
   }
 }

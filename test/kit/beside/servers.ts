@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { seededRandom, type Random } from '../../../src/server/base/random.ts';
 import { start, type Child } from '../child.ts';
 
-/** The listen address of each. */
 export const hosts = { coredns: '127.0.0.1', ndots: '127.0.0.9' } as const;
 
 const ndots = [join(import.meta.dirname, '../../../bin/ndots'), 'serve', '-workers', '1'];
@@ -19,9 +18,9 @@ async function startServer(
   who: keyof typeof hosts,
   program: readonly string[] | null,
   text: string,
-  folder: string,
+  directory: string,
 ): Promise<{ readonly child: Child; readonly serves: boolean }> {
-  const file = join(folder, `Corefile.${who}`);
+  const file = join(directory, `Corefile.${who}`);
   writeFileSync(file, addressed(text, who));
   const child = start(who, [...(program ?? ndots), '-conf', file]);
   let ended = false;
@@ -54,12 +53,12 @@ export async function eachBatch<T>(
   compare: (batch: number, both: Both, drawn: T, folder: string, random: Random) => Promise<void>,
 ): Promise<void> {
   for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-beside-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-beside-'));
     const random = seededRandom(batch * 7919);
-    const { text, drawn } = draw(random, folder);
+    const { text, drawn } = draw(random, directory);
     const [theirs, ours] = await Promise.all([
-      startServer('coredns', [program], text, folder),
-      startServer('ndots', null, text, folder),
+      startServer('coredns', [program], text, directory),
+      startServer('ndots', null, text, directory),
     ]);
     const output = (): string => `${theirs.child.output()}\n${ours.child.output()}`;
     if (theirs.serves || ours.serves) {
@@ -68,12 +67,12 @@ export async function eachBatch<T>(
         batch,
         { theirs: theirs.child, ours: ours.child, output },
         drawn,
-        folder,
+        directory,
         random,
       );
       await Promise.all([theirs.child.stop(), ours.child.stop()]);
     }
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
@@ -85,9 +84,9 @@ export async function reloadServer(
   child: Child,
   who: keyof typeof hosts,
   text: string,
-  folder: string,
+  directory: string,
 ): Promise<boolean> {
-  writeFileSync(join(folder, `Corefile.${who}`), addressed(text, who));
+  writeFileSync(join(directory, `Corefile.${who}`), addressed(text, who));
   const before = child.output().length;
   child.signal('SIGUSR1');
   for (let tries = 0; tries < 1200; tries++) {

@@ -36,7 +36,6 @@ const changes: Readonly<Record<string, (line: Line) => readonly Line[] | null>> 
   'an unknown line': (line) => (line.at(-1) === '{' ? [line, ['unknown', 'line']] : null),
 };
 
-/** Changes of the whole example. */
 const wholes: Readonly<Record<string, (lines: readonly Line[]) => readonly Line[] | null>> = {
   unchanged: (lines) => lines,
   'words behind the brace': (lines) =>

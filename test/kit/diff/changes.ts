@@ -46,7 +46,6 @@ const property =
       : `${head} {\n        ${line}\n    }${text.slice(end)}`;
   };
 
-/** Removes a line without braces. */
 const removeLine: Change = (text, random) => {
   const lines = text.split('\n');
   const plain = lines.flatMap((line, at) => (/^ +[^{}]+$/.test(line) ? [at] : []));

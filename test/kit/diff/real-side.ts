@@ -90,18 +90,18 @@ export class RealServer {
   readonly #child: Child;
   readonly #folder: string;
 
-  private constructor(child: Child, folder: string) {
+  private constructor(child: Child, directory: string) {
     this.#child = child;
-    this.#folder = folder;
+    this.#folder = directory;
   }
 
   /** @returns null: it refuses one of the Corefiles, or does not serve within a minute */
   static async start(program: string, texts: readonly string[]): Promise<RealServer | null> {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
-    const file = join(folder, 'Corefile');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+    const file = join(directory, 'Corefile');
     writeFileSync(file, texts.join('\n'));
     const child = start('coredns', [program, '-conf', file]);
-    const server = new RealServer(child, folder);
+    const server = new RealServer(child, directory);
     let ended = false;
     void child.exitCode.then(() => (ended = true));
     for (let tries = 0; tries < 1200 && !ended; tries++) {
@@ -119,7 +119,6 @@ export class RealServer {
   }
 }
 
-/** One of its Corefiles. */
 export class RealSide implements ServedConfiguration {
   readonly left: readonly string[] = [];
   readonly #port: number;

@@ -54,10 +54,10 @@ function program(): string {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const hash = createHash('sha256');
   for (const name of ['main.go', 'go.mod', 'go.sum']) hash.update(readFileSync(join(source, name)));
-  const folder = join(caches, 'ndots', 'kube-proxy');
-  const path = join(folder, hash.digest('hex').slice(0, 12));
+  const directory = join(caches, 'ndots', 'kube-proxy');
+  const path = join(directory, hash.digest('hex').slice(0, 12));
   if (existsSync(path)) return path;
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   console.error(`building kube-proxy's rules (once, kept as ${path})`);
   const unfinished = `${path}.${process.pid}`;
   const { status, stderr } = spawnSync('go', ['build', '-o', unfinished, '.'], {
@@ -72,16 +72,16 @@ function program(): string {
 
 /** kube-proxy's rules for each of the clusters, in a separate network namespace. */
 export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<ProxyRules[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
+  const directory = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
   try {
-    symlinkSync(join(source, 'nft.sh'), join(folder, 'nft'));
-    const log = join(folder, 'nft.log');
+    symlinkSync(join(source, 'nft.sh'), join(directory, 'nft'));
+    const log = join(directory, 'nft.log');
     writeFileSync(log, '');
     const child = spawn('unshare', ['-n', program()], {
       stdio: ['pipe', 'pipe', 'ignore'],
       env: {
         ...process.env,
-        PATH: `${folder}:${process.env['PATH'] ?? ''}`,
+        PATH: `${directory}:${process.env['PATH'] ?? ''}`,
         NFT_LOG: log,
         REAL_NFT: spawnSync('which', ['nft'], { encoding: 'utf8' }).stdout.trim(),
       },
@@ -93,6 +93,6 @@ export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<P
     }
     return found;
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }

@@ -30,7 +30,7 @@ const modules = {
 /** A directory with the sources of both in `v2` and `v3`, if the Go module proxy does not have them. */
 const sources = process.env['KUBERHEALTHY_SOURCES'];
 
-const folder = join(
+const directory = join(
   process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
   'ndots',
   'kuberhealthy',
@@ -39,7 +39,7 @@ const folder = join(
 /** The program that reports with the client of a version: OK, or its arguments as errors. Built once. */
 export function reporterProgram(version: 2 | 3): string {
   const { path, version: tag, client } = modules[version];
-  const program = join(folder, `reporter-${tag}`);
+  const program = join(directory, `reporter-${tag}`);
   if (existsSync(program)) return program;
   const work = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   try {
@@ -53,7 +53,7 @@ export function reporterProgram(version: 2 | 3): string {
       template.replace('CLIENT', `${path}/${client}`),
     );
     go(['build', '-mod=mod', '-trimpath', '-o', join(work, 'reporter'), './cmd/reporter'], work);
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(directory, { recursive: true });
     copyFileSync(join(work, 'reporter'), `${program}.new`);
     renameSync(`${program}.new`, program);
     return program;
@@ -81,7 +81,7 @@ function go(words: readonly string[], cwd: string): string {
 /** Null: the clients can be built here. */
 export function noReporter(): string | null {
   const wanted = ([2, 3] as const).filter(
-    (version) => !existsSync(join(folder, `reporter-${modules[version].version}`)),
+    (version) => !existsSync(join(directory, `reporter-${modules[version].version}`)),
   );
   if (wanted.length === 0) return null;
   if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';

@@ -50,7 +50,7 @@ const trustingAd = { 'asks for AD': 97 };
 /** glibc with edns0, or several programs behind one address of which some send EDNS. */
 const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
 const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
-/** c-ares from 1.29 on, once a server has returned a cookie. */
+/** c-ares from 1.29 on, unless the server does not support cookies. */
 const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with cookie': 97 };
 /**
  * A client behind a network with varying delay: A and AAAA arrive in either order, and the second often

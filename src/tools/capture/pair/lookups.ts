@@ -49,10 +49,8 @@ export class LookupGrouping {
   readonly #clients = new Map<string, Growing[]>();
   readonly #give: (lookup: SeenLookup) => void;
   readonly #most: number;
-  /** Bytes of long-lived lookups. */
   readonly #lasting = new CopiedBytes();
   readonly #families = new OtherFamily();
-  /** Exchanges of open lookups. */
   #followed = 0;
   #sweptMs = -Infinity;
 

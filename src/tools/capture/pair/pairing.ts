@@ -77,7 +77,6 @@ const NOWHERE = -1;
 export const cutRemark =
   'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
 
-/** Callbacks for exchanges. */
 export interface ExchangeEvents {
   /** A query was seen; its outcome is unknown. */
   begun?(exchange: SeenExchange): void;
@@ -91,7 +90,6 @@ export interface PairingCounts {
   replies: number;
   /** Packets that were captured more than once. */
   copies: number;
-  /** Replies without a query. */
   unasked: number;
 }
 

@@ -31,7 +31,6 @@ const SETTLE_MS = 5;
 const SOON_MS = 10_000;
 /** The oldest are dropped first. */
 const CONNECTIONS_MAX = 10_000;
-/** Connections shown for one lookup. */
 const NEXT_MAX = 5;
 const SYN = 2;
 const ACK = 16;

@@ -44,7 +44,6 @@ export class ProcessStory {
     while (this.#held.length > 0 && this.#held[0]!.endMs + HOLD_MS <= nowMs) this.#tellFirst();
   }
 
-  /** Reports all remaining lookups. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#connections.settle(Infinity);

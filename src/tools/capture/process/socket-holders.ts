@@ -20,7 +20,6 @@ const FILES_PER_SECOND = 100_000;
 const FILES_OF_PROCESS = 4;
 /** In larger cgroups the processes of the namespace come first. */
 const SMALL_GROUP = 8;
-/** Sockets whose processes are remembered. */
 const DESCRIBED_MAX = 20_000;
 /** Processes that are searched for one socket. */
 const SEARCHED_MAX = 512;

@@ -10,17 +10,17 @@ import { gzipSync } from 'node:zlib';
 import { openFile } from './input.ts';
 import { Remarks } from './packets/remarks.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-input-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-input-'));
 let pipes = 0;
 
 function pipe(): string {
-  const path = join(folder, `pipe-${pipes++}`);
+  const path = join(directory, `pipe-${pipes++}`);
   execFileSync('mkfifo', [path]);
   return path;
 }
 
 describe('a named pipe', { timeout: 60_000 }, () => {
-  after(() => rmSync(folder, { recursive: true }));
+  after(() => rmSync(directory, { recursive: true }));
 
   it('without a writer is waited for, and no longer than requested', async () => {
     const stop = new AbortController();

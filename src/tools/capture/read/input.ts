@@ -10,7 +10,6 @@ import type { Remarks } from './packets/remarks.ts';
 import { recognised, type Input, type Unpack } from './recognised-input.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Bytes of one read. */
 const CHUNK = 256 * 1024;
 
 /**

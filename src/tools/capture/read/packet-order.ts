@@ -52,7 +52,6 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
       this.#release(full);
   }
 
-  /** Releases all remaining items. */
   end(): void {
     this.#sort();
     this.#let(this.#held.length);

@@ -25,7 +25,6 @@ export type Unpack = (
   by: Compression,
 ) => AsyncIterable<Uint8Array>;
 
-/** Bytes that identify a format. */
 const FIRST = 16;
 
 /**

@@ -36,7 +36,6 @@ export function kernelOf(version: string): ConntrackSettings {
   };
 }
 
-/** The fate of a packet. */
 export type Fate = 'new' | 'known' | 'dropped';
 
 interface ConntrackEntry {

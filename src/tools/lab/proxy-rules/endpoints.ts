@@ -104,7 +104,6 @@ function names(hints: JsonObject, key: string): readonly string[] | null {
   return all.length === 0 ? null : children(hints, key).map((one) => text(one, 'name'));
 }
 
-/** The node's own topology. */
 export interface Where {
   readonly node: string;
   readonly zone: string;

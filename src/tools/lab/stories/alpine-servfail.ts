@@ -9,16 +9,16 @@ const broken = { name: '*.corp.example.', answer: 'SERVFAIL' };
 /** The failing search domain is that of the node. */
 const nodeResolvConf = 'search corp.example\nnameserver 192.0.2.53\n';
 
-function facts(glibc: Looked, musl: Looked, isCured: boolean): readonly Fact[] {
+function facts(glibc: Looked, musl: Looked, isFixed: boolean): readonly Fact[] {
   const asked = musl.queries.map(({ name }) => name);
   return [
     holds(`${glibc.who} finds the name`, glibc.ok),
-    isCured
+    isFixed
       ? holds(`${musl.who} finds the name`, musl.ok)
       : equal(`${musl.who} finds the name`, 'no', musl.ok ? 'yes' : 'no'),
     equal(
       'the name itself is asked for by musl',
-      isCured ? 'yes' : 'no',
+      isFixed ? 'yes' : 'no',
       asked.includes(`${NAME}.`) ? 'yes' : 'no',
     ),
   ];

@@ -6,16 +6,16 @@ import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
 const NAME = 'large.example.com.';
 const CLIENTS = ['evdns', 'glibc'] as const;
 
-function facts(evdns: Looked, glibc: Looked, isCured: boolean): readonly Fact[] {
+function facts(evdns: Looked, glibc: Looked, isFixed: boolean): readonly Fact[] {
   const tcp = (looked: Looked): boolean =>
     looked.queries.some(({ protocol }) => protocol === 'tcp');
   return [
     holds(`${glibc.who} finds the name`, glibc.ok),
-    ...(isCured
+    ...(isFixed
       ? []
       : [equal(`${glibc.who} asks again over TCP`, 'yes', tcp(glibc) ? 'yes' : 'no')]),
     equal(`${evdns.who} asks over TCP`, 'no', tcp(evdns) ? 'yes' : 'no'),
-    equal(`${evdns.who} finds the name`, isCured ? 'yes' : 'no', evdns.ok ? 'yes' : 'no'),
+    equal(`${evdns.who} finds the name`, isFixed ? 'yes' : 'no', evdns.ok ? 'yes' : 'no'),
   ];
 }
 

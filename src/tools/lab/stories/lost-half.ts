@@ -85,7 +85,7 @@ export const lostHalf: Story = {
         within('packets that the rule has taken', [2, Infinity], lost),
       ],
     };
-    const cured = await Promise.all(
+    const fixed = await Promise.all(
       [...settings, 'ipv4'].map(async (name) => ({
         name,
         // getent sets AI_ADDRCONFIG, like programs that give no hints: without an IPv6 address it does not
@@ -99,7 +99,7 @@ export const lostHalf: Story = {
       command: `getent ahosts ${NAME}`,
       packets: [],
       facts: [
-        ...cured.flatMap(({ name, looked }) => quick(name === 'ipv4' ? 'IPv6 off' : name, looked)),
+        ...fixed.flatMap(({ name, looked }) => quick(name === 'ipv4' ? 'IPv6 off' : name, looked)),
         equal('pairs that the kernel itself has lost (insert_failed)', 0, insertFailed(lab, node)),
       ],
     };
@@ -115,7 +115,7 @@ export const lostHalf: Story = {
           : { config: { nameservers: [], searches: [], options: [{ name }] } }),
       });
     const [glibc, musl, go] = await Promise.all([plan('glibc'), plan('musl'), plan('go')]);
-    const cured = await Promise.all(
+    const fixed = await Promise.all(
       [...settings, 'ipv4'].map(async (name) => ({ name, looked: await plan('glibc', name) })),
     );
     return [
@@ -135,7 +135,7 @@ export const lostHalf: Story = {
         title: 'one question at a time, or TCP, or no AAAA',
         command: `getent ahosts ${NAME}`,
         packets: [],
-        facts: cured.flatMap(({ name, looked }) =>
+        facts: fixed.flatMap(({ name, looked }) =>
           quick(name === 'ipv4' ? 'IPv6 off' : name, looked),
         ),
       },

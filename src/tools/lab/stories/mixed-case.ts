@@ -15,7 +15,6 @@ const internet = [
   { name: NAME, answer: 'NODATA lc' },
 ];
 
-/** A spelling by its number. */
 function spelled(n: number): string {
   return NAME.split('')
     .map((letter, at) => ((n * 7 + at * 3) % 5 < 2 ? letter.toUpperCase() : letter))

@@ -35,15 +35,15 @@ async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<SeenKill
   return { before, after: await whoAnswers(lab), outageSeconds: longestOutageMs(all) / 1000 };
 }
 
-function facts({ before, after, outageSeconds }: SeenKill, isCured: boolean): readonly Fact[] {
+function facts({ before, after, outageSeconds }: SeenKill, isFixed: boolean): readonly Fact[] {
   return [
     equal('answering server before', 'node', before),
     within(
       'seconds without an answer',
-      isCured ? [0, MOST] : [AFTER - 0.5, Infinity],
+      isFixed ? [0, MOST] : [AFTER - 0.5, Infinity],
       outageSeconds,
     ),
-    equal('answering server afterwards', isCured ? 'cluster' : 'nobody', after),
+    equal('answering server afterwards', isFixed ? 'cluster' : 'nobody', after),
   ];
 }
 

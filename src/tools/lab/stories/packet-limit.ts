@@ -92,7 +92,7 @@ export const packetLimit: Story = {
     // Every name is queried once before the measurement, to fill the cache.
     await load({ ...streamPlan(lab), perSecond: NAMES, seconds: 1 });
     lab.outside.length = 0;
-    const cured = await load(streamPlan(lab));
+    const fixed = await load(streamPlan(lab));
     const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
       kind,
       title,
@@ -114,7 +114,7 @@ export const packetLimit: Story = {
         within('packets to the upstream for a query', [0.5, 3], kept),
       ]),
       act('cure', 'cache', [
-        within('share of queries that are answered', [0.98, 1], cured.answered / cured.sent),
+        within('share of queries that are answered', [0.98, 1], fixed.answered / fixed.sent),
         within('queries that reach the upstream', [0, NAMES * 6], lab.outside.length),
       ]),
     ];

@@ -67,7 +67,7 @@ export const staleConntrack: Story = {
     const leadsTo = /src=\S+ dst=\S+ sport=\d+ dport=53 .*?src=(\S+)/.exec(entry)?.[1] ?? 'nowhere';
     // The same removal as kube-proxy's for UDP services when an endpoint is removed.
     const removed = forgetConnections(lab, node, server, '10.244.1.53');
-    const cured = await answered(sticky);
+    const fixed = await answered(sticky);
     sticky.close();
     const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
       kind,
@@ -85,7 +85,7 @@ export const staleConntrack: Story = {
       ]),
       act('cure', 'the entry is deleted, as kube-proxy does', removed.command, [
         equal('conntrack’s exit code', 0, removed.code),
-        equal('answers to the old port', TRIES, cured),
+        equal('answers to the old port', TRIES, fixed),
       ]),
     ];
   },

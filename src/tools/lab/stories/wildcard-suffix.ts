@@ -14,12 +14,12 @@ const rules = [
 ];
 const nodeResolvConf = 'search apps.example\nnameserver 192.0.2.53\n';
 
-function facts(one: Looked, other: Looked, isCured: boolean): readonly Fact[] {
+function facts(one: Looked, other: Looked, isFixed: boolean): readonly Fact[] {
   return [
-    equal('address of api.example.com', isCured ? '203.0.113.80' : WRONG, one.addresses.join(' ')),
+    equal('address of api.example.com', isFixed ? '203.0.113.80' : WRONG, one.addresses.join(' ')),
     equal(
       'address of shop.example.net',
-      isCured ? '203.0.113.81' : WRONG,
+      isFixed ? '203.0.113.81' : WRONG,
       other.addresses.join(' '),
     ),
   ];

@@ -343,7 +343,6 @@ const capture = kind({
   },
 });
 
-/** By their keys. */
 export const askSteps: Readonly<Record<string, StepKind>> = {
   lookup,
   query,

@@ -237,7 +237,6 @@ const signalNodeCache = kind({
   act: ({ node: where, signal: how }, { lab }) => lab.caches.signal(where, how),
 });
 
-/** By their keys. */
 export const changeSteps: Readonly<Record<string, StepKind>> = {
   startDns,
   stopDns,

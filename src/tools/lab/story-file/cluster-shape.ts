@@ -52,7 +52,6 @@ export interface PodValues {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** By their paths. */
 const files: YamlShape<Readonly<Record<string, string>>> = {
   placeholder: '{ PATH: TEXT }',
   read(value, path, reading) {
@@ -145,15 +144,15 @@ function readObjects(
   return names.flatMap((name, index) => {
     const place = Array.isArray(value) ? [...path, index] : path;
     try {
-      const folder = new ManifestFolder(fileBeside(name, reading));
+      const directory = new ManifestFolder(fileBeside(name, reading));
       // Small files are parsed at once. A promise is for large ones, which a story does not need.
-      const look = folder.look();
+      const look = directory.look();
       if (!('problems' in look)) {
         reading.tell(place, `${name} is too large for a story`);
         return [];
       }
       for (const problem of look.problems) reading.elsewhere.push(problem);
-      return folder.manifests.map(({ raw }) => raw);
+      return directory.manifests.map(({ raw }) => raw);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       reading.tell(place, error.message, error.hint ?? undefined);

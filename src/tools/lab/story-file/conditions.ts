@@ -3,7 +3,6 @@ import { compilePattern, PatternError } from '../../../server/base/pattern.ts';
 import type { Result } from './expression.ts';
 
 export interface ValueJudge {
-  /** The condition in words. */
   readonly wanted: string;
   judge(value: Result): boolean;
 }
@@ -44,7 +43,6 @@ const compared = (
       : null,
 });
 
-/** By their keys. */
 export const judges: Readonly<Record<string, Judge>> = {
   is: {
     help: 'this value; true and false are yes and no',

@@ -7,7 +7,6 @@
 export type Results = Readonly<Record<string, Result | (() => Result)>>;
 export type Result = string | number | boolean;
 
-/** A reference to a result. */
 export interface Mention {
   readonly step: string;
   readonly result: string;

@@ -182,7 +182,6 @@ const link = kind({
   },
 });
 
-/** By their keys. */
 export const faultSteps: Readonly<Record<string, StepKind>> = {
   loseSecondOfPair: loseSecond,
   losePackets: lose,

@@ -34,5 +34,4 @@ const repeat = kind({
   },
 });
 
-/** By their keys. */
 export const flowSteps: Readonly<Record<string, StepKind>> = { wait, together, repeat };

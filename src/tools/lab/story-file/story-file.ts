@@ -31,7 +31,6 @@ import { runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
 
-/** By their keys. */
 export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...askSteps,
   ...changeSteps,

@@ -27,11 +27,9 @@ export class StoryReading extends YamlReading {
   /** Mistakes in the other files that it names. */
   readonly elsewhere: Problem[] = [];
   readonly programs: Set<string> = new Set<string>();
-  /** By their keys. */
   readonly kinds: Readonly<Record<string, StepKind>>;
   /** For a caller that can check them. */
   readonly corefiles: FoundCorefile[] = [];
-  /** As given. */
   readonly file: string;
 
   constructor(file: string, kinds: Readonly<Record<string, StepKind>>) {
@@ -47,7 +45,6 @@ export interface StepKind {
   readonly fields: YamlFields;
   /** The shape of a value that is not a mapping; null: it is always a mapping. */
   readonly bare: YamlShape<unknown> | null;
-  /** Names and meanings. */
   readonly results: Readonly<Record<string, string>>;
   /** Programs that it needs on this machine. */
   readonly programs: readonly string[];

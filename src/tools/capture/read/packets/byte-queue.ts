@@ -1,7 +1,8 @@
 /** Buffers the bytes of an input until a record is complete. */
+
 const nothing = new Uint8Array(0);
 
-/** Buffers an incomplete record until the rest arrives: at most one record and one chunk, or twice as much. */
+/** Holds at most one record and one chunk, or twice as much. */
 export class ByteQueue {
   /** The content is `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;

@@ -17,7 +17,6 @@ export abstract class PacketFileReader implements CaptureReader {
   protected little = true;
   /** Name of a unit in remarks. */
   protected abstract readonly unit: 'packet' | 'block';
-  /** Bytes of the shortest unit. */
   protected abstract readonly least: number;
   /** Units begin at multiples of this many bytes. */
   protected abstract readonly alignment: number;
@@ -46,7 +45,6 @@ export abstract class PacketFileReader implements CaptureReader {
     else this.ended();
   }
 
-  /** Reads all complete units. */
   protected abstract read(): void;
   /** Remarks on the rest when the file has ended. */
   protected abstract ended(): void;

@@ -180,7 +180,6 @@ export class Dissector {
     return `frame ${this.#frame}`;
   }
 
-  /** Reads the packet at `#place`. */
   #network(bytes: Uint8Array, end: number, depth: number): void {
     const { at, type } = this.#place;
     const packet = this.#packet;

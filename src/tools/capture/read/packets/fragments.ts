@@ -14,7 +14,6 @@ const PIECE = 256;
 /** The time-out of Linux (net.ipv4.ipfrag_time). */
 const WAIT_MS = 30_000;
 
-/** The content of one fragment. */
 interface Piece {
   readonly offset: number;
   /** As far as the capture has them. */
@@ -26,7 +25,6 @@ interface Incomplete {
   readonly sinceMs: number;
   readonly frame: number;
   readonly pieces: Piece[];
-  /** Memory of the pieces. */
   held: number;
   /** Bytes of the packet; -1 until the last fragment has come. */
   length: number;
@@ -87,7 +85,6 @@ export class Fragments {
     return true;
   }
 
-  /** Reports incomplete packets. */
   end(): void {
     for (const key of [...this.#incomplete.keys()]) this.#drop(key);
   }

@@ -1,7 +1,6 @@
 /** Link headers: where the network packet of a frame starts, and its protocol. */
 import { LINK, type Frame } from './frame.ts';
 
-/** EtherType numbers of IEEE 802. */
 export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6: 0x86dd } = {
   IPV4: 0x0800,
   ARP: 0x0806,
@@ -73,7 +72,6 @@ export function behindType(
   return tagged(bytes, at + 2, end, (bytes[at]! << 8) | bytes[at + 1]!, place);
 }
 
-/** Skips VLAN tags. */
 function tagged(
   bytes: Uint8Array,
   at: number,

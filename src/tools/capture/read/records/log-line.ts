@@ -29,7 +29,6 @@ const TIMES = ['time', 'timestamp', 'ts', '@timestamp', '_time', 'date'];
 /** A longer prefix does not come from a collector. */
 const BEFORE_MAX = 2000;
 
-/** The line without its wrapping. */
 export function logLine(raw: string): LogLine {
   const object = raw.startsWith('{') ? objectOf(raw) : null;
   if (object !== null) return ofObject(object);
