@@ -101,7 +101,7 @@ export const againStories: readonly Story[] = [
   },
   {
     ...played(
-      'clients lose queries, and ask for both families again',
+      'clients lose queries, and retry both families',
       'ND3013',
       () => everybody(12),
       (passing) => (some(passing, 0.08) ? { lost: true } : healthy(passing)),
@@ -121,7 +121,7 @@ export const againStories: readonly Story[] = [
     packets: async () => oneIsSlow(4),
   },
   {
-    name: 'a forwarding loop that returns from an address that was not asked',
+    name: 'a forwarding loop that returns from another address than the queried one',
     code: 'ND4004',
     packets: async () => inOrder(returning()),
   },

@@ -92,7 +92,7 @@ export const bothSidesStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'an egress rule drops what one pod asks, seen at its interface; what others ask is seen at the DNS pods',
+    name: 'an egress rule drops the queries of one pod, seen at its interface; those of others are seen at the DNS pods',
     code: 'ND3004',
     without: ['ND3005', 'ND3018'],
     packets: (seed) => behindTranslation(seed, true),
@@ -103,7 +103,7 @@ export const bothSidesStories: readonly Story[] = [
     packets: (seed) => behindTranslation(seed, false),
   },
   {
-    name: 'a firewall drops EDNS: a pod of Go and one of glibc that uses it get nothing, others of glibc and musl everything',
+    name: 'a firewall drops EDNS: a pod of Go and one of glibc with EDNS get nothing, others of glibc and musl everything',
     code: 'ND4009',
     without: ['ND3004'],
     packets: (seed) =>
@@ -142,7 +142,7 @@ export const bothSidesStories: readonly Story[] = [
     },
   },
   {
-    name: 'an old server does not understand EDNS, and says so (FORMERR)',
+    name: 'an old server does not understand EDNS, and answers FORMERR',
     code: 'ND4009',
     without: ['ND4002'],
     packets: (seed) =>
@@ -197,7 +197,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the cache of the node asks the DNS pods by TCP alone, which a policy has forgotten: all that it is asked fails after a while',
+    name: 'the cache of the node uses only TCP to the DNS pods, which a policy lacks: all of its queries fail after a while',
     code: 'ND3011',
     without: ['ND4002', 'ND4003'],
     packets: async (seed) =>
@@ -222,7 +222,7 @@ export const bothSidesStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'a DNS pod asks its upstream by TCP alone, which stops getting through: what it has in memory it answers, and new names it does not',
+    name: 'a DNS pod uses only TCP to its upstream, which stops getting through: it answers cached names, and no new ones',
     code: 'ND3011',
     without: ['ND3010'],
     packets: () =>
@@ -263,7 +263,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a pod of both families asks the IPv6 address of the service first, for which the node has no rules, and then the other',
+    name: 'a dual-stack pod uses the IPv6 address of the service first, for which the node has no rules, and then the other',
     code: 'ND3005',
     packets: () =>
       Promise.resolve(
@@ -290,7 +290,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the link to the DNS pods goes down for two seconds, again and again',
+    name: 'the link to the DNS pods repeatedly goes down for two seconds',
     code: 'ND3007',
     without: ['ND3013'],
     packets: (seed) =>
@@ -367,7 +367,7 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'replies come from the DNS pod, and not from the service any more: in the second in which it begins others were answered',
+    name: 'replies come from the DNS pod, and no longer from the service: in the second in which it begins others were answered',
     code: 'ND3016',
     without: ['ND3007'],
     packets: (seed) =>
@@ -385,13 +385,13 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the first name server of resolv.conf is dead: c-ares learns to leave it out, all others ask it first',
+    name: 'the first name server of resolv.conf is dead: c-ares learns to skip it, all others use it first',
     code: 'ND3005',
     without: ['ND3008'],
     packets: () => Promise.resolve(inOrder([learning(0), ...[2, 3, 4].map(inOrderOfList)])),
   },
   {
-    name: 'the first name server of resolv.conf is dead, seen at one client with c-ares, which learns to leave it out',
+    name: 'the first name server of resolv.conf is dead, seen at one client with c-ares, which learns to skip it',
     code: 'ND3005',
     without: ['ND3008'],
     packets: () => Promise.resolve(inOrder([learning(0)])),

@@ -114,7 +114,7 @@ export const causeStories: readonly Story[] = [
     seen: /names in corp\.example\./,
     without: ['ND2012'],
   }),
-  given('a DNS pod answers late as its own queries get lost', 'ND3010', waitsForLost, {
+  given('a DNS pod answers late because its own queries are lost', 'ND3010', waitsForLost, {
     without: ['ND2012'],
   }),
   given('one pod of several loses replies at random', 'ND3013', lossOfOne, {
@@ -125,7 +125,7 @@ export const causeStories: readonly Story[] = [
   }),
   {
     ...played(
-      'much is lost, and one name of hardly any queries is a dangling alias',
+      'many queries are lost, and one name with few queries is a dangling alias',
       'ND3013',
       () => pods('glibc', 6, { lookups: 14, names: ['www.example.com', 'old.example.com', 'db'] }),
       (passing) =>

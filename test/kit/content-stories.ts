@@ -255,7 +255,7 @@ const truncatedWay: readonly DnsRecord[] = Array.from({ length: 40 }, (_, i) =>
 
 export const contentStories: readonly Story[] = [
   given(
-    'an acl blocks all that one client asks, and says so',
+    'an acl refuses all queries of one client',
     'ND4010',
     () =>
       inOrder([
@@ -349,7 +349,7 @@ export const contentStories: readonly Story[] = [
       lookups(8, () => ({ flags: 0x8180 | FLAG.TC, answer: [...truncatedWay], cutTo: 512 })),
     ]),
   ),
-  given('a cache returns the cookie of the first client, and others ask again', 'ND3031', () =>
+  given('a cache returns the cookie of the first client, and others retry', 'ND3031', () =>
     inOrder([
       besides(10),
       lookups(
@@ -363,26 +363,23 @@ export const contentStories: readonly Story[] = [
       ),
     ]),
   ),
-  given(
-    'clean: servers return the cookies of their clients, with their own behind them',
-    null,
-    () =>
-      inOrder([
-        besides(10),
-        lookups(9, (type, nth, name) => ({
-          query: { edns: ednsWith(OPTION.COOKIE, [nth, 2, 3, 4, 5, 6, 7, 8]) },
-          edns: ednsWith(OPTION.COOKIE, [nth, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9, 9, 9, 9]),
-          answer: [address(name, type)],
-        })),
-      ]),
+  given('clean: servers return the cookies of their clients, followed by their own', null, () =>
+    inOrder([
+      besides(10),
+      lookups(9, (type, nth, name) => ({
+        query: { edns: ednsWith(OPTION.COOKIE, [nth, 2, 3, 4, 5, 6, 7, 8]) },
+        edns: ednsWith(OPTION.COOKIE, [nth, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9, 9, 9, 9]),
+        answer: [address(name, type)],
+      })),
+    ]),
   ),
-  given('a rewrite does not change the names of answers back', 'ND3032', () =>
+  given('a rewrite does not restore the names of answers', 'ND3032', () =>
     inOrder([
       besides(10),
       lookups(8, (type) => ({ answer: [address('www.internal.example.', type)] })),
     ]),
   ),
-  given('a server shuffles aliases behind their addresses', 'ND3033', () =>
+  given('a server shuffles aliases after their addresses', 'ND3033', () =>
     inOrder([
       besides(10),
       lookups(8, (type, _, name) => ({
@@ -390,7 +387,7 @@ export const contentStories: readonly Story[] = [
       })),
     ]),
   ),
-  given('clean: aliases of aliases, with addresses behind them', null, () =>
+  given('clean: aliases of aliases, followed by addresses', null, () =>
     inOrder([
       besides(10),
       lookups(8, (type, nth, name) => ({
@@ -402,7 +399,7 @@ export const contentStories: readonly Story[] = [
       })),
     ]),
   ),
-  given('a proxy does not put the id of the query back', 'ND3039', () =>
+  given('a proxy does not restore the id of the query', 'ND3039', () =>
     inOrder([
       besides(40),
       lookups(8, (type, nth, name) => ({ id: 7 + nth, answer: [address(name, type)] }), {
@@ -410,7 +407,7 @@ export const contentStories: readonly Story[] = [
       }),
     ]),
   ),
-  given('a rewrite does not put the question back', 'ND3039', () =>
+  given('a rewrite does not restore the question', 'ND3039', () =>
     inOrder([
       besides(40),
       lookups(
@@ -432,7 +429,7 @@ export const contentStories: readonly Story[] = [
       lookups(8, (type, _, name) => ({ answer: [address(name, type)], tookMs: 3 })),
     ]),
   ),
-  given('replies are damaged on their way, and their clients ask again', 'ND3040', () =>
+  given('replies are damaged on their way, and their clients retry', 'ND3040', () =>
     inOrder([
       besides(40),
       lookups(8, (type, _, name) => ({ answer: [address(name, type)], checksum: 'wrong' }), {
@@ -449,7 +446,7 @@ export const contentStories: readonly Story[] = [
     ),
   ),
   given(
-    'replies come from another port than was asked',
+    'replies come from another port than the queried one',
     'ND3016',
     () =>
       inOrder([
@@ -482,7 +479,7 @@ export const contentStories: readonly Story[] = [
       lookups(8, (type, _, name) => ({ answer: [{ ...address(name, type), class: 3 }] })),
     ]),
   ),
-  given('answers end in an alias without an address, at times', 'ND3035', () =>
+  given('answers occasionally end in an alias without an address', 'ND3035', () =>
     inOrder([
       besides(10),
       lookups(12, (type, nth, name) => ({
@@ -493,7 +490,7 @@ export const contentStories: readonly Story[] = [
       })),
     ]),
   ),
-  given('clean: the target of an alias has no IPv6 address, says its zone', null, () =>
+  given('clean: the target of an alias has no IPv6 address, according to its zone', null, () =>
     inOrder([
       besides(10),
       lookups(12, (type, _, name) => ({
@@ -522,7 +519,7 @@ export const contentStories: readonly Story[] = [
     ]),
   ),
   given(
-    'signatures of a zone have expired, says its resolver',
+    'signatures of a zone have expired, according to its resolver',
     'ND4035',
     () =>
       inOrder([
@@ -538,12 +535,12 @@ export const contentStories: readonly Story[] = [
     { seen: /15 \(Blocked\): "malware"/ },
   ),
   given(
-    'a resolver does not reach the servers of a zone, and says so',
+    'a resolver cannot reach the servers of a zone, and reports that',
     'ND4037',
     () => inOrder([besides(20), lookups(8, () => ({ rcode: 2, edns: reason(22) }))]),
     { seen: /22 \(No Reachable Authority\)/ },
   ),
-  given('a cache answers from expired records, and says so', 'ND4038', () =>
+  given('a cache answers from expired records, and reports that', 'ND4038', () =>
     inOrder([
       besides(20),
       lookups(8, (type, _, name) => ({ answer: [address(name, type)], edns: reason(3) })),
@@ -581,7 +578,7 @@ export const contentStories: readonly Story[] = [
     },
   ),
   played(
-    'clean: the addresses of an external name rotate, and each DNS pod remembers others',
+    'clean: the addresses of an external name rotate, and each DNS pod caches others',
     null,
     () => everybody(60),
     (passing) => {
@@ -593,7 +590,7 @@ export const contentStories: readonly Story[] = [
     },
   ),
   played(
-    'clean: a service is an alias of an external name, whose addresses each DNS pod has its own of',
+    'clean: a service is an alias of an external name, for which each DNS pod has other addresses',
     null,
     () => everybody(60),
     (passing) => {
@@ -647,10 +644,10 @@ export const contentStories: readonly Story[] = [
     'ND4031',
     () => deadTarget(true, true),
   ),
-  given('a service alone fails late, and its replies do not say why', 'ND4031', () =>
+  given('only one service fails late, and its replies have no reason', 'ND4031', () =>
     deadTarget(false, false),
   ),
-  given('a zone has two versions, and pods ask the one without the name', 'ND4034', splitZone),
+  given('a zone has two versions, and pods use the one without the name', 'ND4034', splitZone),
   played(
     'a resolver gives one address for names that do not exist',
     'ND4033',
@@ -668,7 +665,7 @@ export const contentStories: readonly Story[] = [
     },
   ),
   played(
-    'A of a name that a search path makes is missing, and AAAA has an alias, always',
+    'A of a search path name is always missing, and AAAA has an alias',
     'ND8006',
     () => everybody(10),
     (passing) => {

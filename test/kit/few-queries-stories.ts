@@ -94,13 +94,13 @@ export const fewQueriesStories: readonly Story[] = [
     later(throttled),
   ),
   played(
-    'clean: the name server is far away, and takes as long for whatever it is asked',
+    'clean: the name server is far away, and takes equally long for every query',
     null,
     () => few(),
     (passing) => ({ ...healthy(passing), tookMs: 110 + passing.random.integer(15) }),
   ),
   {
-    name: 'the cache of the node hangs in the last seconds of a capture: three programs wait for it, and ask nothing else',
+    name: 'the cache of the node hangs in the last seconds of a capture: three programs wait for it, and send no other queries',
     code: 'ND3007',
     packets: (seed) =>
       Promise.resolve(
@@ -191,7 +191,7 @@ export const fewQueriesStories: readonly Story[] = [
     ),
   ),
   {
-    name: 'the upstream says SERVFAIL at once, and the DNS pods pass it on',
+    name: 'the upstream answers SERVFAIL at once, and the DNS pods forward it',
     code: 'ND4002',
     packets: async (seed) => {
       const clients = await play(
@@ -257,7 +257,7 @@ export const fewQueriesStories: readonly Story[] = [
     },
   },
   {
-    name: 'a program that writes logs asks for the names of addresses, most of which have none',
+    name: 'a logging program looks up the names of addresses, most of which have none',
     code: 'ND2006',
     packets: async (seed) =>
       inOrder([
@@ -274,7 +274,7 @@ export const fewQueriesStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'a program asks for the names of IPv6 addresses, and of these questions the capture has only the beginning',
+    name: 'a program looks up the names of IPv6 addresses, and the capture has only the beginning of these questions',
     code: 'ND2006',
     packets: async (seed) =>
       begun(
@@ -293,7 +293,7 @@ export const fewQueriesStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the conntrack table is full from some moment on: few new sockets, and one that was known before',
+    name: 'the conntrack table is full from some moment on: few new sockets, and an old one',
     code: 'ND3003',
     packets: async (seed) => {
       const fresh = await play(
@@ -308,7 +308,7 @@ export const fewQueriesStories: readonly Story[] = [
     },
   },
   {
-    name: 'S19 a limit on packets begins in the middle of a crowd, and ends before another one',
+    name: 'S19 a limit on packets begins during a burst, and ends before another one',
     code: 'ND4001',
     packets: () => {
       let [tokens, lastMs] = [20, 0];

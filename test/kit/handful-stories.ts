@@ -333,7 +333,7 @@ export const handfulStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'three first queries of hundreds are lost, but of the last ones one in five',
+    name: 'three of the first hundreds of queries are lost, but one in five of the last ones',
     code: 'ND3013',
     packets: async (seed) =>
       inOrder([
@@ -346,7 +346,7 @@ export const handfulStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'a pod is cut off: it waits with one name of the cluster, from sockets of its own, up to the end',
+    name: 'a pod is cut off: it waits for one cluster name, from separate sockets, up to the end',
     code: 'ND3007',
     packets: async (seed) =>
       inOrder([
@@ -390,12 +390,12 @@ export const handfulStories: readonly Story[] = [
       ]),
   },
   {
-    name: 'large answers are not heard for some seconds: all programs of a pod wait for some, and later ones show how large they are',
+    name: 'large answers are lost for some seconds: all programs of a pod wait for some, and later ones show their size',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(largeOnes(seed)),
   },
   {
-    name: 'a firewall drops replies over UDP of more than 512 bytes',
+    name: 'a firewall drops UDP replies of more than 512 bytes',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(noLongOnes(seed)),
   },
@@ -415,29 +415,29 @@ export const handfulStories: readonly Story[] = [
     ];
   }),
   {
-    name: 'a link takes packets of 600 bytes at most for some seconds, and of each packet the capture has the beginning',
+    name: 'a link passes at most 600-byte packets for some seconds, and the capture has only the beginning of each packet',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(begun(narrowLink(seed, 600), 200)),
   },
   {
-    name: 'a link takes packets of 1100 bytes at most for some seconds: those of 700 come',
+    name: 'a link passes at most 1100-byte packets for some seconds: those of 700 arrive',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(narrowLink(seed, 1100)),
   },
   {
-    name: 'pods ask over TCP alone, and full segments are too big for a link on the way',
+    name: 'pods use only TCP, and full segments are too big for a link on the path',
     code: 'ND3012',
     seen: /over TCP .*earlier one never did/,
     without: ['ND7001'],
     packets: (seed) => Promise.resolve(lostSegments(seed)),
   },
   {
-    name: 'of fragments the first ones come alone from some moment on, and of each the capture has the beginning',
+    name: 'only first fragments arrive from some moment on, and the capture has the beginning of each',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(begun(firstFragments(seed), 400)),
   },
   {
-    name: 'an upstream that is asked from new sockets is silent for seconds, while clients ask on from known ones',
+    name: 'an upstream queried from new sockets is silent for seconds, while clients continue with old ones',
     code: 'ND3007',
     without: ['ND3003'],
     packets: (seed) =>
@@ -466,30 +466,30 @@ export const handfulStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a server answers eighteen queries a second of each client',
+    name: 'a server answers eighteen queries a second for each client',
     code: 'ND4001',
     without: ['ND3002', 'ND3008'],
     packets: (seed) => Promise.resolve(limited(18, seed)),
   },
   {
-    name: 'each of four clients is allowed twelve queries a second and fourteen at once, and asks in bursts at times of its own',
+    name: 'each of four clients is limited to twelve queries a second and fourteen at once, and sends bursts at different times',
     code: 'ND4001',
     packets: (seed) => Promise.resolve(limitedEach(seed)),
   },
   {
-    name: 'one client gets 35 replies a second, whatever it asks, and others that ask little lose nothing',
+    name: 'one client gets 35 replies a second for any question, and others with few queries lose nothing',
     code: 'ND4001',
     without: ['ND3013'],
     packets: (seed) => Promise.resolve(limitedAlone(seed)),
   },
   {
-    name: 'one client gets 30 replies a second of 55 queries all the time, and others that ask little lose nothing',
+    name: 'one client always gets 30 replies a second for 55 queries, and others with few queries lose nothing',
     code: 'ND4001',
     without: ['ND3013'],
     packets: (seed) => Promise.resolve(limitedEvenly(seed)),
   },
   {
-    name: 'one client gets replies to 55 % of 55 queries a second all the time, by chance, and others lose nothing',
+    name: 'one client always gets replies to a random 55 % of 55 queries a second, and others lose nothing',
     code: 'ND3013',
     without: ['ND4001'],
     packets: (seed) => Promise.resolve(lostByChance(seed)),

@@ -50,7 +50,7 @@ export const lateStories: readonly Story[] = [
     lateStory(resolver, 'twice for some seconds', ({ atMs }) => atMs % 12_000 > 8500),
   ),
   {
-    name: 'an upstream is slow in bursts, and is asked single steps of search paths',
+    name: 'an upstream is slow in bursts, and gets single steps of search paths',
     code: 'ND4003',
     without: ['ND2008'],
     packets: (seed) => Promise.resolve(stepsUpstream(seed)),

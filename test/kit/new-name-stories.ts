@@ -59,33 +59,33 @@ export const newNameStories: readonly Story[] = [
     ...asking(byCache(forgetsAt(8000, 8700, 10_900))),
   },
   {
-    name: 'a new name, that one of three DNS pods has not forgotten when the capture ends',
+    name: 'a new name that one of three DNS pods has not forgotten when the capture ends',
     code: 'ND8003',
     seen: /10\.244\.5\.2 still says NXDOMAIN at 03:07:1[23]\.$/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 40_000))),
   },
   {
-    name: 'a new name, that one of three DNS pods never had as missing',
+    name: 'a new name that one of three DNS pods never cached as missing',
     code: 'ND8003',
     without: differ,
     ...asking(byCache(forgetsAt(8000, -1, 8700))),
   },
   {
-    name: 'a new name, that three DNS pods forget at their own times, seen at a client',
+    name: 'a new name that three DNS pods forget at different times, seen at a client',
     code: 'ND8003',
     seen: /10\.96\.0\.10 says NXDOMAIN up to 03:07:10 with a TTL that counts down .* and from 03:07:08 on that it is there: behind this address/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 10_900), { isSeen: false })),
   },
   {
-    name: 'a new name, that one of three DNS pods has not forgotten when the capture ends, seen at a client',
+    name: 'a new name that one of three DNS pods has not forgotten when the capture ends, seen at a client',
     code: 'ND8003',
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 40_000), { isSeen: false })),
   },
   {
-    name: 'a new name, that one of three DNS pods never had as missing, seen at a client',
+    name: 'a new name that one of three DNS pods never cached as missing, seen at a client',
     code: 'ND8003',
     without: differ,
     ...asking(byCache(forgetsAt(8000, -1, 8700), { isSeen: false })),
@@ -103,7 +103,7 @@ export const newNameStories: readonly Story[] = [
     ...asking(byCache(deniesAnew(ttlMs), { count: 2, isSeen: false })),
   })),
   {
-    name: 'autopath does not know a pod yet, on one of two DNS pods, which remembers what it said',
+    name: 'autopath does not know a pod yet, on one of two DNS pods, which caches its reply',
     code: 'ND8001',
     without: ['ND8003'],
     packets: (seed) => {

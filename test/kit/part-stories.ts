@@ -180,7 +180,7 @@ function fragmentedOnTheWay(seed: number): Captured[] {
 
 export const partStories: readonly Story[] = [
   {
-    name: 'S16 a zone is empty for some seconds, and there again',
+    name: 'S16 a zone is empty for some seconds, and then restored',
     code: 'ND4006',
     packets: (seed) =>
       Promise.resolve(
@@ -198,19 +198,19 @@ export const partStories: readonly Story[] = [
       ),
   },
   {
-    name: 'of two replicas behind one address one lacks names, each of which is asked so seldom that some seem to go for good',
+    name: 'one of two replicas behind one address lacks names, each queried so rarely that some seem to disappear for good',
     code: 'ND8001',
     without: ['ND4006'],
     packets: (seed) => Promise.resolve(seldomDenied(seed)),
   },
   {
-    name: 'of two DNS pods, as the switch sees them, one lacks names that are asked seldom',
+    name: 'one of two DNS pods, seen at the switch, lacks names that are rarely queried',
     code: 'ND8001',
     without: ['ND4006'],
     packets: (seed) => Promise.resolve(seldomDenied(seed, ['10.244.3.2', '10.244.4.2'])),
   },
   {
-    name: 'a new name, of which two DNS pods behind one address remember for different times that it is missing',
+    name: 'a new name that two DNS pods behind one address cache as missing for different times',
     code: 'ND8003',
     without: ['ND8001', 'ND8004'],
     packets: (seed) =>
@@ -254,7 +254,7 @@ export const partStories: readonly Story[] = [
     () => null,
   ),
   behindCache(
-    'one of the DNS pods that the cache of the node asks answers nothing for some seconds',
+    'one of the DNS pods behind the cache of the node answers nothing for some seconds',
     'ND3007',
     (i) => (i >= 8 && i < 16 ? null : 0.7),
   ),
@@ -308,7 +308,7 @@ export const partStories: readonly Story[] = [
     })),
   ),
   played(
-    'S8 a search domain is not answered any more, seen from one pod that asks little',
+    'S8 a search domain is no longer answered, seen from one pod with few queries',
     'ND2003',
     () => pods('go', 1, { lookups: 24, everyMs: 1100, resolvConf: corpResolvConf }),
     within(14_000, 60_000, (passing) =>
@@ -356,7 +356,7 @@ export const partStories: readonly Story[] = [
     },
   },
   {
-    name: 'S27 of three upstream servers one denies a zone: that A and AAAA of its names disagree is of the same cause',
+    name: 'S27 one of three upstream servers denies a zone: A and AAAA of its names disagree for the same reason',
     code: 'ND4005',
     without: ['ND8002', 'ND8004', 'ND4006'],
     packets: (seed) =>
@@ -420,7 +420,7 @@ export const partStories: readonly Story[] = [
     },
   },
   {
-    name: 'one of the DNS pods is gone with its node: a router says so of the sockets that are taken there',
+    name: 'one of the DNS pods is gone with its node: a router reports that for the sockets translated to it',
     code: 'ND3008',
     packets: async (seed) => {
       const clients = await play(pods('glibc', 5, { lookups: 16 }), healthy, { seed });
@@ -431,7 +431,7 @@ export const partStories: readonly Story[] = [
     },
   },
   played(
-    'upstream is slow, seen where only it is asked',
+    'upstream is slow, seen where only it is queried',
     'ND4003',
     () =>
       pods('go', 16, {
@@ -458,7 +458,7 @@ export const partStories: readonly Story[] = [
     },
   ),
   {
-    name: 'clean: a DNS pod is added, and the replies to two queries of thousands come past the translation',
+    name: 'clean: a DNS pod is added, and the replies to two of thousands of queries bypass the translation',
     code: null,
     packets: (seed) =>
       Promise.resolve(
@@ -512,7 +512,7 @@ export const partStories: readonly Story[] = [
     },
   },
   {
-    name: 'S20 no new socket of a pod gets in for five seconds, and the one that it keeps goes on',
+    name: 'S20 no new socket of a pod gets in for five seconds, and its old one still works',
     code: 'ND3003',
     packets: async (seed) => {
       const fresh = await play(

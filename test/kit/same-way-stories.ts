@@ -79,7 +79,7 @@ export const sameWayStories: readonly Story[] = [
     without: ['ND4007'],
   },
   {
-    name: 'the upstream says SERVFAIL to whatever it is asked: some names it is asked for more often',
+    name: 'the upstream answers SERVFAIL to every query: some names are queried more often',
     code: 'ND4002',
     without: ['ND4007'],
     packets: () =>
@@ -95,7 +95,7 @@ export const sameWayStories: readonly Story[] = [
   },
   {
     ...played(
-      'AAAA of names of the cluster fails, A does not',
+      'AAAA of cluster names fails, A does not',
       'ND8002',
       () => pods('glibc', 4, { lookups: 12, names: ['backend', 'db', 'redis.cache'] }),
       (passing) => (passing.type === 'AAAA' ? { rcode: 2, tookMs: 0.6 } : healthy(passing)),
@@ -103,7 +103,7 @@ export const sameWayStories: readonly Story[] = [
     without: ['ND5001'],
   },
   {
-    name: 'for two seconds whatever is asked of the upstream may fail, of some names by chance AAAA alone',
+    name: 'for two seconds any query to the upstream may fail, for some names by chance only AAAA',
     code: 'ND4002',
     without: ['ND8002'],
     packets: async (seed) =>
@@ -148,7 +148,7 @@ export const sameWayStories: readonly Story[] = [
       ),
   },
   {
-    name: 'one pod is cut off in the middle of a capture, and what others ask is seen at the DNS pods, behind the translation',
+    name: 'one pod is cut off during a capture, and the queries of others are seen at the DNS pods, after translation',
     code: 'ND3007',
     without: ['ND3018'],
     packets: () =>
@@ -173,7 +173,7 @@ export const sameWayStories: readonly Story[] = [
       ),
   },
   {
-    name: 'a rule rejects what two pods ask, and says so',
+    name: 'a rule rejects the queries of two pods, with an ICMP error',
     code: 'ND3004',
     packets: () =>
       Promise.resolve(

@@ -108,7 +108,7 @@ export const searchStories: readonly Story[] = [
       ),
   },
   {
-    name: 'an upstream leaves what is below a search domain without a reply from some moment on, and the DNS pod is late with it',
+    name: 'an upstream stops answering names below a search domain, and the DNS pod is late with them',
     code: 'ND2003',
     without: ['ND4003'],
     packets: lateThroughPod,
@@ -120,7 +120,7 @@ export const searchStories: readonly Story[] = [
     failsAtTimes({ rcode: 5, tookMs: 0.7 }),
   ),
   played(
-    'a search domain says SERVFAIL to a third of the lookups that pass it',
+    'a search domain answers SERVFAIL to a third of the lookups that pass it',
     'ND2003',
     () => searching('go', 3, 1),
     (passing) =>
@@ -130,21 +130,21 @@ export const searchStories: readonly Story[] = [
   ),
   ...['c-ares', 'glibc', 'go'].flatMap((resolver) => [
     played(
-      `a search domain says SERVFAIL to two queries of five, and the capture has one client: ${resolver}`,
+      `a search domain answers SERVFAIL to two queries of five, and the capture has one client: ${resolver}`,
       'ND2003',
       () => searching(resolver, 1, 1),
       (passing) =>
         passing.name.endsWith('.corp.example.') && some(passing, 0.4) ? servfail : healthy(passing),
     ),
     played(
-      `queries below a search domain get no reply for some seconds, or when they are asked again: ${resolver}`,
+      `queries below a search domain get no reply for some seconds, or on retry: ${resolver}`,
       'ND2003',
       () => searching(resolver, 2, 1),
       failsAtTimes({ lost: true }),
     ),
   ]),
   played(
-    'a search domain says SERVFAIL after two seconds, for some seconds, several times',
+    'a search domain answers SERVFAIL after two seconds, for some seconds, several times',
     'ND2003',
     () => searching('glibc', 2, 1),
     failsAtTimes({ rcode: 2, tookMs: 2000 }),
@@ -181,7 +181,7 @@ export const searchStories: readonly Story[] = [
   },
   {
     ...played(
-      'queries with EDNS are dropped: names of one search domain are asked for by clients that have it alone',
+      'queries with EDNS are dropped: only clients with EDNS look up names of one search domain',
       'ND4009',
       () => [
         ...pods('glibc', 6, { lookups: 60, everyMs: 300, names: ['db', 'backend'] }),

@@ -49,9 +49,9 @@ export const shortenedStories: readonly Story[] = [
   ...[
     'a search domain fails for some seconds, several times: one client (glibc)',
     'a search domain refuses for some seconds, several times',
-    'a search domain says SERVFAIL to a third of the lookups that pass it',
-    'a search domain says SERVFAIL to two queries of five, and the capture has one client: glibc',
-    'queries below a search domain get no reply for some seconds, or when they are asked again: go',
+    'a search domain answers SERVFAIL to a third of the lookups that pass it',
+    'a search domain answers SERVFAIL to two queries of five, and the capture has one client: glibc',
+    'queries below a search domain get no reply for some seconds, or on retry: go',
   ].map((begins) => ofBeginnings(searchStories, begins)),
   ...['go', 'c-ares', 'glibc'].map((client) =>
     ofBeginnings(
@@ -61,8 +61,8 @@ export const shortenedStories: readonly Story[] = [
   ),
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
   ofBeginnings(partStories, 'the address of the name server has disappeared from the link, fd00'),
-  ofBeginnings(partStories, 'a new name, of which two DNS pods behind one address remember'),
-  endsAt('of two DNS pods, as the switch sees them, one lacks names that are asked seldom', 0.5),
+  ofBeginnings(partStories, 'a new name that two DNS pods behind one address cache'),
+  endsAt('one of two DNS pods, seen at the switch, lacks names that are rarely queried', 0.5),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
   {
@@ -94,7 +94,7 @@ export const shortenedStories: readonly Story[] = [
     () => ({ rcode: 1, tookMs: 0.4 }),
   ),
   {
-    name: 'clean: of two thousand queries those of half a second get lost, and others of that moment are answered',
+    name: 'clean: of two thousand queries those of half a second are lost, and others of that moment are answered',
     code: null,
     packets: (seed) =>
       play(

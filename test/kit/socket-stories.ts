@@ -121,7 +121,7 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
 
 export const socketStories: readonly Story[] = [
   {
-    name: 'one of two DNS pods is silent from some moment on, seen from one pod, and the last sockets are all taken to it',
+    name: 'one of two DNS pods is silent from some moment on, seen from one pod, and the last sockets are all translated to it',
     code: 'ND3008',
     without: ['ND3007'],
     packets: (seed) => Promise.resolve(inOrder(lastOnesAstray(seed))),
@@ -181,7 +181,7 @@ export const socketStories: readonly Story[] = [
       ),
   },
   {
-    name: 'one of three DNS pods is dead, seen behind the translation: who repeats from a new socket keeps the id, and meets the dead one again',
+    name: 'one of three DNS pods is dead, seen after the translation: a retry from a new socket reuses the id, and reaches the dead one again',
     code: 'ND3008',
     without: ['ND3005'],
     packets: (seed) =>
@@ -209,7 +209,7 @@ export const socketStories: readonly Story[] = [
       ),
   },
   {
-    name: 'one of two pods is cut off from some moment on: what it asks for others do not ask for',
+    name: 'one of two pods is cut off from some moment on: others do not look up its names',
     code: 'ND3004',
     without: ['ND3010'],
     packets: (seed) =>
@@ -235,12 +235,12 @@ export const socketStories: readonly Story[] = [
       ),
   },
   {
-    name: 'of three servers that a client asks in turn one is dead: the next is asked with the same id',
+    name: 'one of three servers that a client uses in turn is dead: the next gets the query with the same id',
     code: 'ND3005',
     packets: () => Promise.resolve(inOrder(alongTheList)),
   },
   {
-    name: 'S20 the conntrack table is full for seconds: new sockets get nothing, old ones go on',
+    name: 'S20 the conntrack table is full for seconds: new sockets get nothing, old ones still work',
     code: 'ND3003',
     packets: async (seed) => {
       const isFull = ({ atMs }: Passing): boolean => atMs % 5000 > 3200;
@@ -249,7 +249,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'S20 the conntrack table is full for seconds, and a few sockets get in: no socket is used on, and other connections fare alike',
+    name: 'S20 the conntrack table is full for seconds, and a few sockets get in: no socket is reused, and other connections are affected too',
     code: 'ND3003',
     without: ['ND3090', 'ND3007'],
     packets: async (seed) => {
@@ -272,7 +272,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'S20 the conntrack table is full three times for seconds: hardly any socket is used on, but other connections fare alike',
+    name: 'S20 the conntrack table is full three times for seconds: hardly any socket is reused, but other connections are affected too',
     code: 'ND3003',
     without: ['ND3007'],
     packets: async (seed) => {
@@ -299,7 +299,7 @@ export const socketStories: readonly Story[] = [
     ),
   ),
   {
-    name: 'the link goes down for seconds, again and again: who keeps a socket along the search path is answered before and afterwards',
+    name: 'the link repeatedly goes down for seconds: a client that reuses a socket along the search path is answered before and afterwards',
     code: 'ND3007',
     without: ['ND3003'],
     packets: (seed) =>
@@ -314,7 +314,7 @@ export const socketStories: readonly Story[] = [
       ),
   },
   {
-    name: 'the link of a node goes down three times for seconds: not DNS alone',
+    name: 'the link of a node goes down three times for seconds: not only DNS',
     code: 'ND3090',
     without: ['ND3002'],
     packets: async (seed) => {
@@ -329,7 +329,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'S20 the conntrack table has room now and then: sockets of all protocols come too late',
+    name: 'S20 the conntrack table occasionally has room: sockets of all protocols come too late',
     code: 'ND3003',
     packets: async (seed) => {
       const clients = [
@@ -349,7 +349,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'S23 not DNS: whatever passes gets lost, of old sockets too',
+    name: 'S23 not DNS: packets of any kind are lost, of old sockets too',
     code: 'ND3090',
     packets: async (seed) => {
       const dns = await play(
@@ -362,7 +362,7 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
-    name: 'loss by chance, of old sockets as of new ones',
+    name: 'random loss, of old and new sockets alike',
     code: 'ND3013',
     packets: async (seed) => {
       const dns = await play(
@@ -380,7 +380,7 @@ export const socketStories: readonly Story[] = [
     (passing) => (isTakenToDead(passing, 4) ? { lost: true } : healthy(passing)),
   ),
   {
-    name: 'one of three DNS pods is dead, and a program that keeps its socket has one that lives',
+    name: 'one of three DNS pods is dead, and a program that reuses its socket has a living one',
     code: 'ND3008',
     packets: async (seed) => {
       const dns = await play(
@@ -404,7 +404,7 @@ export const socketStories: readonly Story[] = [
     (passing) => (isTakenToDead(passing, 2) ? { lost: true } : healthy(passing)),
   ),
   played(
-    'one of three DNS pods is dead, seen from a single pod of Go, which takes a socket for each query',
+    'one of three DNS pods is dead, seen from a single pod of Go, which uses a socket for each query',
     'ND3008',
     () => pods('go', 1, { lookups: 8, everyMs: 11_000 }),
     (passing) => (isTakenToDead(passing, 3) ? { lost: true } : healthy(passing)),
@@ -416,7 +416,7 @@ export const socketStories: readonly Story[] = [
     (passing) => (some(passing, 0.08) ? { lost: true } : healthy(passing)),
   ),
   {
-    name: 'S12 a rollout, with a program that keeps its socket',
+    name: 'S12 a rollout, with a program that reuses its socket',
     code: 'ND3007',
     packets: async (seed) => {
       const isAway = (ms: number): boolean => ms > 3000 && ms < 6200;

@@ -182,7 +182,7 @@ export const standstillStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(upstreamStill(seed, 6000, 10_000)),
   },
   {
-    name: 'the upstream is slow at all times, and three of its replies come together now and then',
+    name: 'the upstream is always slow, and three of its replies occasionally coincide',
     code: 'ND4003',
     without: ['ND3007'],
     packets: (seed) => Promise.resolve(slowUpstream(seed)),

@@ -156,7 +156,7 @@ export const stories: readonly Story[] = [
     },
   ),
   played(
-    'S1 conntrack race, the kernel counts it',
+    'S1 conntrack race, counted by the kernel',
     'ND3001',
     () => pods('glibc', 8, { lookups: 8 }),
     (passing) => {
@@ -188,7 +188,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'S4 a socket opened before the service was there',
+    name: 'S4 a socket opened before the service existed',
     code: 'ND3017',
     packets: async (seed) => {
       const others = await play(everybody(10), healthy, { seed });
@@ -212,7 +212,7 @@ export const stories: readonly Story[] = [
     },
   ),
   {
-    name: 'S6 overload: a server takes one query after the other, and answers them all too late',
+    name: 'S6 overload: a server processes one query after the other, and answers them all too late',
     code: 'ND7001',
     packets: (seed) => {
       let freeMs = 0;
@@ -230,7 +230,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'S23 not DNS: nothing gets through for seconds, whatever it is',
+    name: 'S23 not DNS: no packet of any kind gets through for seconds',
     code: 'ND3090',
     packets: async (seed) => {
       const isAway = (ms: number): boolean => ms > 3000 && ms < 6200;
@@ -301,7 +301,7 @@ export const stories: readonly Story[] = [
       passing.name.endsWith('.corp.example.') ? { addresses: [], tookMs: 1 } : healthy(passing),
   ),
   played(
-    'S25 Node.js looks up in four threads, and what comes at once waits',
+    'S25 Node.js looks up in four threads, and simultaneous lookups wait',
     'ND2009',
     () => [
       ...pods('go', 3, { from: 80, lookups: 12, names: ['orders', 'carts'] }),
@@ -395,7 +395,7 @@ export const stories: readonly Story[] = [
       ),
   },
   {
-    name: 'two servers forward to each other: what their other clients lose or are refused is of the same cause',
+    name: 'two servers forward to each other: losses and refusals of their other clients have the same cause',
     code: 'ND4004',
     without: ['ND3005', 'ND3013', 'ND4010'],
     packets: async (seed) => {
@@ -424,7 +424,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'two servers forward one zone to each other: that one of them loses queries for other names is another cause',
+    name: 'two servers forward one zone to each other: one of them loses queries for other names for another reason',
     code: 'ND4004',
     also: ['ND3013'],
     packets: async (seed) => {
@@ -450,7 +450,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'a server looks again and again whether its upstream answers, which asks it for names of the cluster',
+    name: 'a server repeatedly probes its upstream, which queries it for cluster names',
     code: 'ND3005',
     without: ['ND4004'],
     packets: async (seed) => {
@@ -660,7 +660,7 @@ export const stories: readonly Story[] = [
         : healthy(passing),
   ),
   {
-    name: 'S20 the conntrack table is full, as the kernel says',
+    name: 'S20 the conntrack table is full, according to the kernel',
     code: 'ND3003',
     lines: [
       '[12345.678901] nf_conntrack: nf_conntrack: table full, dropping packet',
@@ -676,7 +676,7 @@ export const stories: readonly Story[] = [
       ),
   },
   played(
-    'S21 DNS pods of other nodes are not reached',
+    'S21 DNS pods of other nodes are unreachable',
     'ND3008',
     () => everybody(8),
     (passing) => {
@@ -685,7 +685,7 @@ export const stories: readonly Story[] = [
     },
   ),
   {
-    name: 'S23 not DNS: other connections are lost alike',
+    name: 'S23 not DNS: other connections are lost too',
     code: 'ND3090',
     packets: async (seed) => {
       const dns = await play(
@@ -875,7 +875,7 @@ export const stories: readonly Story[] = [
     },
   })),
   {
-    name: 'S6 overload: two DNS pods behind one service are behind with their work from the first second on',
+    name: 'S6 overload: two DNS pods of one service are overloaded from the first second on',
     code: 'ND7001',
     packets: (seed) => {
       const free = [0, 0];
@@ -898,12 +898,12 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'S19 a limit on packets that crowds pass now and then, in a capture of nearly ten thousand queries',
+    name: 'S19 a limit on packets that bursts occasionally exceed, in a capture of nearly ten thousand queries',
     code: 'ND4001',
     packets: () => (long ??= Promise.resolve(longLimit())),
   },
   {
-    name: 'S11 a DNS pod asks the address of its own service, and is asked by the translated address of its node',
+    name: 'S11 a DNS pod queries its own service, and gets the queries from the translated address of its node',
     code: 'ND4004',
     packets: async (seed) => {
       const others = await play(pods('glibc', 2, { lookups: 3 }), healthy, { seed });
@@ -919,7 +919,7 @@ export const stories: readonly Story[] = [
     },
   },
   played(
-    'S15 a pod asks a resolver of its own choice, which does not know the cluster',
+    'S15 a pod uses another resolver, which does not know the cluster',
     'ND2007',
     () => [
       ...pods('glibc', 4, { names: ['redis.cache.svc.cluster.local', 'db', 'www.example.com'] }),
@@ -936,7 +936,7 @@ export const stories: readonly Story[] = [
     },
   ),
   played(
-    'S15 two pods have the servers of their node, which the DNS of the cluster asks, too',
+    'S15 two pods use the servers of their node, which are also upstreams of the cluster DNS',
     'ND2007',
     () => [
       ...pods('glibc', 4, { names: ['redis.cache.svc.cluster.local', 'db', 'www.example.com'] }),
@@ -979,13 +979,13 @@ export const stories: readonly Story[] = [
     },
   })),
   played(
-    'clean: truncated answers are fetched by TCP',
+    'clean: truncated answers are fetched over TCP',
     null,
     () => [...pods('glibc', 3), ...pods('go', 3, { from: 40 })],
     (passing) => dbTruncated(passing, 'A'),
   ),
   played(
-    'clean: truncated answers of both families are fetched over one TCP connection, before the second UDP reply is there',
+    'clean: truncated answers of both families are fetched over one TCP connection, before the second UDP reply',
     null,
     () =>
       pods('glibc', 3, {
@@ -1011,7 +1011,7 @@ export const stories: readonly Story[] = [
     },
   },
   played(
-    'S10 one client does not ask again by TCP, and others do',
+    'S10 one client does not retry over TCP, and others do',
     'ND3011',
     () => [
       ...pods('evdns', 1, { names: ['db'], lookups: 12 }),
@@ -1037,7 +1037,7 @@ export const stories: readonly Story[] = [
     (passing) => (passing.client === '10.244.1.2' ? { rcode: 5, tookMs: 0.4 } : healthy(passing)),
   ),
   {
-    name: 'a server refuses an Alpine pod, which asks little where others ask much',
+    name: 'a server refuses an Alpine pod, which sends few queries compared with others',
     code: 'ND4010',
     without: ['ND2002'],
     packets: (seed) =>
@@ -1100,7 +1100,7 @@ export const stories: readonly Story[] = [
       ),
   },
   played(
-    'clean: a cluster domain of its own, whose services have one address',
+    'clean: a custom cluster domain, whose services have one address',
     null,
     () =>
       pods('glibc', 5, {
@@ -1114,7 +1114,7 @@ export const stories: readonly Story[] = [
         : { rcode: 3, tookMs: 0.5 },
   ),
   {
-    name: 'a program asks for one host after another that does not exist, each by its full name',
+    name: 'a program looks up one missing host after another, each by its full name',
     code: 'ND2008',
     packets: async (seed) =>
       inOrder([
@@ -1131,7 +1131,7 @@ export const stories: readonly Story[] = [
       ]),
   },
   played(
-    'two pods ask again and again for a service that is gone, with ndots:1',
+    'two pods repeatedly look up a removed service, with ndots:1',
     'ND2008',
     () => [
       ...pods('musl', 2),
@@ -1146,7 +1146,7 @@ export const stories: readonly Story[] = [
     healthy,
   ),
   {
-    name: 'a server answers in lower case, and a resolver that mixes cases asks at once again',
+    name: 'a server answers in lower case, and a resolver with random case retries at once',
     code: 'ND3019',
     packets: (seed) =>
       Promise.resolve(
@@ -1181,7 +1181,7 @@ export const stories: readonly Story[] = [
       ),
   },
   {
-    name: 'a server answers in lower case, and c-ares asks with the same id from another port two seconds later',
+    name: 'a server answers in lower case, and c-ares retries with the same id from another port two seconds later',
     code: 'ND3019',
     packets: (seed) =>
       Promise.resolve(
@@ -1200,7 +1200,7 @@ export const stories: readonly Story[] = [
       ),
   },
   {
-    name: 'a server answers in lower case, and a resolver with drawn capitals retries under a new id from a new port',
+    name: 'a server answers in lower case, and a resolver with random case retries with a new id from a new port',
     code: 'ND3019',
     seen: /^12 of them were asked for again/,
     packets: (seed) =>
@@ -1220,7 +1220,7 @@ export const stories: readonly Story[] = [
       ),
   },
   {
-    name: 'clean: a program spells one name with capitals every two seconds and takes lower case',
+    name: 'clean: a program spells one name with capitals every two seconds and accepts lower case',
     code: null,
     without: ['ND3019'],
     packets: () =>
@@ -1233,7 +1233,7 @@ export const stories: readonly Story[] = [
       ),
   },
   {
-    name: 'replies are too big for a link, and the server is never told',
+    name: 'replies are too big for a link, and the server gets no ICMP error',
     code: 'ND3012',
     packets: async (seed) => {
       const others = await play(everybody(8), healthy, { seed });
@@ -1248,7 +1248,7 @@ export const stories: readonly Story[] = [
     },
   },
   {
-    name: 'the service’s address is not translated any more, and a proxy that asks the pods themselves is well',
+    name: 'the service’s address is no longer translated, and a proxy that queries the pods directly is not affected',
     code: 'ND3018',
     packets: (seed) =>
       play(
@@ -1325,7 +1325,7 @@ export const stories: readonly Story[] = [
     packets: (seed) => Promise.resolve(limitedBursts(seed, 180, 18)),
   },
   played(
-    'bursts of queries of which some are lost by chance',
+    'bursts of queries, some of which are lost at random',
     'ND3013',
     () =>
       Array.from({ length: 8 }, (_, burst) =>
@@ -1337,7 +1337,7 @@ export const stories: readonly Story[] = [
     (passing) => (some(passing, 0.12) ? { lost: true } : healthy(passing)),
   ),
   played(
-    'the conntrack table has room now and then: new sockets lose some of their queries, A and AAAA',
+    'the conntrack table occasionally has room: new sockets lose some of their queries, A and AAAA',
     'ND3003',
     () => pods('glibc', 5, { lookups: 10, everyMs: 1300 }),
     (passing) => (some(passing, 0.25) ? { lost: true } : healthy(passing)),
