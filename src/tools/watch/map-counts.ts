@@ -86,22 +86,21 @@ export class MapCounts {
       tallyAt(this.#asked, client, server).add(id, query);
       const isAnswered = query.rcode >= 0;
       this.#see(server, id, isAnswered);
-      for (const hop of new Set(query.hops.map((each) => each.server.address))) {
-        if (hop === server) continue;
-        tallyAt(this.#taken, server, hop).add(id, query);
-        this.#see(hop, id, isAnswered);
+      for (const { server: hop } of query.hops) {
+        if (hop.address === server) continue;
+        tallyAt(this.#taken, server, hop.address).add(id, query);
+        this.#see(hop.address, id, isAnswered);
       }
     }
   }
 
   #see(server: string, id: number, isAnswered: boolean): void {
-    const seen = this.#servers.get(server) ?? { lookups: 0, lastId: -1, replies: false };
+    let seen = this.#servers.get(server);
+    if (seen === undefined)
+      this.#servers.set(server, (seen = { lookups: 0, lastId: -1, replies: false }));
     if (seen.lastId !== id) seen.lookups++;
-    this.#servers.set(server, {
-      lookups: seen.lookups,
-      lastId: id,
-      replies: seen.replies || isAnswered,
-    });
+    seen.lastId = id;
+    seen.replies ||= isAnswered;
   }
 
   /** Nodes and edges. @param filters those of the page, which edges keep */

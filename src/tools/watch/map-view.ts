@@ -34,7 +34,7 @@ export function mapView(model: MappedModel, { filters = [] }: MapQuery): MapView
     total++;
     if (total > SCAN_MAX) continue;
     // The same choice as that of the list of lookups; edges are of the queries that match.
-    const wanted = queries.filter((query) => isWanted(query));
+    const wanted = filters.length === 0 ? queries : queries.filter((query) => isWanted(query));
     if (wanted.length === 0) continue;
     firstMs = Math.min(firstMs, startMs);
     counted.add(id, wanted);

@@ -9,13 +9,17 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { systemClock } from '../../../server/base/clock.ts';
+import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { PrivateViews, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { ViewQuery } from '../../../tools/watch/view.ts';
+import { healthy, play } from '../../../../test/kit/story.ts';
+import { watched } from '../../../../test/kit/watched.ts';
 import { buildConsole, type BuiltConsole } from '../../../../tools/playground-bundle.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
+import type { CommandSource } from '../top/equivalent-command.ts';
 import { startFeed } from '../top/top-feed.ts';
 
 const program = '/usr/bin/chromium';
@@ -33,13 +37,24 @@ let built: BuiltConsole;
 before(async () => (built = await buildConsole(folder)));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+const options: CommandSource = {
+  ...{ files: [capture], device: null, netns: null, dnstap: null, ports: null },
+  ...{ kubeconfig: null, context: null, as: null, asGroup: [], manifests: null, cluster: false },
+};
+
 async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
   const model = new LiveModel({});
-  const sources = { files: [capture], device: null, netns: null, dnstap: null, ports: null };
-  const cluster = { kubeconfig: null, context: null, as: null, asGroup: [] };
-  const options = { ...sources, ...cluster, manifests: null, cluster: false };
-  const feed = await startFeed({ ...sources, speed: Infinity }, model, systemClock);
+  const feed = await startFeed({ ...options, speed: Infinity }, model, systemClock);
   await feed.over;
+  return serverOf(model, privacy, options, feed.name);
+}
+
+function serverOf(
+  model: LiveModel,
+  privacy: PrivacyLevel,
+  options: CommandSource,
+  name: string,
+): Promise<ConsoleServer> {
   const views = new PrivateViews(model, privacy, 'key');
   return ConsoleServer.start({
     listen: { host: '127.0.0.1', port: 0 },
@@ -47,7 +62,7 @@ async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
     token,
     clock: systemClock,
     assets: findConsoleAssets(folder),
-    source: () => feed.name,
+    source: () => name,
     views,
     handOver: new HandOver(options, model, privacy),
     corefile: () => ({ name: 'deploy/Corefile', text: corefile }),
@@ -151,10 +166,14 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
 
   /** Runs something in a fresh page; whatever the page complains about fails the test. */
   async function inPage(
-    options: { readonly colorScheme?: 'light' | 'dark'; readonly width?: number },
+    given: {
+      readonly colorScheme?: 'light' | 'dark';
+      readonly width?: number;
+      readonly at?: ConsoleServer;
+    },
     use: (page: Page) => Promise<void>,
   ): Promise<void> {
-    const { colorScheme = 'light', width = 1280 } = options;
+    const { colorScheme = 'light', width = 1280, at = server } = given;
     const context = await browser.newContext({
       colorScheme,
       viewport: { width, height: 800 },
@@ -167,7 +186,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });
-    await page.goto(server.address);
+    await page.goto(at.address);
     await page.getByText('Live', { exact: true }).waitFor();
     await use(page);
     assert.deepEqual(complaints, []);
@@ -238,6 +257,35 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
         await edges.first().waitFor({ state: 'attached' });
       }
     });
+  });
+
+  test('names from the network are text on every page', async () => {
+    const hostile = '<img src=x onerror=alert(1)>';
+    const pod = { kind: 'pod', namespace: hostile, name: hostile, workload: `deploy/${hostile}` };
+    const owners = new Map([['10.244.1.1', { ...pod, node: hostile } as AddressOwner]]);
+    const lookups = [{ atMs: 0, name: 'hostilename.example.com.' }];
+    const packets = await play([{ address: '10.244.1.1', resolver: 'go', lookups }], healthy);
+    // No resolver sends such a name, and any program can.
+    for (const { bytes } of packets) {
+      const at = Buffer.from(bytes.buffer, bytes.byteOffset).indexOf('hostilename');
+      if (at >= 0) bytes.set(Buffer.from('<b>bold</b>'), at);
+    }
+    const model = watched(packets, { owners }, undefined, packets.at(-1)!.timeMs + 20_000);
+    const bad = await serverOf(model, 'full', options, hostile);
+    try {
+      await inPage({ at: bad }, async (page) => {
+        for (const key of ['1', '2', '3', '4', '5', '6', '7', '8']) {
+          await page.keyboard.press(key);
+          await page.locator('section:not([hidden]) p.quiet').first().waitFor();
+          if (key >= '2' && key <= '5') await page.locator('button.row').first().click();
+          if (key === '4') await page.getByText('<b>bold</b>').first().waitFor();
+          if (key === '7') await page.locator('.map .name', { hasText: 'onerror' }).first().waitFor();
+          assert.equal(await page.locator('img, b:not(.legend b)').count(), 0, `page ${key}`);
+        }
+      });
+    } finally {
+      await bad.close();
+    }
   });
 
   test('a lookup is traced as its client, with the replies that came', async () => {
