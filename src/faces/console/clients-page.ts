@@ -4,6 +4,7 @@ import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printShare, printTime } from '../cli/top/pages/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
+import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
 import { lookupsLink, party } from './party-text.ts';
 
@@ -49,14 +50,18 @@ export function clientsPage(view: ClientsView): TemplateResult {
         <dd>${servers.map((server) => html`${party(server)} `)}</dd>
         <dt>Seen</dt>
         <dd>${printTime(client.firstMs)} to ${printTime(client.lastMs)} UTC</dd>
-        <dt>Lookups</dt>
-        <dd>${lookupsLink('show them', `from-ip=${client.address}`)}</dd>
-        <dt>Trace</dt>
-        <dd>
-          <a class="link" href=${`#trace?client=${encodeURIComponent(client.address)}`}>
-            look a name up as this client
-          </a>
-        </dd>
+        ${
+          showsClients
+            ? html`<dt>Lookups</dt>
+                <dd>${lookupsLink('show them', `from-ip=${client.address}`)}</dd>
+                <dt>Trace</dt>
+                <dd>
+                  <a class="link" href=${`#trace?client=${encodeURIComponent(client.address)}`}>
+                    look a name up as this client
+                  </a>
+                </dd>`
+            : nothing
+        }
       </dl>`,
   });
 }

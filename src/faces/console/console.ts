@@ -24,6 +24,7 @@ import { nowPage } from './now-page.ts';
 import {
   filter,
   followAddress,
+  isShown,
   liveNames,
   page,
   pageNames,
@@ -45,7 +46,9 @@ const labels: Readonly<Record<ConsolePage, string>> = {
   trace: 'Trace',
   configuration: 'Configuration',
 };
-const tabs: readonly Tab<ConsolePage>[] = pageNames.map((name) => ({ name, label: labels[name] }));
+const tabs: readonly Tab<ConsolePage>[] = pageNames
+  .filter(isShown)
+  .map((name) => ({ name, label: labels[name] }));
 
 const states: Readonly<Record<StreamState, string>> = {
   connecting: 'Connecting',
@@ -191,16 +194,17 @@ function onKey(event: KeyboardEvent): void {
     return;
   }
   const name = pageNames[Number(key) - 1];
-  if (/^[1-9]$/.test(key) && name !== undefined) show(name);
+  if (/^[1-9]$/.test(key) && name !== undefined && isShown(name)) show(name);
   else if (key === '/') {
     event.preventDefault();
     document.getElementById('filter')?.focus();
   } else if (key === 'p' && tool.value === null) pause();
 }
 
-/** The chosen tab is in sight where the row of tabs scrolls. */
+/** The document is called like the page. The chosen tab is in sight where the row of tabs scrolls. */
 function followTab(): void {
   effect(() => {
+    document.title = `${labels[page.value]} · ndots: ${source}`;
     const id = tabId(page.value);
     queueMicrotask(() =>
       document.getElementById(id)?.scrollIntoView({ block: 'nearest', inline: 'center' }),

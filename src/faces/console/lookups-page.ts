@@ -6,6 +6,7 @@ import { breakable } from '../web/breakable.ts';
 import { table } from '../web/table.ts';
 import { handOver } from './hand-over.ts';
 import { liveTable } from './live-table.ts';
+import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
 import { lookupsLink, party, traceLink } from './party-text.ts';
 
@@ -59,7 +60,7 @@ function lookupDetails({ queries, more, client, name }: LookupRow): TemplateResu
   return html`<p>
       ${party(client)} ·
       ${lookupsLink('all lookups of this name', `name=${name.replace(/\.$/, '')}`)} ·
-      ${lookupsLink('all lookups of this client', `from-ip=${client.address}`)} ·
+      ${showsClients ? html`${lookupsLink('all lookups of this client', `from-ip=${client.address}`)} · ` : nothing}
       ${traceLink('trace this lookup', name, client.address)}
     </p>
     ${table<QueryRow>(

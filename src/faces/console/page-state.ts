@@ -15,6 +15,15 @@ export type ConsolePage = LiveName | ToolName;
 /** All pages, in the order of their keys. */
 export const pageNames: readonly ConsolePage[] = [...liveNames, ...toolNames];
 
+const { privacy = 'full' } = document.getElementById('page')!.dataset;
+/** False where the privacy level hides clients, so that no lookup can be traced as one. */
+export const showsClients: boolean = privacy === 'full';
+
+/** True if the privacy level lets the page show something. */
+export function isShown(name: ConsolePage): boolean {
+  return privacy !== 'counts' || name === 'now' || toolNames.some((each) => each === name);
+}
+
 export const page: Signal<ConsolePage> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');
@@ -85,7 +94,7 @@ function hashNow(): string {
 export function followAddress(): void {
   const read = (): void => {
     const { page: name, parameters } = parseHash(location.hash);
-    const known = pageNames.find((each) => each === name);
+    const known = pageNames.find((each) => each === name && isShown(each));
     // A link within the page, as that to the content: the address keeps the state.
     if (known === undefined && name !== '') return history.replaceState(null, '', hashNow());
     page.value = known ?? 'now';

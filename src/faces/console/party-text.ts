@@ -1,7 +1,7 @@
 /** Clients and servers in words: a pod by its name, all else by its address. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Party } from '../../tools/watch/view.ts';
-import { show, showTool } from './page-state.ts';
+import { show, showsClients, showTool } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
 /** The name, and the address beside it. */
@@ -21,7 +21,8 @@ export function lookupsLink(text: string, filter: string): TemplateResult {
 
 /** A button that traces a name, as a client where one is given. */
 export function traceLink(text: string, name: string, client = ''): TemplateResult {
-  const input = { name: name.replace(/\.$/, ''), ...(client !== '' && { client }) };
+  const isClient = showsClients && client !== '';
+  const input = { name: name.replace(/\.$/, ''), ...(isClient && { client }) };
   return html`<button type="button" class="link" @click=${() => showTool('trace', input)}>
     ${text}
   </button>`;

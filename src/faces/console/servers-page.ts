@@ -4,6 +4,7 @@ import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { printLatencies, printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
+import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
 import { lookupsLink, party } from './party-text.ts';
 
@@ -63,8 +64,14 @@ export function serversPage(view: ServersView): TemplateResult {
         }
         <dt>Seen</dt>
         <dd>${printTime(firstMs)} to ${printTime(lastMs)} UTC</dd>
-        <dt>Lookups</dt>
-        <dd>${lookupsLink('show them', `to-ip=${server.address}`)}</dd>
+        ${
+          server.role === 'behind' && !showsClients
+            ? nothing
+            : html`<dt>Lookups</dt>
+                <dd>
+                  ${lookupsLink('show them', `${server.role === 'behind' ? 'to-ip' : 'server-ip'}=${server.address}`)}
+                </dd>`
+        }
       </dl>`,
   });
 }

@@ -5,7 +5,7 @@ import { corefilePanel, followCorefile } from '../playground/corefile-panel.ts';
 import { followLookup, lookupPanel } from '../playground/lookup-panel.ts';
 import { inputs, page as panel } from '../playground/page-state.ts';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
-import { tool, toolInput, type ToolName } from './page-state.ts';
+import { showsClients, tool, toolInput, type ToolName } from './page-state.ts';
 import { client, clientChoice, followClient } from './trace-client.ts';
 
 type Fields = Readonly<Record<string, Signal<string>>>;
@@ -28,7 +28,7 @@ export function toolPage(name: ToolName): TemplateResult {
   return html`<div class="tools">
     ${
       name === 'trace'
-        ? html`${clientChoice()} ${lookupPanel()}`
+        ? html`${showsClients ? clientChoice() : nothing} ${lookupPanel()}`
         : html`${
             corefileFrom.value === ''
               ? nothing
@@ -49,11 +49,12 @@ export function followTools(): void {
   });
   effect(readInput);
   effect(writeInput);
-  followClient(
-    () => inputs.lookup.name.value.trim(),
-    () => tool.value === 'trace',
-    takeClient,
-  );
+  if (showsClients)
+    followClient(
+      () => inputs.lookup.name.value.trim(),
+      () => tool.value === 'trace',
+      takeClient,
+    );
   void readCorefile();
   followLookup();
   followCorefile();

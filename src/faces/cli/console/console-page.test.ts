@@ -64,6 +64,7 @@ function serverOf(
     assets: findConsoleAssets(folder),
     source: () => name,
     views,
+    privacy,
     handOver: new HandOver(options, model, privacy),
     corefile: () => ({ name: 'deploy/Corefile', text: corefile }),
   });
@@ -279,13 +280,38 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
           await page.locator('section:not([hidden]) p.quiet').first().waitFor();
           if (key >= '2' && key <= '5') await page.locator('button.row').first().click();
           if (key === '4') await page.getByText('<b>bold</b>').first().waitFor();
-          if (key === '7') await page.locator('.map .name', { hasText: 'onerror' }).first().waitFor();
+          if (key === '7')
+            await page.locator('.map .name', { hasText: 'onerror' }).first().waitFor();
           assert.equal(await page.locator('img, b:not(.legend b)').count(), 0, `page ${key}`);
         }
       });
     } finally {
       await bad.close();
     }
+  });
+
+  test('--privacy leaves out the pages and choices that could show nothing', async () => {
+    const tabsOf = async (
+      level: PrivacyLevel,
+      use: (page: Page) => Promise<void>,
+    ): Promise<void> => {
+      const hidden = await served(level);
+      await inPage({ at: hidden }, use).finally(() => hidden.close());
+    };
+    await tabsOf('counts', async (page) => {
+      assert.deepEqual(await page.getByRole('tab').allTextContents().then(trimmed), [
+        ...['Now', 'Trace', 'Configuration'],
+      ]);
+      await page.keyboard.press('2');
+      await page.getByRole('tab', { name: 'Now', selected: true }).waitFor();
+    });
+    await tabsOf('no-clients', async (page) => {
+      await page.keyboard.press('8');
+      await page.locator('#name').waitFor();
+      assert.equal(await page.locator('#as-client').count(), 0);
+      await page.keyboard.press('7');
+      await page.locator('.map .node').first().waitFor();
+    });
   });
 
   test('a lookup is traced as its client, with the replies that came', async () => {
@@ -353,6 +379,10 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
         });
       });
 });
+
+function trimmed(texts: readonly string[]): readonly string[] {
+  return texts.map((text) => text.trim());
+}
 
 /** Runs axe beside the page, as a debugger does: the page's own policy lets no script in. */
 async function violationsOf(page: Page): Promise<readonly string[]> {

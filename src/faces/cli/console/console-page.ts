@@ -3,11 +3,12 @@
  * its script runs, and where scripts are off.
  */
 import { escape } from '../../../server/base/html.ts';
+import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { NowView } from '../../../tools/watch/view.ts';
 import { nowFigures } from '../../console/now-figures.ts';
 
 /** The page as HTML. @param source for people: where the traffic comes from */
-export function consolePage(now: NowView, source: string): string {
+export function consolePage(now: NowView, source: string, privacy: PrivacyLevel): string {
   const figures = nowFigures(now)
     .map(
       ({ label, value, note }) =>
@@ -32,7 +33,7 @@ export function consolePage(now: NowView, source: string): string {
 <script type="module" src="/console.js"></script>
 </head>
 <body>
-<div id="page" data-source="${escape(source)}">
+<div id="page" data-source="${escape(source)}" data-privacy="${privacy}">
 <header class="bar"><strong>ndots</strong> <span class="quiet">${escape(source)}</span></header>
 <main>
 <h1>Now</h1>

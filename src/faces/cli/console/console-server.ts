@@ -6,7 +6,7 @@ import type { Clock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { readFileSync } from 'node:fs';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
-import type { ViewSource } from '../../../tools/watch/view-privacy.ts';
+import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
 import type { ViewQuery } from '../../../tools/watch/view.ts';
 import type { ConsoleAssets } from './console-assets.ts';
 import { consolePage } from './console-page.ts';
@@ -57,6 +57,8 @@ export interface ConsoleServerParts {
   /** For people: where the traffic comes from. */
   readonly source: () => string;
   readonly views: ViewSource;
+  /** That of the views. */
+  readonly privacy: PrivacyLevel;
   readonly handOver: Pick<HandOver, 'view' | 'packets'>;
   /** Reads the Corefile of `--corefile`; an empty name: there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
@@ -138,10 +140,10 @@ export class ConsoleServer {
   }
 
   #serve(path: string, query: string, response: ServerResponse): void {
-    const { views, source, assets } = this.#parts;
+    const { views, source, assets, privacy } = this.#parts;
     if (path === '/') {
       const now = views.view({ view: 'now' });
-      return end(response, 200, 'text/html', consolePage(now, source()));
+      return end(response, 200, 'text/html', consolePage(now, source(), privacy));
     }
     const asset = assets.get(path.slice(1));
     if (asset !== undefined) return end(response, 200, asset.type, readFileSync(asset.path));

@@ -54,6 +54,7 @@ export const console: Command = {
         clock: systemClock,
         source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
         views,
+        privacy: options.privacy,
         handOver: new HandOver(options, model, options.privacy),
         corefile: () => corefileOf(options),
       });
