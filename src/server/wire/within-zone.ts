@@ -3,9 +3,13 @@
  * neither has one.
  */
 
+const DOT = 0x2e;
+
 /** True if a name is below a zone, or a search domain, and is not the zone itself. */
 export function isBelow(name: string, zone: string): boolean {
-  return zone === '.' ? name !== '.' : name.endsWith(`.${zone}`);
+  if (zone === '.') return name !== '.';
+  // This makes no string: rules call it for every name and every search domain.
+  return name.charCodeAt(name.length - zone.length - 1) === DOT && name.endsWith(zone);
 }
 
 /**

@@ -16,18 +16,28 @@ function second(sample: ClientSample, rate: number, nowMs: number): void {
 
 test('the sample holds all clients while the rules can follow, and a share of them with more', () => {
   const sample = new ClientSample();
-  second(sample, 2400, 0);
+  second(sample, 1200, 0);
   assert.equal(sample.share, 1);
-  second(sample, 10_000, 1000);
+  second(sample, 5000, 1000);
   assert.equal(sample.share, 1 / 4);
   const chosen = clients.filter((client) => sample.has(client));
   assert.ok(Math.abs(chosen.length / clients.length - 1 / 4) < 0.05, `${chosen.length} clients`);
   // Near a limit the choice stays, and those that are chosen are still chosen when it grows.
-  second(sample, 4900, 2000);
+  second(sample, 2450, 2000);
   assert.equal(sample.share, 1 / 4);
-  second(sample, 3000, 3000);
+  second(sample, 1500, 3000);
   assert.equal(sample.share, 1 / 2);
   assert.ok(chosen.every((client) => sample.has(client)));
   second(sample, 10, 4000);
+  assert.equal(sample.share, 1);
+});
+
+test('a burst is sampled before its second is over', () => {
+  const sample = new ClientSample();
+  sample.advance(0);
+  let taken = 0;
+  for (let at = 0; at < 40_000; at++) if (sample.take(clients[at % clients.length]!)) taken++;
+  assert.ok(taken < 10_000, `${taken} exchanges`);
+  second(sample, 10, 1000);
   assert.equal(sample.share, 1);
 });

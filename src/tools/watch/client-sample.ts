@@ -5,7 +5,7 @@
 import { FIXED_HASH_START, nextFixedHash } from '../../server/base/fixed-hash.ts';
 
 /** Exchanges a second that are observed; with more, half of the clients are left out, and so on. */
-const EXAMINED_MAX = 2500;
+const EXAMINED_MAX = 1250;
 /** The sample never has fewer than one client in 2 to this power. */
 const HALVINGS_MAX = 6;
 
@@ -18,6 +18,9 @@ export class ClientSample {
   /** Counts an exchange. @returns whether it is observed */
   take(client: string): boolean {
     this.#seen++;
+    // A burst does not wait for the next look.
+    if (this.#seen > 2 * EXAMINED_MAX * 2 ** this.#halvings && this.#halvings < HALVINGS_MAX)
+      this.#halvings++;
     return this.has(client);
   }
 

@@ -236,51 +236,74 @@ export class LookupGrouping {
 }
 
 /** Questions that are remembered for a client's other address; at the limit all are dropped. */
-const QUESTIONS_MAX = 4096;
+const QUESTIONS_MAX = 2048;
+
+interface AskedQuestion {
+  readonly exchange: SeenExchange;
+  readonly home: Growing;
+  /** Of another name, with the same id and type. */
+  readonly other: AskedQuestion | null;
+}
 
 /**
  * Lookups of a dual-stack client with name servers of both families: an unanswered question is repeated over
  * the other family with the same id.
  */
 class OtherFamily {
-  readonly #asked = new Map<string, { exchange: SeenExchange; home: Growing }>();
+  /** The newest of each id, type and name. Keys are numbers: texts would be built for each query. */
+  readonly #asked = new Map<number, AskedQuestion>();
+  /** The newest of each name, by type. */
+  readonly #named = new Map<number, Map<string, AskedQuestion>>();
+  #size = 0;
   /** Set once both families were seen; until then nothing is stored. */
   #isWanted = false;
   #isV6: boolean | null = null;
 
   add(exchange: SeenExchange, home: Growing): void {
-    const isV6 = exchange.client.address.includes(':');
     if (!this.#isWanted) {
+      const isV6 = exchange.client.address.includes(':');
       this.#isWanted = isV6 || this.#isV6 === true;
       this.#isV6 ??= isV6;
       if (!this.#isWanted) return;
     }
-    if (this.#asked.size >= QUESTIONS_MAX) this.#asked.clear();
-    for (const key of [questionOf(exchange), nameOf(exchange)])
-      this.#asked.set(key, { exchange, home });
+    if (this.#size >= QUESTIONS_MAX) this.#forget();
+    this.#size++;
+    const { type, name } = exchange;
+    const key = questionKey(exchange);
+    const known = this.#asked.get(key);
+    const isSame = known?.exchange.name === name;
+    const asked = { exchange, home, other: (isSame ? known?.other : known) ?? null };
+    this.#asked.set(key, asked);
+    let named = this.#named.get(type);
+    if (named === undefined) this.#named.set(type, (named = new Map()));
+    named.set(name, asked);
   }
 
   /** The lookup that the exchange continues; null: none of the other family. */
   homeOf(exchange: SeenExchange): Growing | null {
-    if (this.#asked.size === 0) return null;
-    const [same, named] = [
-      this.#asked.get(questionOf(exchange)),
-      this.#asked.get(nameOf(exchange)),
-    ];
-    if (same !== undefined && isOfOther(same.exchange, exchange, 0, PAUSE_MS))
+    if (this.#size === 0) return null;
+    const { type, name } = exchange;
+    let same = this.#asked.get(questionKey(exchange)) ?? null;
+    while (same !== null && same.exchange.name !== name) same = same.other;
+    if (same !== null && isOfOther(same.exchange, exchange, 0, PAUSE_MS))
       return same.home.closed ? null : same.home;
-    if (
-      named !== undefined &&
-      isOfOther(named.exchange, exchange, goRepeatMs.ofLookup.from, goRepeatMs.ofLookup.to)
-    )
+    const named = this.#named.get(type)?.get(name);
+    const { from, to } = goRepeatMs.ofLookup;
+    if (named !== undefined && isOfOther(named.exchange, exchange, from, to))
       return named.home.closed ? null : named.home;
     return null;
   }
 
   clear(): void {
-    this.#asked.clear();
+    this.#forget();
     this.#isWanted = false;
     this.#isV6 = null;
+  }
+
+  #forget(): void {
+    this.#asked.clear();
+    this.#named.clear();
+    this.#size = 0;
   }
 }
 
@@ -296,12 +319,9 @@ function isOfOther(
   return isOther && ending !== 'answered' && sinceMs >= leastMs && sinceMs <= mostMs;
 }
 
-function nameOf({ type, name }: SeenExchange): string {
-  return `${type} ${name}`;
-}
-
-function questionOf({ id, type, name }: SeenExchange): string {
-  return `${id} ${type} ${name}`;
+/** Id and type in one small integer. */
+function questionKey({ id, type }: SeenExchange): number {
+  return (id << 16) | type;
 }
 
 /** The first label is common to all names of a walk. */

@@ -37,10 +37,11 @@ export class SearchDomains {
 
   /** The longest known domain that the name is below; null: none. */
   domainOf(name: string): string | null {
-    let longest: string | null = null;
-    for (const domain of this.#known)
-      if (isBelow(name, domain) && domain.length > (longest?.length ?? 0)) longest = domain;
-    return longest;
+    for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1) {
+      const domain = name.slice(at);
+      if (this.#known.has(domain)) return domain;
+    }
+    return null;
   }
 
   /**

@@ -36,15 +36,16 @@ export function lateFromMemory(observed: Observations): readonly LateStretch[] {
  * memory. (A node cache forwards to DNS pods, which find some.)
  */
 function areForwarded({ servers, backends, names, domains }: Observations): boolean {
-  const isUpstream = (address: string): boolean =>
-    [...(servers.get(address)?.clients ?? [])].some(
-      (client) => servers.get(client) !== undefined || backends.get(client) !== undefined,
-    );
+  const isServer = (address: string): boolean =>
+    servers.get(address) !== undefined || backends.get(address) !== undefined;
+  const isUpstream = new Map(
+    servers.list.map(({ address, clients }) => [address, [...clients].some(isServer)]),
+  );
   let [asked, found] = [0, 0];
   for (const view of names.list) {
     if (!domains.isOfCluster(view.name)) continue;
     for (const [server, outcomes] of view.servers)
-      if (isUpstream(server)) {
+      if (isUpstream.get(server) === true) {
         asked += outcomes.asked;
         found += outcomes.found + outcomes.nodata;
       }

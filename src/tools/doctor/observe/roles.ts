@@ -38,11 +38,13 @@ export function askedForCluster({ names, domains }: Observations): {
 export function upstreams({ names, domains }: Observations): ReadonlySet<string> {
   const inside = new Set<string>();
   const all = new Set<string>();
-  for (const { name, servers } of names.list)
+  for (const { name, servers } of names.list) {
+    const isInside = domains.isOfCluster(name);
     for (const [address] of servers) {
       all.add(address);
-      if (domains.isOfCluster(name)) inside.add(address);
+      if (isInside) inside.add(address);
     }
+  }
   return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
 }
 
