@@ -12,6 +12,11 @@ export function isLoopback(address: Uint8Array): boolean {
   return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
 }
 
+/** Whether a host as written is this machine: `localhost`, `::1`, `127.0.0.1`. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
 /**
  * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed.
  * The runtime's function of this name gives the same, but costs each thread 5 ms the first time,

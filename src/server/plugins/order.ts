@@ -41,6 +41,7 @@ export const order: readonly PluginEntry[] = [
   entry('health', async () => (await import('./health/health.ts')).health),
   entry('pprof', async () => (await import('./pprof/pprof.ts')).pprof),
   entry('admin', async () => (await import('./admin/admin.ts')).admin),
+  entry('console', async () => (await import('./console/console.ts')).consolePlugin),
   entry('shed', async () => (await import('./shed/shed.ts')).shed),
   entry('prometheus', async () => (await import('./prometheus/prometheus.ts')).prometheus),
   entry('top', async () => (await import('./top/top.ts')).top),

@@ -9,6 +9,12 @@ import type { Proto } from './query-message.ts';
 /** The content type in Frame Streams. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 
+/** Where the directive `console` serves the stream of its messages, and the version of the stream. */
+export const TAP_PATH = '/v1/exchanges';
+export const TAP_STREAM = '1';
+/** In `extra` of a message without a type: how many messages the reader has missed. */
+export const LEFT_OUT = 'ndots-left-out ';
+
 /** Types of messages (`Message.Type`): which program at which place saw the query or reply. */
 export const TAP: {
   readonly AUTH_QUERY: 1;

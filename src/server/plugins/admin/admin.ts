@@ -1,10 +1,10 @@
 /** `admin`: commands for administrators, over HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { builtins } from '../../base/builtins.ts';
 import { answerText } from '../../base/http-answer.ts';
+import { isLoopbackHost } from '../../base/ip.ts';
 import { bugText } from '../../base/log.ts';
 import { Problem, type Place } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { isSameSecret, readSecret } from '../../base/secret-file.ts';
 import { optional, required } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { fields, setting } from '../../corefile/properties.ts';
@@ -17,7 +17,6 @@ import {
   checkCertificate,
   readCertificateFile,
 } from '../../engine/contract/server-certificate.ts';
-import { whyFailed } from '../../base/why-failed.ts';
 
 const address = hostPort('ADDRESS');
 
@@ -46,7 +45,7 @@ const syntax = directive({
     ),
   },
   check: ({ address: where, tokenFile, tls }, at) =>
-    isProven(tokenFile, tls) || isLoopback(where.host) ? [] : [open(address.print(where), at)],
+    isProven(tokenFile, tls) || isLoopbackHost(where.host) ? [] : [open(address.print(where), at)],
 });
 
 function isProven(
@@ -60,8 +59,6 @@ function isProven(
 const PATH = '/v1/command';
 /** Carries the token. Without a token any value will do: a web page cannot send this header across origins. */
 const HEADER = 'ndots-admin';
-/** Shorter secrets can be guessed. */
-const TOKEN_MIN = 16;
 
 /**
  * Accepts the commands that plugins of any server block offer (`cache/explain`, `lkg/release`). A
@@ -75,7 +72,7 @@ export const admin: Plugin = definePlugin({
     const at = address.print(options.address);
     const tls = options.tls === null ? undefined : httpTls(options.tls, context);
     const token = options.tokenFile === null ? null : context.path(options.tokenFile);
-    if (token !== null) readToken(token);
+    if (token !== null) readSecret(token);
     const proven = isProven(token, options.tls);
     const requests = context.metrics.counter(
       'ndots_admin_requests_total',
@@ -148,11 +145,12 @@ class CommandRunner {
     if (this.#token !== null) {
       const wanted = this.#readToken(this.#token);
       if (wanted === null) return { status: 503, text: 'the token of this server cannot be read' };
-      if (!isSame(String(given), wanted)) return { status: 403, text: 'this is not the token' };
+      if (!isSameSecret(String(given), wanted))
+        return { status: 403, text: 'this is not the token' };
     }
     // A web page whose host name was pointed at this address (DNS rebinding) sends its own header,
     // and its own host name.
-    if (!this.#proven && !isLoopback(hostOf(headers.host ?? '')))
+    if (!this.#proven && !isLoopbackHost(hostOf(headers.host ?? '')))
       return {
         status: 403,
         text: 'without a token the host is to be localhost or an address of it',
@@ -164,40 +162,13 @@ class CommandRunner {
   /** null: the file has gone, or is being written. */
   #readToken(file: string): string | null {
     try {
-      return readToken(file);
+      return readSecret(file);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.#context.log.error(error.message);
       return null;
     }
   }
-}
-
-/** @throws Problem `admin-token` */
-function readToken(file: string): string {
-  let text: string;
-  try {
-    text = readFileText(file, FILE_MAX.small).trim();
-  } catch (error) {
-    throw new Problem({
-      code: 'admin-token',
-      text: `token_file cannot be read: ${whyFailed(error)}`,
-      remedy: `ls -l ${file}`,
-      cause: error,
-    });
-  }
-  if (text.length >= TOKEN_MIN) return text;
-  throw new Problem({
-    code: 'admin-token',
-    text: `the token in ${file} has ${text.length} characters, and ${TOKEN_MIN} at least are wanted`,
-    remedy: `openssl rand -base64 24 -out ${file}`,
-  });
-}
-
-function isSame(given: string, wanted: string): boolean {
-  const { createHash, timingSafeEqual } = builtins.crypto();
-  const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
-  return timingSafeEqual(a!, b!);
 }
 
 function httpTls(
@@ -229,10 +200,6 @@ function open(where: string, at: Place): Problem {
     remedy:
       'Write admin without an address (localhost:9154), or with `token_file FILE`, or with `tls CERT KEY CA`.',
   });
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /** The host of `localhost:9154`, `[::1]:9154`. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { Frames } from './frames.ts';
+import { Frames } from '../../engine/taps/tap-frames.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 
 /**

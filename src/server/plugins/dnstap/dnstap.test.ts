@@ -17,7 +17,7 @@ import { secureRandom } from '../../base/random.ts';
 import { dnstapPrefix, DnstapWriter, readDnstap, TAP } from '../../wire/dnstap.ts';
 import { CONTROL } from '../../wire/frame-stream.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { Frames } from './frames.ts';
+import { Frames } from '../../engine/taps/tap-frames.ts';
 import { Incoming } from './incoming.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';

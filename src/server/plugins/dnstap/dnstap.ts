@@ -22,7 +22,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { Incoming, type IncomingTls } from './incoming.ts';
 import { endpoint, type DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
-import { Tap } from './tap.ts';
+import { Tap } from '../../engine/taps/message-tap.ts';
 
 /** Memory for ten thousand messages. */
 const QUEUE_BYTES = 2 * 1024 * 1024;

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { DNSTAP_CONTENT_TYPE } from '../../wire/dnstap.ts';
 import { accepts, CONTROL, FrameReader, writeControl } from '../../wire/frame-stream.ts';
 import { ReadError } from '../../wire/reader.ts';
-import type { FrameChunk } from './frames.ts';
+import type { FrameChunk } from '../../engine/taps/tap-frames.ts';
 
 /** Handshakes, and the goodbye, take no longer than this, milliseconds. */
 export const HANDSHAKE_MS = 4000;

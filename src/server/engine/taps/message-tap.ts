@@ -1,16 +1,19 @@
-/** Encodes queries, replies and exchanges in a worker. */
+/** Writes queries, replies and upstream exchanges as dnstap messages, in a worker. */
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import type { Clock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
-import type { ExchangeTap, EndedExchange } from '../../engine/contract/ports.ts';
+import type { ExchangeTap, EndedExchange } from '../contract/ports.ts';
 import { DnstapWriter, TAP, type TapPeer } from '../../wire/dnstap.ts';
-import { compileFormat } from '../../engine/contract/log-format.ts';
+import { compileFormat } from '../contract/log-format.ts';
 import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 
 /** The machine's clock may be set: what it shows is looked up so often, milliseconds. */
 const LOOK_MS = 1000;
+
+/** A longer query is left out of the message of its reply, bytes. */
+const QUERY_MAX = 4096;
 
 /** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */
 export class Tap implements ExchangeTap {
@@ -25,7 +28,7 @@ export class Tap implements ExchangeTap {
   readonly #upstreams = new Map<string, TapPeer>();
 
   constructor(prefix: Uint8Array, full: boolean, extra: string, clock: Clock) {
-    this.#writer = new DnstapWriter(prefix, STAMP_ROOM);
+    this.#writer = new DnstapWriter(prefix, STAMP_ROOM + QUERY_MAX);
     this.#full = full;
     this.#extra = extra === '' ? null : compileFormat(extra);
     this.#clock = clock;
@@ -45,7 +48,8 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  reply(query: Query, reply: Reply): void {
+  /** CLIENT_RESPONSE, with the reply as the client gets it. */
+  reply(query: Query, reply: Reply, hasQuery = false): void {
     if (reply === silence) return;
     const writer = this.#writer;
     const { arrived, family, proto } = query;
@@ -53,28 +57,48 @@ export class Tap implements ExchangeTap {
     writer.begin(TAP.CLIENT_RESPONSE, this.#extraOf(query, reply, now - arrived));
     writer.socket(family, proto, query, null);
     writer.queryTime(this.#wall(arrived));
+    if (hasQuery && query.end - query.start <= QUERY_MAX)
+      writer.queryMessage(query.bytes, query.start, query.end);
     writer.responseTime(this.#wall(now));
     if (this.#full) writer.responseBy((out, at) => stamp(reply, query, out, at));
     this.#send();
   }
 
+  /** One message with query and reply, so that a full ring never takes the one without the other. */
+  both(query: Query, reply: Reply): void {
+    if (reply === silence) this.query(query);
+    else this.reply(query, reply, true);
+  }
+
   /** FORWARDER_QUERY, and FORWARDER_RESPONSE if there is one. */
-  exchanged({ query, host, port, proto, sentAt, reply, start, end }: EndedExchange): void {
+  exchanged(exchange: EndedExchange): void {
+    this.#forwarded(exchange);
+    if (exchange.reply !== null) this.exchangedBoth(exchange, false);
+  }
+
+  /** One message with query and reply, or FORWARDER_QUERY if no reply came. */
+  exchangedBoth(exchange: EndedExchange, hasQuery = true): void {
+    const { query, host, port, proto, sentAt, reply, start, end } = exchange;
+    if (reply === null) return this.#forwarded(exchange);
     const writer = this.#writer;
     const to = this.#upstream(host, port);
-    const sent = this.#wall(sentAt);
-    const extra = this.#extraOf(query, silence, 0);
-    writer.begin(TAP.FORWARDER_QUERY, extra);
+    writer.begin(TAP.FORWARDER_RESPONSE, this.#extraOf(query, silence, 0));
     writer.socket(to.family, proto, null, to);
-    writer.queryTime(sent);
-    if (this.#full) writer.queryMessage(query.bytes, query.start, query.end);
-    this.#send();
-    if (reply === null) return;
-    writer.begin(TAP.FORWARDER_RESPONSE, extra);
-    writer.socket(to.family, proto, null, to);
-    writer.queryTime(sent);
+    writer.queryTime(this.#wall(sentAt));
+    if (hasQuery && query.end - query.start <= QUERY_MAX)
+      writer.queryMessage(query.bytes, query.start, query.end);
     writer.responseTime(this.#wall(this.#clock.now()));
     if (this.#full) writer.responseMessage(reply, start, end);
+    this.#send();
+  }
+
+  #forwarded({ query, host, port, proto, sentAt }: EndedExchange): void {
+    const writer = this.#writer;
+    const to = this.#upstream(host, port);
+    writer.begin(TAP.FORWARDER_QUERY, this.#extraOf(query, silence, 0));
+    writer.socket(to.family, proto, null, to);
+    writer.queryTime(this.#wall(sentAt));
+    if (this.#full) writer.queryMessage(query.bytes, query.start, query.end);
     this.#send();
   }
 

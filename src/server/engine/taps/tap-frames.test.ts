@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LineWriter } from '../../base/line-ring.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { Frames } from './frames.ts';
+import { Frames } from './tap-frames.ts';
 
 /** A frame with this many equal bytes of data. */
 function frame(size: number, byte: number): Uint8Array {

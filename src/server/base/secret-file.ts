@@ -1,0 +1,36 @@
+/** Secrets that clients send, in files that may change at any time. */
+import { builtins } from './builtins.ts';
+import { Problem } from './problem.ts';
+import { FILE_MAX, readFileText } from './read-file.ts';
+import { whyFailed } from './why-failed.ts';
+
+/** Shorter secrets can be guessed. */
+const SECRET_MIN = 16;
+
+/** Reads the file of a property `token_file`. @throws Problem `token-file` */
+export function readSecret(file: string): string {
+  let text: string;
+  try {
+    text = readFileText(file, FILE_MAX.small).trim();
+  } catch (error) {
+    throw new Problem({
+      code: 'token-file',
+      text: `token_file cannot be read: ${whyFailed(error)}`,
+      remedy: `ls -l ${file}`,
+      cause: error,
+    });
+  }
+  if (text.length >= SECRET_MIN) return text;
+  throw new Problem({
+    code: 'token-file',
+    text: `the token in ${file} has ${text.length} characters, and ${SECRET_MIN} at least are wanted`,
+    remedy: `openssl rand -base64 24 -out ${file}`,
+  });
+}
+
+/** Compares in a time that says nothing of the secret. */
+export function isSameSecret(given: string, wanted: string): boolean {
+  const { createHash, timingSafeEqual } = builtins.crypto();
+  const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(a!, b!);
+}

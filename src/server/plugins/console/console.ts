@@ -1,0 +1,184 @@
+/** `console`: gives this server's own queries to `ndots top` and `ndots console`, over HTTP. */
+import { hostname } from 'node:os';
+import { builtins } from '../../base/builtins.ts';
+import { every } from '../../base/clock.ts';
+import type { LineRingMemory } from '../../base/line-ring.ts';
+import { isLoopbackHost } from '../../base/ip.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import { Problem } from '../../base/problem.ts';
+import { readSecret } from '../../base/secret-file.ts';
+import { optional } from '../../corefile/positions.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { hostPort, word } from '../../corefile/word-values.ts';
+import type { ControlContext } from '../../engine/contract/control-context.ts';
+import { ownVersion } from '../../engine/contract/own-version.ts';
+import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
+import { exchangeTaps } from '../../engine/contract/ports.ts';
+import { Tap } from '../../engine/taps/message-tap.ts';
+import { dnstapPrefix, TAP_PATH } from '../../wire/dnstap.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { TapReaders } from './tap-readers.ts';
+
+/** Memory for the messages of each worker, bytes. */
+const RING_BYTES = 4 * 1024 * 1024;
+/** Bytes of a token that is made at the start. */
+const TOKEN_BYTES = 24;
+/** The period in which the counts are brought up to date, milliseconds. */
+const COUNT_MS = 1000;
+
+const address = hostPort('ADDRESS');
+
+const syntax = directive({
+  name: 'console',
+  summary: 'shows its own queries live in `ndots top` and `ndots console`',
+  repeat: 'once',
+  args: {
+    address: optional(address, {
+      default: { host: '127.0.0.1', port: 9155 },
+      help: 'where `ndots top --server` and `ndots console --server` connect',
+    }),
+  },
+  properties: {
+    tokenFile: setting('token_file', word('FILE'), {
+      help: 'a file with the token that readers send, read anew for each; without it a new token is in the log at each start',
+    }),
+    identity: setting('identity', word('IDENTITY'), {
+      help: "the server's name in the views (default the machine's host name)",
+    }),
+  },
+  warn: ({ address: where }, at) =>
+    isLoopbackHost(where.host)
+      ? []
+      : [
+          pluginRemark('console', at, `${address.print(where)} can be reached from outside`, {
+            code: 'directive-warning',
+            hint: 'Queries and the token go over the network without encryption.',
+            remedy:
+              'Write console without an address (127.0.0.1:9155), and forward the port: kubectl port-forward POD 9155.',
+          }),
+        ],
+});
+
+/** What a worker gets first. */
+interface TapMemory {
+  readonly ring: LineRingMemory;
+  /** 1 while there are readers. */
+  readonly watched: Int32Array<SharedArrayBuffer>;
+}
+
+/** Workers write nothing and read one number a query while no reader is connected. */
+export const consolePlugin: Plugin = definePlugin({
+  syntax,
+  operational: true,
+  control(options, context) {
+    const at = address.print(options.address);
+    const { readers, made } = context.keep(`console/${at}`, () => new KeptReaders(context));
+    const file = options.tokenFile === null ? null : context.path(options.tokenFile);
+    if (file !== null) readSecret(file);
+    const token = (): string | null => (file === null ? made : tokenOf(file, context));
+    const identity = options.identity ?? hostname();
+    context.http(at, TAP_PATH, (request, response) =>
+      readers.serve(request, response, token(), identity),
+    );
+    if (file === null)
+      context.onServing(() => context.log.info(`ndots top --server ${at}, with the token ${made}`));
+    const rings: LineRingMemory[] = [];
+    context.onJoin(() => {
+      const ring = readers.frames.add(RING_BYTES);
+      rings.push(ring);
+      return [{ ring, watched: readers.watched } satisfies TapMemory];
+    });
+    context.onStop(() => {
+      for (const ring of rings) readers.frames.retire(ring);
+    });
+    count(readers, context);
+  },
+  setup({ identity }, context, next) {
+    const prefix = dnstapPrefix(identity ?? hostname(), `ndots-${ownVersion()}`);
+    const tap = new Tap(prefix, true, '', context.clock);
+    let watched: Int32Array = new Int32Array(1);
+    context.onMessage((message) => {
+      const { ring, watched: shared } = message as TapMemory;
+      tap.use(ring);
+      watched = shared;
+    });
+    context.offer(exchangeTaps, {
+      exchanged: (exchange) => {
+        if (watched[0] !== 0) tap.exchangedBoth(exchange);
+      },
+    });
+    return (query) => {
+      // Lookups of our own (CNAME targets) are no client's.
+      if (watched[0] === 0 || query.depth > 0) return next(query);
+      const reply = next(query);
+      if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
+      tap.both(query, reply);
+      return reply;
+    };
+  },
+});
+
+interface TappedQuery {
+  readonly tap: Tap;
+  readonly query: Query;
+}
+
+function later(reply: Reply, { tap, query }: TappedQuery): Reply {
+  tap.both(query, reply);
+  return reply;
+}
+
+/** The readers with the token that was made for them: both stay over reloads. */
+class KeptReaders {
+  readonly readers: TapReaders;
+  readonly made: string = builtins.crypto().randomBytes(TOKEN_BYTES).toString('base64url');
+
+  constructor({ clock }: ControlContext) {
+    this.readers = new TapReaders(clock);
+  }
+
+  close(): void {
+    this.readers.close();
+  }
+}
+
+/** null: the file has gone, or is being written. */
+function tokenOf(file: string, { log }: ControlContext): string | null {
+  try {
+    return readSecret(file);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    log.error(error.message);
+    return null;
+  }
+}
+
+function count(readers: TapReaders, context: ControlContext): void {
+  const { metrics, clock } = context;
+  const open = metrics.gauge('ndots_console_readers', 'Readers of live queries.', []).with();
+  const sent = metrics
+    .counter('ndots_console_sent_total', 'Messages that readers of live queries got.', [])
+    .with();
+  const leftOut = metrics
+    .counter(
+      'ndots_console_left_out_total',
+      'Messages that a reader of live queries missed because it or the server was too slow.',
+      [],
+    )
+    .with();
+  let [sentBefore, leftOutBefore] = [readers.sent, readers.leftOut];
+  const look = (): void => {
+    sent.add(readers.sent - sentBefore);
+    leftOut.add(readers.leftOut - leftOutBefore);
+    [sentBefore, leftOutBefore] = [readers.sent, readers.leftOut];
+    open.set(readers.connected);
+  };
+  const ticks = every(clock, COUNT_MS, look);
+  context.onStop(() => {
+    ticks.cancel();
+    look();
+  });
+}
