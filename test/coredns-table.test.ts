@@ -52,8 +52,8 @@ describe('the table of plugins and properties', () => {
   });
 
   test('every word of its pages and parsers is listed', (t) => {
-    const folder = moduleFolder();
-    if (folder === null) return t.skip('the module of CoreDNS is not here');
+    const directory = moduleFolder();
+    if (directory === null) return t.skip('the module of CoreDNS is not here');
     const names: Readonly<Record<string, string>> = { metrics: 'prometheus' };
     const missing: string[] = [];
     for (const page of globSync('plugin/*/README.md', { cwd: directory })) {

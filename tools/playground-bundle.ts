@@ -155,7 +155,7 @@ export async function buildPlayground(directory: string): Promise<readonly Built
   mkdirSync(directory, { recursive: true });
   const files: BuiltFile[] = [];
   for (const chunk of chunks) {
-    writeFileSync(join(folder, chunk.fileName), chunk.code);
+    writeFileSync(join(directory, chunk.fileName), chunk.code);
     files.push(builtFile(chunk));
   }
   for (const [name, from] of copied) {

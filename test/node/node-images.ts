@@ -101,7 +101,7 @@ export async function nodeImages(programs: NodePrograms, directory: string): Pro
     [NODE_CACHE_IMAGES, nodeCache!],
   ] as const)
     images.push({ tags, layers: hasBase ? [base, file] : [file], config });
-  const links = join(folder, 'archive');
+  const links = join(directory, 'archive');
   mkdirSync(links);
   const file = join(directory, 'images.tar');
   say('writing the archive of images');
@@ -234,7 +234,10 @@ async function dockerfileLayers(
         writeFileSync(`${to}.json`, JSON.stringify(image.exportLayer(to)));
         renameSync(`${to}.json`, `${to.replace(/\.\d+$/, '')}.json`);
       });
-      const described = JSON.parse(readFileSync(`${file}.json`, 'utf8')) as Omit<StageLayer, 'file'>;
+      const described = JSON.parse(readFileSync(`${file}.json`, 'utf8')) as Omit<
+        StageLayer,
+        'file'
+      >;
       built.push({ file, ...described });
     }
   } finally {

@@ -121,7 +121,10 @@ describe('the certificate of the webhook', () => {
     objects.of.delete(configurationPath);
     await clock.advance(2 * DAY);
     assert.equal(identities.length, 1);
-    assert.equal(lines.filter((line) => line.includes('the API server does not call this webhook yet')).length, 1);
+    assert.equal(
+      lines.filter((line) => line.includes('the API server does not call this webhook yet')).length,
+      1,
+    );
   });
 
   test('is owned by the configuration, so that it is deleted with it; a Secret of others is not', async (t) => {
@@ -228,7 +231,10 @@ describe('the certificate of the webhook', () => {
     );
     objects.refuse.set('/api/v1/namespaces/kube-system/secrets', 403);
     await clock.advance(100);
-    assert.match(lines.join('\n'), /must allow create of secrets.*the webhook does not serve until then/);
+    assert.match(
+      lines.join('\n'),
+      /must allow create of secrets.*the webhook does not serve until then/,
+    );
     await clock.advance(5000);
     assert.equal(identities.length, 1);
     assert.match(lines.join('\n'), /works again/);

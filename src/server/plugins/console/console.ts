@@ -18,7 +18,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
 import { dnstapPrefix, TAP_PATH } from '../../wire/dnstap.ts';
-import type { Query } from '../../wire/query.ts';
+import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { TapReaders } from './tap-readers.ts';
 
