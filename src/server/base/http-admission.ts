@@ -44,7 +44,7 @@ export interface AdmittedRequest {
 export class HttpAdmission {
   readonly #limits: AdmissionLimits;
   readonly #onRefused: () => void;
-  /** Connections with a current request; true: another one has arrived. */
+  /** Connections with a current request; true: another request has arrived. */
   readonly #busy = new Map<Socket, boolean>();
   readonly #clients = new Map<string, ClientTurns>();
   #under = 0;

@@ -78,7 +78,7 @@ class RingOutput implements LineOutput {
     this.#own = new LineWriter(this.#ring(null));
   }
 
-  /** A bound function: a log is made of it. */
+  /** A bound function, for a log. */
   readonly write = (line: string): void => this.#own.write(line);
 
   ringOf(thread: number): LineRingMemory {

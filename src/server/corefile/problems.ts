@@ -1,7 +1,7 @@
 import { Problem, nearest } from '../base/problem.ts';
 import type { Place } from '../base/problem.ts';
 
-/** The parts of a problem besides its text. */
+/** The parts of a problem in addition to its text. */
 export interface Advice {
   /** Stable, lower case with dashes; names the entry in docs/problems.md. */
   readonly code?: string | undefined;

@@ -8,7 +8,7 @@ export interface Algorithm {
   readonly number: number;
   /** As `dnssec-keygen -a` and the files of keys have it. */
   readonly name: string;
-  /** Digest that `node:crypto` is told; null: the algorithm has its own. */
+  /** The digest for `node:crypto`; null: the algorithm has its own. */
   readonly digest: string | null;
   /** A signature takes some tens of microseconds, not hundreds. */
   readonly quick: boolean;
@@ -32,7 +32,7 @@ const rsaFields = {
   qi: 'Coefficient',
 } as const;
 
-/** What a record can be signed with, by number. */
+/** The algorithms for signing a record, by number. */
 export const algorithms: ReadonlyMap<number, Algorithm> = new Map(
   [
     rsa(8, 'RSASHA256', 'sha256'),
@@ -43,7 +43,7 @@ export const algorithms: ReadonlyMap<number, Algorithm> = new Map(
   ].map((algorithm) => [algorithm.number, algorithm]),
 );
 
-/** The public key of DNSKEY data as something that verifies; null: the bytes are no such key. */
+/** The public key of DNSKEY data as an object that verifies; null: the bytes are not such a key. */
 export function publicKeyOf(algorithm: Algorithm, bytes: Uint8Array): KeyObject | null {
   const jwk = algorithm.publicJwk(bytes);
   if (jwk === null) return null;

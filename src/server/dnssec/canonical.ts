@@ -40,7 +40,7 @@ export function canonicalData(
   return plain;
 }
 
-/** What all signatures over an RRset have in common. */
+/** The common part of all signatures over an RRset. */
 export interface SignedSet {
   /** Lower case. */
   readonly owner: WireName;
@@ -84,8 +84,8 @@ export function labelCount(name: WireName): number {
 }
 
 /**
- * A name right behind `name` (lower case): nothing but names below it lies between them. Mostly that is `\000` below it; where that
- * were longer than a name can be, the next one beside it.
+ * A name right behind `name` (lower case): only names below it are between them. Mostly that is
+ * `\000` below it; where that would exceed the length of a name, the next one beside it.
  */
 export function nameBehind(name: WireName): WireName {
   if (name.length + 2 > NAME_MAX) return nameBeside(name);

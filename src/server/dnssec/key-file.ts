@@ -12,7 +12,7 @@ import { parseZone } from '../wire/zone-text.ts';
 import { algorithms, publicKeyOf, type Algorithm } from './algorithm.ts';
 import { dnskeyData, keyTag, type KeyPair } from './key-pair.ts';
 
-/** Seconds that a DNSKEY record without a TTL is kept. */
+/** Seconds that a DNSKEY record without a TTL may be cached. */
 const DEFAULT_TTL = 3600;
 
 /** The file's name without `.key` or `.private`. */
@@ -90,7 +90,7 @@ function readPublic(file: string): PublicRecord {
   throw broken({ file, line: 1, column: 0 }, 'no public key found: the file has no record');
 }
 
-/** One `Field: value` a line; those of other programs and times are passed over. */
+/** One `Field: value` a line; fields of other programs and times are ignored. */
 function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKey): KeyObject {
   const fields = new Map<string, Uint8Array>();
   const whole: Place = { file, line: 1, column: 0 };

@@ -5,7 +5,7 @@ import type { PublicKey } from '../wire/record/shape.ts';
 
 /** A pair as plain data: crosses threads. */
 export interface KeyPair {
-  /** The name that stands in its file, lower case. */
+  /** The name in its file, lower case. */
   readonly owner: WireName;
   /** Seconds, as in its file. */
   readonly ttl: number;

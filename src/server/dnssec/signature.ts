@@ -1,4 +1,4 @@
-/** RRSIG records: what is signed, and the data that comes of it (RFC 4034 section 3). */
+/** RRSIG records: the signed input and the resulting data (RFC 4034, section 3). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { Later } from '../base/maybe.ts';
 import type { WireName } from '../wire/name.ts';
@@ -12,8 +12,8 @@ export interface Validity {
 }
 
 /**
- * RRSIG data over an RRset, one for each signer, in their order. The work is done by other threads.
- * @param records what `signedRecords` makes of the set
+ * RRSIG data over an RRset, one for each signer, in their order. Other threads do the work.
+ * @param records the result of `signedRecords`
  * @param zone the signer's name, lower case
  */
 export function signSet(

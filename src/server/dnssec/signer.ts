@@ -1,4 +1,4 @@
-/** What makes signatures, and in which thread. */
+/** Makes signatures, in one thread or another. */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { algorithms } from './algorithm.ts';
 import { isKeySigning, type KeyPair } from './key-pair.ts';
@@ -32,8 +32,8 @@ export class PoolSigner implements Signer {
 }
 
 /**
- * Signs in the thread that asks, between two turns of its event loop: what was asked for in one
- * turn, once its replies have left.
+ * Signs in the requesting thread, between two turns of its event loop: requests of one turn, once
+ * its replies have left.
  */
 export class TurnSigner implements Signer {
   readonly pair: KeyPair;

@@ -307,7 +307,7 @@ describe('a client of etcd', () => {
   });
 });
 
-/** Passes on what comes, so many bytes at a time. */
+/** Passes on the input in pieces of `size` bytes. */
 async function cutUp(from: Socket, to: Socket, size: number): Promise<void> {
   for await (const chunk of from) {
     for (let at = 0; at < (chunk as Buffer).length; at += size) {

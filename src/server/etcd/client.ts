@@ -26,33 +26,33 @@ import { MessageError } from '../base/protobuf.ts';
 
 /** A cluster, and how it is spoken with. */
 export interface EtcdAccess {
-  /** At least one; they are tried in order, the one that works is kept. */
+  /** At least one; they are tried in order, and the first that works stays in use. */
   readonly endpoints: readonly EtcdEndpoint[];
   /** null: none; endpoints with `https://` are then checked by the system's authorities. */
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
 }
 
-/** What a client is made of: the cluster, and what it uses of the world. */
+/** The parts of a client: the cluster, and its access to the network and time. */
 export interface EtcdClientParts extends EtcdAccess {
   readonly clock: Clock;
   /** Bytes of one reply; default 8 MiB. */
   readonly messageMax?: number;
-  /** How an endpoint is connected to; tests have their own. */
+  /** Connects to an endpoint; tests have their own. */
   readonly dial?: typeof dial;
 }
 
-/** What becomes of a watch. */
+/** Events of a watch. */
 export interface WatchCall {
   /** One whole message; it is lent until the call returns. */
   onMessage(message: Buffer): void;
-  /** The last thing that is told; null: etcd ended it without a failure. */
+  /** The last event; null: etcd ended it without a failure. */
   onEnd(failure: EtcdFailure | null): void;
 }
 
 /** Bytes of one message of etcd: keys are read in pages that are smaller. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
-/** An endpoint that has not taken the connection in this time is passed over, milliseconds. */
+/** Milliseconds after which an endpoint without a connection is skipped. */
 const DIAL_MS = 2000;
 /** CoreDNS waits as long. */
 const CALL_MS = 5000;
@@ -92,17 +92,17 @@ export class EtcdClient {
     await this.#call(METHOD.put, putRequest(key, value, lease), ignore);
   }
 
-  /** How many keys there were. */
+  /** Returns the number of deleted keys. */
   delete(range: KeyRange): Promise<number> {
     return this.#call(METHOD.deleteRange, deleteRequest(range), readDeleted);
   }
 
-  /** A lease that lasts so many seconds unless it is kept alive. */
+  /** A lease that lasts `seconds` unless it is kept alive. */
   grantLease(seconds: number): Promise<EtcdLease> {
     return this.#call(METHOD.leaseGrant, leaseGrantRequest(seconds), readLease);
   }
 
-  /** How long a lease still lasts. */
+  /** The remaining time of a lease. */
   lease(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
@@ -146,8 +146,8 @@ export class EtcdClient {
   }
 
   /**
-   * One request and its one reply, tried once more with each endpoint while members are away, and
-   * with a new token.
+   * One request and its one reply, tried again with each endpoint while members are away, and with
+   * a new token.
    */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
     try {
@@ -318,7 +318,10 @@ export class EtcdClient {
   }
 }
 
-/** That no endpoint could be connected to: what the first one says counts, and each is named. */
+/**
+ * The error when no endpoint could be connected to: the kind of the first one, and the names of
+ * all.
+ */
 function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
   const [first, ...others] = failures;
   if (first === undefined) return new EtcdFailure('unavailable', 'there is no endpoint');

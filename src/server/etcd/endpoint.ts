@@ -5,7 +5,7 @@ import { printHostPort } from '../base/ip.ts';
 import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
 
-/** Where one member of a cluster takes clients. */
+/** The client address of one member of a cluster. */
 export interface EtcdEndpoint {
   /** A host name or an address without brackets; empty with a `socket`. */
   readonly host: string;
@@ -28,7 +28,7 @@ export interface EtcdTlsFiles {
 
 const PORT = 2379;
 
-/** `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null: it is none of these. */
+/** `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null for other texts. */
 export function parseEndpoint(text: string): EtcdEndpoint | null {
   const unix = /^(unixs?):(?:\/\/)?(.+)$/.exec(text);
   if (unix !== null) return { host: '', port: 0, socket: unix[2]!, secure: unix[1] === 'unixs' };

@@ -4,9 +4,12 @@ import { STATUS, type GrpcFailure } from '../transport/grpc/grpc-failure.ts';
 
 /** Why etcd gave no answer, or not the one asked for; decides what is done next. */
 export type EtcdFailureKind =
-  /** No connection, or it broke, or this member cannot serve now: another one may. */
+  /**
+   * There is no connection, or it broke, or this member cannot serve now. Another member may
+   * answer.
+   */
   | 'unavailable'
-  /** The connection stands but nothing comes. */
+  /** The connection is open but silent. */
   | 'silent'
   | 'tls'
   /** The token is no longer good: a new one is asked for. */
@@ -17,11 +20,11 @@ export type EtcdFailureKind =
   | 'forbidden'
   /** The revision asked for is gone: everything is to be listed again. */
   | 'compacted'
-  /** The answer is larger than what is taken. */
+  /** The answer is larger than the limit. */
   | 'large'
   /** There is no such key or lease. */
   | 'missing'
-  /** It answered something that is no gRPC, or no message of etcd's. */
+  /** The answer is not gRPC, or not a message of etcd's. */
   | 'malformed'
   /** Everything else that etcd refuses. */
   | 'refused';
@@ -42,7 +45,10 @@ export class EtcdFailure extends Error {
   }
 }
 
-/** What a failed call means. @param where the endpoint, for people */
+/**
+ * The meaning of a failed call.
+ * @param where the endpoint, for people
+ */
 export function callFailure({ kind, code, message }: GrpcFailure, where: string): EtcdFailure {
   if (kind === 'status') return statusFailure(code, message, where);
   return new EtcdFailure(kind, `${where}: ${message}`, kind === 'malformed' ? notEtcd : '');

@@ -4,7 +4,7 @@
  */
 import { MessageBuilder, MessageError, MessageReader } from '../base/protobuf.ts';
 
-/** Paths of the gRPC methods, as they stand in `:path`. */
+/** Paths of the gRPC methods, as in `:path`. */
 export const METHOD = {
   range: '/etcdserverpb.KV/Range',
   put: '/etcdserverpb.KV/Put',
@@ -35,7 +35,7 @@ export function prefixRange(prefix: Buffer): KeyRange {
   return { key: prefix, end: Buffer.of(0) };
 }
 
-/** What every reply begins with. */
+/** The first part of every reply. */
 export interface ResponseHeader {
   readonly cluster: bigint;
   /** The store's revision when the reply was made. */
@@ -43,8 +43,8 @@ export interface ResponseHeader {
 }
 
 /**
- * A key with what is stored under it (mvccpb.KeyValue). The buffers are views of the message that
- * was read.
+ * A key with its stored value (mvccpb.KeyValue). The buffers are views of the message that was
+ * read.
  */
 export interface KeyValue {
   readonly key: Buffer;
@@ -56,9 +56,9 @@ export interface KeyValue {
 
 /** Which keys are asked for (etcdserverpb.RangeRequest). */
 export interface RangeRequest extends KeyRange {
-  /** At most so many keys; 0: all. */
+  /** The most keys; 0: all. */
   readonly limit?: number;
-  /** As the store was at this revision; 0: as it is. */
+  /** The store at this revision; 0: the current one. */
   readonly revision?: number;
   readonly keysOnly?: boolean;
 }
@@ -158,7 +158,7 @@ export function deleteRequest({ key, end }: KeyRange): Buffer {
     .build();
 }
 
-/** How many keys were deleted. */
+/** The number of deleted keys. */
 export function readDeleted(bytes: Buffer): number {
   const reader = new MessageReader();
   let deleted = 0;
@@ -237,7 +237,7 @@ export function readWatch(bytes: Buffer): WatchResponse {
   return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
 }
 
-/** The message for `LeaseGrant`: a lease of so many seconds, whose id etcd chooses. */
+/** The message for `LeaseGrant`: a lease of `seconds`, whose id etcd chooses. */
 export function leaseGrantRequest(seconds: number): Buffer {
   return new MessageBuilder().number(1, seconds).build();
 }

@@ -19,9 +19,9 @@ import {
 } from './messages.ts';
 import { MessageError } from '../base/protobuf.ts';
 
-/** The store of what is mirrored. Buffers are valid only during the call. */
+/** The store of the copy. Buffers are valid only during the call. */
 export interface MirrorTarget {
-  /** Everything is listed again: what is known stays until `complete`. */
+  /** Everything is listed again: the old content stays until `complete`. */
   begin(): void;
   /**
    * A part of the list: `value` null is one that is too large to be taken. Keys of one range come
@@ -43,24 +43,24 @@ export interface ListedEntry {
   readonly lease: bigint;
 }
 
-/** What there is to be counted. */
+/** Receives the counts. */
 export interface MirrorHooks {
   listed(why: ListReason): void;
   failed(kind: EtcdFailureKind): void;
-  /** True if etcd is being followed: what is known is what it holds. */
+  /** True if etcd is being followed: the copy equals its content. */
   following(follows: boolean): void;
   /** All up to this revision is known. */
   reached(revision: number): void;
 }
 
 /**
- * Why everything was listed: at first; the history was compacted; etcd went back in time or is
- * another cluster; a message too large; there is room for what was left out.
+ * The reason for listing everything: the first time; the history was compacted; etcd went back in
+ * time or is another cluster; a message was too large; there is room for keys that were left out.
  */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
 /**
- * What a mirror is made of: what is copied (`ranges`), from where (`client`), and the store of the
+ * The parts of a mirror: the copied keys (`ranges`), their origin (`client`), and the store of the
  * copy (`target`).
  */
 export interface MirrorParts {
@@ -93,9 +93,9 @@ const BACKOFF = { firstMs: 50, mostMs: 800 };
 const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
 /** A watch that lasted so long was a good one: the next failure is a new story. */
 const GOOD_MS = 5000;
-/** Why everything is listed again is told so often, milliseconds. */
+/** Milliseconds between two log lines about the reason of listing everything again. */
 const RELIST_TOLD_MS = 60_000;
-/** Characters of what etcd gives as its reason. */
+/** The most characters of a reason that etcd gives. */
 const REASON_MAX = 300;
 /** Watches must be there in this time. */
 const CREATED_MS = 5000;
@@ -118,8 +118,8 @@ export class Mirror {
   #allowed: boolean[] = [];
   #why: ListReason = 'start';
   /**
-   * Why everything was listed again, as it was told last, when, and how often it was not told
-   * since.
+   * The last reported reason of listing everything again, its time, and the number of lists since
+   * then that were not reported.
    */
   #toldReason: ListReason = 'start';
   #toldAt = -Infinity;
@@ -360,7 +360,7 @@ export class Mirror {
         `etcd is at revision ${header.revision}, behind ${known - 1} of before, as after a restore from a backup`,
       );
     }
-    // What was known before has nothing new to say.
+    // Older events bring nothing new.
     const news = events.filter(({ kv }) => kv.modRevision >= known);
     if (news.length > 0) target.changed(news);
     if (response.fragment) return;
@@ -395,7 +395,7 @@ const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
   large: 'large',
 };
 
-/** What is known may never have happened. */
+/** The known content may never have existed. */
 class WentBack extends EtcdFailure {
   constructor(text: string) {
     super('compacted', text);

@@ -27,7 +27,7 @@ export class CellMemory {
     this.#onBlock = onBlock;
   }
 
-  /** How many blocks there are, each of `BLOCK_CELLS` cells. */
+  /** The number of blocks, each of `BLOCK_CELLS` cells. */
   get blocks(): number {
     return this.#blocks;
   }

@@ -83,8 +83,8 @@ export class Collection {
   }
 
   /**
-   * Called when a thread has ended, after its last event: its counts are kept, its gauges are not,
-   * its memory is released. A successor may use the same name from then on.
+   * Called when a thread has ended, after its last event: its counts stay, its gauges do not, its
+   * memory is released. A successor may use the same name from then on.
    */
   retire(thread: string): void {
     const gone = this.#threads.get(thread);

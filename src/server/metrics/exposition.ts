@@ -24,8 +24,8 @@ export interface ExposedSeries {
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   /**
-   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum, then the
-   * native buckets; of a summary the value at each quantile, then sum and count.
+   * One value; for a histogram the count of each bucket on its own, +Inf last, then the sum, then
+   * the native buckets; for a summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
   /** True if the native buckets among the values cover all observations. */

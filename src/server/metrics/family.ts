@@ -3,10 +3,10 @@ import type { Instrument } from './instruments.ts';
 import { type FamilyShape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
-/** What a family needs from its registry. */
+/** The registry's part in a family. */
 export interface FamilyContext {
   readonly memory: CellMemory;
-  /** The most label sets, besides the one shared by further ones. */
+  /** The most label sets, in addition to the one that further ones share. */
   readonly limit: number;
   /** The most label sets with native buckets; 0 unless it is a histogram. */
   readonly natives: number;

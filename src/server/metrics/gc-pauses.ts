@@ -1,14 +1,14 @@
-/** How long garbage collections took, in seconds. */
+/** Durations of garbage collections, in seconds. */
 export interface GcPauses {
   /** By share of the recent collections: the longest duration among that share. */
   readonly quantiles: ReadonlyMap<number, number>;
   readonly sum: number;
   readonly count: number;
-  /** When the last one ended, in seconds since 1970; 0: there was none. */
+  /** The end of the last one, in seconds since 1970; 0: there was none. */
   readonly last: number;
 }
 
-/** How many recent collections the quantiles cover. */
+/** The number of recent collections in the quantiles. */
 const WINDOW = 256;
 /** The quantiles that Go's client exposes. */
 const QUANTILES = [0, 0.25, 0.5, 0.75, 1];

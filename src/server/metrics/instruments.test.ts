@@ -28,7 +28,7 @@ for (const [what, act] of Object.entries(acts)) {
     if (before === null) return t.skip('this Node does not count allocated bytes');
     run();
     // An object per turn would be at least 12 bytes; the rest of the process may allocate a little
-    // meanwhile.
+    // at the same time.
     const each = (allocated()! - before) / turns;
     assert.ok(each < 4, `${each} bytes each`);
   });

@@ -8,7 +8,7 @@ import type { Counter, Gauge, Histogram } from './registry.ts';
  * are ignored, not thrown.
  */
 export interface Instrument {
-  /** Moves the instrument: what is counted from now on goes to these cells. */
+  /** Moves the instrument: later counts go to these cells. */
   move(cells: Cells, at: number): void;
 }
 

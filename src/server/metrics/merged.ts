@@ -82,7 +82,7 @@ export class MergedSeries implements ExposedSeries {
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   readonly labels: string;
-  /** What was read last. */
+  /** The last read values. */
   readonly values: Float64Array;
   readonly #shape: FamilyShape;
   readonly #parts = new Set<MergedCells>();

@@ -14,7 +14,7 @@ test('a value lies above the bound of the bucket below its own, and not above th
   fc.assert(
     fc.property(fc.double({ min: 2 ** -20, max: 60, minExcluded: true, noNaN: true }), (value) => {
       const index = range.indexOf(range.cellOf(value));
-      // Bounds are no exact fractions: another way of computing them may differ in the last digit.
+      // Bounds are not exact fractions: another way of computing them may differ in the last digit.
       assert.ok(value <= 2 ** (index / 16) * (1 + 1e-15), `${value} above bucket ${index}`);
       assert.ok(value > 2 ** ((index - 1) / 16) * (1 - 1e-15), `${value} below bucket ${index}`);
     }),

@@ -8,10 +8,7 @@
 /** Buckets of a power of two are 2 to the power of this. */
 export const NATIVE_SCHEMA = 4;
 const PER_OCTAVE = 1 << NATIVE_SCHEMA;
-/**
- * How far the range reaches below the smallest bound that is not 0, and above the largest, in
- * powers of two.
- */
+/** The range below the smallest bound that is not 0, and above the largest, in powers of two. */
 const OCTAVES_BELOW = 8;
 const OCTAVES_ABOVE = 3;
 /**
@@ -25,7 +22,7 @@ const OCTAVES_MAX = 40;
  * format demands; values above the range are counted in its last bucket.
  */
 export class NativeRange {
-  /** How many cells a label set needs: the bucket of zero, and those of the range. */
+  /** The number of cells of a label set: the bucket of zero, and those of the range. */
   readonly cells: number;
   readonly zeroThreshold: number;
   readonly #top: number;

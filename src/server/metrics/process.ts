@@ -15,8 +15,8 @@ const procFiles: ProcFiles = {
 
 /**
  * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at
- * each call. They cover the whole process, all threads together. What cannot be read is left out;
- * on another system that is everything.
+ * each call. They cover the whole process, all threads together. Unreadable values are left out; on
+ * another system that is all of them.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [

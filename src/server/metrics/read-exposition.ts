@@ -17,12 +17,12 @@ export class Scrape {
   #rest = '';
   #count = 0;
 
-  /** @param wanted selects the metrics that are kept */
+  /** @param wanted selects the stored metrics */
   constructor(wanted: (name: string) => boolean) {
     this.#wanted = wanted;
   }
 
-  /** Series that were kept. */
+  /** The number of stored series. */
   get size(): number {
     return this.#count;
   }

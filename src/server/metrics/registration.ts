@@ -50,11 +50,11 @@ export interface RemovalEvent {
   readonly last: readonly number[];
 }
 
-/** What a family counts, as Prometheus has it. */
+/** The kind of a family, in Prometheus's terms. */
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * How one gauge is made from those of many threads: their sum, the largest, or the one that was set
+ * The way to combine one gauge of many threads: their sum, the largest, or the one that was set
  * last (by the wall clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
@@ -77,9 +77,9 @@ export interface FamilyShape {
 const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
- * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it
- * was set. Histogram: the count of each bucket by itself (not accumulated; +Inf last), then the sum
- * of all observations, then the native buckets.
+ * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` the time
+ * it was set. Histogram: the count of each bucket on its own (not accumulated; +Inf last), then the
+ * sum of all observations, then the native buckets.
  */
 export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')

@@ -33,9 +33,7 @@ export interface Family<L extends readonly string[], M> {
   remove(...values: { [K in keyof L]: string }): void;
 }
 
-/**
- * Where code registers its metrics. Names are full names, as exposed: `coredns_dns_requests_total`.
- */
+/** The registration of metrics. Names are full names, as exposed: `coredns_dns_requests_total`. */
 export interface Registry {
   counter<const L extends readonly string[]>(
     name: string,

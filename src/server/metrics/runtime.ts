@@ -1,7 +1,7 @@
 import type { GcPauses } from './gc-pauses.ts';
 import type { MetricSample } from './sample.ts';
 
-/** What the JavaScript runtime reports about itself. Byte counts as in `process.memoryUsage()`. */
+/** The JavaScript runtime's report about itself. Byte counts as in `process.memoryUsage()`. */
 export interface Runtime {
   /** `process.version`: `v26.1.0`. */
   readonly version: string;
@@ -70,9 +70,9 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 }
 
 /**
- * Substitutes, so that panels made for a Go program are not empty; each help text says what it
- * really is. What has no equivalent (objects on the heap, spans and caches of the allocator) is
- * missing.
+ * Substitutes, so that panels made for a Go program are not empty; each help text gives the real
+ * meaning. Values without an equivalent (objects on the heap, spans and caches of the allocator)
+ * are missing.
  */
 export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();

@@ -8,7 +8,6 @@ import { whyFailed } from '../base/why-failed.ts';
 /** The most bytes read of one scrape; a server with ten thousand series has 2 MiB. */
 export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
 
-/** What is fetched. */
 export interface ScrapeRequest {
   readonly url: URL;
   /** Time limit for the whole scrape, in milliseconds. */

@@ -13,7 +13,7 @@ const SHOW_MS = 10_000;
 /** The time after which a count weighs half, in milliseconds. */
 const HALF_LIFE_MS = 600_000;
 
-/** What is counted, and how it is shown. */
+/** The counted keys, and their presentation. */
 export interface TopKeysParts {
   readonly metrics: Registry;
   readonly clock: Clock;

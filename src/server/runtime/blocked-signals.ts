@@ -9,8 +9,8 @@ const SIGUSR1 = 10;
 const SET_SIZE = 128;
 
 /**
- * Lets this thread receive SIGUSR1, which the flag `--disable-sigusr1` has blocked from the start of
- * the process (docs/decisions/sigusr1.md). One that came meanwhile arrives now.
+ * Lets this thread receive SIGUSR1, which the flag `--disable-sigusr1` has blocked since the start
+ * of the process (docs/decisions/sigusr1.md). A pending signal arrives now.
  * @returns false: there is no foreign function interface, so nothing changed
  */
 export function unblockUserSignal(): boolean {

@@ -11,8 +11,8 @@ const AT_A_TIME = 16;
 
 export interface SocketOwner {
   /**
-   * How many datagrams it waits for: at most so many are read at a time, and one if it waits for
-   * none.
+   * The number of datagrams that it waits for: at most this many are read at a time, and one if it
+   * waits for none.
    */
   readonly waiting: number;
   /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
@@ -22,10 +22,10 @@ export interface SocketOwner {
    */
   onError(error: SystemError): void;
   /**
-   * Called when sending a datagram met an error. The owner may only record it: nothing may be sent
-   * during the call.
+   * Called when sending a datagram failed. The owner may only record it: nothing may be sent during
+   * the call.
    * @param mark the value passed to `send`
-   * @param left whether it was sent all the same, so that the error belongs to an earlier one
+   * @param left true if it was sent, so that the error belongs to an earlier one
    */
   onUnsent(mark: number, error: SystemError, left: boolean): void;
 }
@@ -135,10 +135,7 @@ interface Buffers {
   readonly sending: SendQueue;
 }
 
-/**
- * The number of the batch with which the next datagram is sent: what is sent in one turn, at most
- * 64.
- */
+/** The number of the batch of the next datagram: all that are sent in one turn, at most 64. */
 export function sendingRound(): number {
   return buffers().sending.round;
 }

@@ -1,18 +1,18 @@
 /**
- * Records what a thread holds that the runtime does not know of: descriptors and memory. The
- * runtime does not release these when a thread ends, and a thread that runs out of memory or is
- * terminated cannot release them itself. A socket that outlives its thread stays bound, and the
- * kernel goes on giving it a share of all queries, which nobody reads. So both are recorded in
- * shared memory, which outlives the thread; the replacement thread gets the records, continues with
- * the sockets, and releases the rest.
+ * Records descriptors and memory of a thread that Node does not know of. Node does not release
+ * these when a thread ends, and a thread that runs out of memory or is terminated cannot release
+ * them itself. A socket that outlives its thread stays bound, and the kernel continues to give it a
+ * share of all queries, which no thread reads. So both are recorded in shared memory, which
+ * outlives the thread; the replacement thread gets the records, continues with the sockets, and
+ * releases the rest.
  */
 
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 
 /**
- * The records: shared memory with a fixed number of slots. What finds no slot is not recorded, and
- * lost with its thread.
+ * The records: shared memory with a fixed number of slots. Without a free slot nothing is recorded,
+ * and the resource is lost with its thread.
  */
 export interface HeldByThread {
   /** Descriptor plus one; 0: free. */
@@ -40,14 +40,11 @@ export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
 let present: HeldByThread | null = null;
 /** The slot at which the search for a free one starts. */
 let next = 0;
-/** Descriptors left behind by the previous thread that nobody has taken over yet. */
+/** Descriptors of the previous thread that are not taken over yet. */
 let orphans: number[] = [];
 let orphanMemory: number[] = [];
 
-/**
- * From now on this thread uses these records. What is in them already was left behind by the
- * previous thread.
- */
+/** From now on this thread uses these records. Their content was left by the previous thread. */
 export function useNotes(notes: HeldByThread): void {
   present = notes;
   next = 0;

@@ -11,8 +11,8 @@ const native = `@koromix/koffi-${process.platform}-${process.arch}`;
 const skip = process.platform === 'linux' ? false : 'needs Linux';
 
 /**
- * Loads it as a program in this directory does: what it says of itself, and how many files of
- * packages were loaded for it.
+ * Loads it as a program in this directory does.
+ * @returns its version, and the number of package files that were loaded for it
  */
 function loadIn(folder: string): string {
   for (const file of ['server/runtime/koffi.ts', 'server/base/error-code.ts']) {

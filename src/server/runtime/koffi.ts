@@ -30,9 +30,9 @@ export function loadKoffi(): typeof Koffi | null {
 }
 
 /**
- * The file of the native part. Packages are in the nearest `node_modules`, as usual; the native
- * part is looked for inside the package and beside it, with links resolved, where npm and pnpm put
- * it. null: it was not found.
+ * The file of the native part. Packages are in the nearest `node_modules`, as usual. The native
+ * part is inside the package or beside it, with links resolved, where npm and pnpm put it. null: it
+ * was not found.
  */
 function nativePart(folder: string): string | null {
   const home = join(folder, 'node_modules/koffi');

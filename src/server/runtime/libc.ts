@@ -178,7 +178,7 @@ function makeBlocking(fcntl: FileControl, fd: number): void {
 }
 
 /**
- * glibc keeps freed memory and can be told to return it; musl has no such function and does not
+ * glibc keeps freed memory until it is asked to return it; musl has no such function and does not
  * keep any.
  */
 function trimmer(lib: Koffi.LibraryHandle): () => void {

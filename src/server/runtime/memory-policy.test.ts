@@ -206,7 +206,7 @@ function collections(t: TestContext): { count: number } {
   return counted;
 }
 
-/** What a worker that runs this posts: the most memory it had, MiB. */
+/** The peak memory of a worker that runs this and posts it, MiB. */
 function peakOf(source: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const url = new URL(`data:text/javascript,${encodeURIComponent(source)}`);

@@ -103,7 +103,7 @@ function collectAndTrim(clock: Clock, flavor: Flavor, then?: () => void): void {
   });
 }
 
-/** What a policy knows; the measurements have defaults, and tests replace them. */
+/** Clock and limits; the measurements have defaults, and tests replace them. */
 export interface MemoryPolicyParts {
   readonly clock: Clock;
   /** Bytes that the process may use; default: no limit. */

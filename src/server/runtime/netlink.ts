@@ -1,6 +1,5 @@
 /**
- * netlink(7): lists kernel objects, changes one, asks for one, and finds out whether firewall rules
- * have changed.
+ * netlink(7): lists kernel objects, reads or changes one, and detects changes of firewall rules.
  */
 import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
@@ -38,7 +37,7 @@ export type Attributes = ReadonlyMap<number, readonly [number, number]>;
 /**
  * Lists all objects of one kind.
  * @param size bytes of an object before its attributes
- * @param take gets, for each object, the bytes, a view of what comes before its attributes, and the
+ * @param take gets, for each object, the bytes, a view of the part before its attributes, and the
  * attributes
  * @throws LibcMissing, SystemError
  */
@@ -154,8 +153,8 @@ export interface NetlinkObject {
 }
 
 /**
- * Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. What follows the header has four
- * bytes, then attributes.
+ * Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. Behind the header are four bytes,
+ * then attributes.
  */
 const RULES = { ASK: (10 << 8) | 16, TOLD: (10 << 8) | 15, SIZE: 4, GENERATION: 1 };
 
@@ -193,7 +192,7 @@ export function attribute(type: number, value: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Attributes inside of others, from where one of them stands. */
+/** Attributes inside an attribute, from its start. */
 export function attributesIn(view: DataView, start: number, end: number): Attributes {
   const found = new Map<number, readonly [number, number]>();
   for (let at = start; at + 4 <= end;) {

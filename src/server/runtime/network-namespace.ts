@@ -6,7 +6,7 @@ const CLONE_NEWNET = 0x40000000;
 
 /**
  * Calls `work` with this thread in the network namespace of that file (`/proc/PID/ns/net`,
- * `/var/run/netns/NAME`). Sockets opened meanwhile stay there; the thread returns.
+ * `/var/run/netns/NAME`). Sockets that `work` opens stay there; the thread returns.
  * @throws SystemError, or the error of opening the file
  */
 export function inNetworkNamespace<T>(path: string, work: () => T): T {

@@ -68,7 +68,7 @@ export function findLink(name: string): Link | null {
 
 /**
  * Makes an interface and puts it up.
- * @param alias says whose it is: `ip link show` prints it
+ * @param alias names its owner: `ip link show` prints it
  * @throws SystemError: `EOPNOTSUPP` if the kernel has no such kind, `EPERM`, `EEXIST`
  */
 export function addLink(name: string, kind: string, alias: string): void {

@@ -7,8 +7,8 @@ import type { Wakeup } from './event-loop.ts';
 
 /**
  * The longest datagram that is received whole, in bytes. CoreDNS reads 512 of a query and answers
- * FORMERR to longer ones; EDNS options (padding, cookies) can make legitimate queries longer. What
- * exceeds this limit is answered FORMERR, too.
+ * FORMERR to longer ones; EDNS options (padding, cookies) can make legitimate queries longer.
+ * Longer datagrams are answered FORMERR, too.
  */
 export const DATAGRAM_MAX = 4096;
 /**

@@ -7,9 +7,9 @@ import {
 } from '../base/control-groups.ts';
 
 /**
- * How many CPUs this process may use (`resources.limits.cpu` of a container), with fractions;
- * Infinity without a limit. Read at each call, because a limit may change while the container runs.
- * Control groups of both versions (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and
+ * The number of CPUs that this process may use (`resources.limits.cpu` of a container), with
+ * fractions; Infinity without a limit. Read at each call, because a limit may change while the
+ * container runs. Control groups of both versions (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and
  * `cpu.cfs_period_us`); of nested groups the tightest counts.
  */
 export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
@@ -20,8 +20,8 @@ export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): numbe
 }
 
 /**
- * How many more threads the process's groups allow (`pids.max` of both versions); Infinity without
- * a limit. A container's groups include all its processes.
+ * The number of further threads that the process's groups allow (`pids.max` of both versions);
+ * Infinity without a limit. A container's groups include all its processes.
  */
 export function threadRoom(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let room = Infinity;

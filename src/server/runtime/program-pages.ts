@@ -33,7 +33,7 @@ interface Mapping {
 }
 
 /**
- * Where files are mapped that can only be read or run, and are as they are on disk. Format:
+ * File mappings that can only be read or run, and equal the file on disk. Format:
  * proc_pid_smaps(5).
  */
 function fileMappings(): Mapping[] {

@@ -154,8 +154,8 @@ export class ReceiveBatch {
   }
 
   /**
-   * Where in `controls` the address stands that datagram `i` was sent to; -1 if the socket does not
-   * tell.
+   * The position in `controls` of the address that datagram `i` was sent to; -1 if the socket does
+   * not report it.
    */
   localAt(i: number, family: 4 | 6): number {
     if (this.controlLength(i) === 0) return -1;

@@ -109,9 +109,9 @@ export class SendBatch {
 
   /**
    * Sends all. A datagram that cannot be sent to its client (no route, a firewall) is skipped. When
-   * the socket's buffer is full the rest is dropped: clients ask again, and waiting would delay
-   * everybody.
-   * @returns how many were sent; `failed` is how many were not
+   * the socket's buffer is full the rest is dropped: clients retry, and waiting would delay all
+   * others.
+   * @returns the number of sent datagrams; `failed` counts the others
    */
   flush(fd: number): number {
     const count = this.#count;

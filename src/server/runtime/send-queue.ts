@@ -30,8 +30,8 @@ export class SendQueue {
   #round = 0;
 
   /**
-   * Makes room, if necessary by sending what is there.
-   * @returns where to write a datagram of this size
+   * Makes room, if necessary by sending the content.
+   * @returns the position for a datagram of this size
    */
   reserve(size: number): number {
     if (this.#count === DATAGRAMS || this.#at + size > MESSAGE_MAX) this.flush();

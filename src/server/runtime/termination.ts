@@ -39,7 +39,7 @@ export function endProcessWithin(limitMs: number): boolean {
   }
 }
 
-/** @returns what was left of the time that was set before; 0: none */
+/** @returns the rest of the time that was set before; 0: none */
 function setTimer(ms: number): number {
   const memory = new Memory(2 * TIMER_SIZE);
   const { address, words } = memory;

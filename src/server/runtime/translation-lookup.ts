@@ -36,8 +36,8 @@ export class TranslationLookup {
   readonly #socket = new NetlinkSocket(NETLINK.NETFILTER);
 
   /**
-   * The connection behind the translation; equal to what was given where nothing is translated;
-   * null: it is not tracked.
+   * The connection behind the translation; equal to the input without a translation; null: it is
+   * not tracked.
    * @throws SystemError (EPERM without CAP_NET_ADMIN)
    */
   find(protocol: 'udp' | 'tcp', client: End, server: End): TranslatedEnds | null {

@@ -127,8 +127,8 @@ export class UdpSocket {
   }
 
   /**
-   * When the datagram came that was read last, milliseconds since 1970; 0 if the kernel does not
-   * tell. The queue is first in, first out: those read before it came earlier.
+   * The arrival of the last read datagram, milliseconds since 1970; 0 if the kernel does not report
+   * it. The queue is first in, first out: datagrams that were read before arrived earlier.
    */
   lastCameAt(): number {
     const { words, address } = scratch();
@@ -185,7 +185,7 @@ export class UdpSocket {
 
 /**
  * Continues with the socket that the previous thread had bound to this address and port, if there
- * is one: what was received meanwhile is still in its queue.
+ * is one: its queue still holds the datagrams received since then.
  */
 export function inheritSocket(
   options: UdpSocketOptions,

@@ -37,7 +37,7 @@ const GIVE_WAY_MS = 1;
 /** Counts the queries of all listeners of this thread. */
 let taken = 0;
 
-/** The most used `WaitingQuery` objects that are kept for reuse. */
+/** The most used `WaitingQuery` objects that stay for reuse. */
 const SPARE_MAX = 256;
 
 /**

@@ -71,7 +71,7 @@ export function homeSlot(hash: number, slots: number): number {
 
 /**
  * The number of low bits of a slot that hold the node's number + 1. The others hold the low bits of
- * its hash, so that other labels are told apart quickly.
+ * its hash, which tell other labels apart quickly.
  */
 export function nodeBits(nodes: number): number {
   return 32 - Math.clz32(nodes + 1);

@@ -30,7 +30,7 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly #confirmed = new Map<string, number>();
   /** By zone: the digest of the file that is served, if it is one. */
   readonly digests: Map<string, string> = new Map();
-  /** By zone: the path of its file at the last look, if it was looked for. */
+  /** By zone: the path of its file at the last look, if there was one. */
   readonly paths: Map<string, string> = new Map();
   readonly #clock: Clock;
 
@@ -111,7 +111,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 
-  /** Runs when every worker answers from what was put. */
+  /** Runs when every worker answers from the published zones. */
   whenApplied(run: () => void): void {
     this.#set.whenApplied(run);
   }

@@ -6,7 +6,7 @@ import { bugText, type Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
-/** The parts of an HTTPS server besides the options that it shares with HTTP servers. */
+/** The parts of an HTTPS server in addition to the options that it shares with HTTP servers. */
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;

@@ -30,7 +30,7 @@ const TURN_MS = 5;
 const STALE_MS = 4000;
 /** Milliseconds after a full batch until the kernel is asked for lost datagrams. */
 const LOST_MS = 1000;
-/** The most used `WayBack` objects that are kept for reuse. */
+/** The most used `WayBack` objects that stay for reuse. */
 const SPARE_MAX = 256;
 
 /**
