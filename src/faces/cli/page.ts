@@ -105,7 +105,9 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
   };
   for (const line of markdown.split('\n')) {
     const isFence = line.startsWith('```');
-    if (inCode || isFence || line === '' || /^(?:#|\||\s)/.test(line)) {
+    const isListItem = /^(?:[-*]|\d+\.) /.test(paragraph);
+    if (isListItem && /^\s+\S/.test(line)) paragraph += ` ${line.trimStart()}`;
+    else if (inCode || isFence || line === '' || /^(?:#|\||\s)/.test(line)) {
       end();
       lines.push(...(!inCode && line.startsWith('#') ? wrap(line, '', page) : [line]));
       if (isFence) inCode = !inCode;

@@ -103,6 +103,8 @@ describe('ndots doctor', () => {
   test('what a finding means wraps, too, and is JSON for programs', async () => {
     const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+    const { out: list } = await runCommand(doctor, ['--explain', 'ND3007'], {}, { columns: 100 });
+    assert.match(list, /^- A server is silent .*\n {2}six queries are enough\. If others/m);
     const found = JSON.parse((await run('--explain', 'ND2003', '-o', 'json')).out) as object;
     assert.deepEqual(Object.keys(found), ['code', 'title', 'page']);
   });
