@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
-import { makeQuery } from '../transport/query.ts';
+import { makeQueryMessage, QueryMessage } from '../wire/query-message.ts';
 import { HEARTBEAT_SOURCE } from './packet-rules.ts';
 
 /**
@@ -31,7 +31,12 @@ export interface HeartbeatParts {
 export class Heartbeat {
   readonly #parts: HeartbeatParts;
   readonly #sockets: readonly { readonly family: 4 | 6; readonly socket: Socket }[];
-  readonly #query = makeQuery(parseName(HEARTBEAT_ZONE), 1).bytes.slice();
+  readonly #query = makeQueryMessage(
+    parseName(HEARTBEAT_ZONE),
+    1,
+    {},
+    new QueryMessage(),
+  ).bytes.slice();
   /** The time of each address's last answer. */
   readonly #last = new Map<string, number>();
   readonly #answering = new Set<string>();

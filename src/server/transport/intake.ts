@@ -1,3 +1,4 @@
+/** Takes the messages of a listener, and returns their replies. */
 import { bugText, type Log } from '../base/log.ts';
 import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';

@@ -1,8 +1,7 @@
 /** A query while the server works on it: its message, its client, and the notes of plugins. */
 import { copyBytes } from '../base/copy-bytes.ts';
-import { FLAG, HEADER } from '../wire/iana.ts';
 import type { WireName } from '../wire/name.ts';
-import { QueryMessage, type Triage } from '../wire/query-message.ts';
+import { makeQueryMessage, QueryMessage, type Triage } from '../wire/query-message.ts';
 
 /** Records how one query passes through the links of the chain (for tracing). */
 export interface LinkRecorder {
@@ -200,22 +199,7 @@ function copyPeer(query: Query, from: Query, at: number): void {
 const loopback = Uint8Array.of(127, 0, 0, 1);
 const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
 
-/** A query made here rather than received: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
+/** A query made here: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
 export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
-  const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
-  bytes[0] = id >> 8;
-  bytes[1] = id & 0xff;
-  bytes[2] = FLAG.RD >> 8;
-  bytes[5] = 1;
-  bytes.set(name, HEADER.SIZE);
-  const at = HEADER.SIZE + name.length;
-  bytes[at] = type >> 8;
-  bytes[at + 1] = type & 0xff;
-  bytes[at + 2] = qclass >> 8;
-  bytes[at + 3] = qclass & 0xff;
-  const query = new Query();
-  const triage = query.read(bytes, 0, bytes.length);
-  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
-  query.proto = 'internal';
-  return query.keep();
+  return makeQueryMessage(name, type, { qclass, id }, new Query()).keep();
 }

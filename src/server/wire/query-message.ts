@@ -383,3 +383,27 @@ export class QueryMessage {
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);
+
+/** Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it into `into`. */
+export function makeQueryMessage<Q extends QueryMessage>(
+  name: WireName,
+  type: number,
+  { qclass = 1, id = 0 }: { readonly qclass?: number; readonly id?: number },
+  into: Q,
+): Q {
+  const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
+  bytes[0] = id >> 8;
+  bytes[1] = id & 0xff;
+  bytes[2] = FLAG.RD >> 8;
+  bytes[5] = 1;
+  bytes.set(name, HEADER.SIZE);
+  const at = HEADER.SIZE + name.length;
+  bytes[at] = type >> 8;
+  bytes[at + 1] = type & 0xff;
+  bytes[at + 2] = qclass >> 8;
+  bytes[at + 3] = qclass & 0xff;
+  const triage = into.read(bytes, 0, bytes.length);
+  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  into.proto = 'internal';
+  return into;
+}

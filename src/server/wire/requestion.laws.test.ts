@@ -6,11 +6,11 @@ import { lower } from '../../../test/fuzz/spelling.ts';
 import { ttlOffsets } from '../../../test/kit/ttl-offsets.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { foldName, parseName, printName } from './name.ts';
-import { makeQuery } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { withQuestion } from './requestion.ts';
 import type { Reply } from './reply.ts';
 import { fromUpstream } from './upstream.ts';
+import { makeQueryMessage, QueryMessage } from './query-message.ts';
 
 const folded = (text: string): string => printName(foldName(parseName(text)));
 
@@ -19,7 +19,7 @@ describe('laws of replies under another question', () => {
     fc.assert(
       fc.property(any.reply, any.wireName, fc.nat({ max: 1000 }), (message, name, ttl) => {
         const reply = taken(writeMessage(message));
-        const query = makeQuery(name, message.question[0]!.type);
+        const query = makeQueryMessage(name, message.question[0]!.type, {}, new QueryMessage());
         const old = message.question[0]!.name;
         const question = [{ ...message.question[0]!, name: query.name, class: 1 }];
         const base = { ...message, rcode: message.rcode & 15, edns: null, question };
@@ -45,7 +45,9 @@ describe('laws of replies under another question', () => {
         const whole = taken(writeMessage(message));
         const ttlAt = ttlOffsets(whole.bytes, whole.start, whole.end);
         const reply = whole.with({ ttlAt, ttl });
-        const { answer } = read(withQuestion(reply, makeQuery(name, 1), 'stay', 7));
+        const { answer } = read(
+          withQuestion(reply, makeQueryMessage(name, 1, {}, new QueryMessage()), 'stay', 7),
+        );
         assert.deepEqual(
           answer.map((one) => one.ttl),
           [7, ...message.answer.map(() => ttl)],

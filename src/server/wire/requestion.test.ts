@@ -4,12 +4,12 @@ import { TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
 import { printMessage, printRecord } from './print.ts';
-import { makeQuery, type Query } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { withQuestion } from './requestion.ts';
 import { failure, type Reply } from './reply.ts';
 import { fromUpstream } from './upstream.ts';
 import { parseRecord } from './zone-text.ts';
+import { makeQueryMessage, QueryMessage } from './query-message.ts';
 
 function reply(name: string, answer: readonly string[], authority: readonly string[] = []): Reply {
   const message: Message = {
@@ -27,8 +27,8 @@ function reply(name: string, answer: readonly string[], authority: readonly stri
   return taken;
 }
 
-function query(name: string, type: number = TYPE.A): Query {
-  return makeQuery(parseName(name), type);
+function query(name: string, type: number = TYPE.A): QueryMessage {
+  return makeQueryMessage(parseName(name), type, {}, new QueryMessage());
 }
 
 function lines({ bytes, start, end }: Reply): string[] {

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import * as any from '../../../test/fuzz/arbitraries.ts';
 import { lower } from '../../../test/fuzz/spelling.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
-import { Query } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import type { Reply } from './reply.ts';
 import { stamp, STAMP_ROOM } from './stamp.ts';
 import { fromUpstream } from './upstream.ts';
+import { QueryMessage } from './query-message.ts';
 
 describe('laws of stamp', () => {
   const asked = fc.record({
@@ -47,8 +47,11 @@ describe('laws of stamp', () => {
   });
 });
 
-function clientQuery(message: Message, edns: { udpSize: number; padding: number } | null): Query {
-  const query = new Query();
+function clientQuery(
+  message: Message,
+  edns: { udpSize: number; padding: number } | null,
+): QueryMessage {
+  const query = new QueryMessage();
   const options = edns === null ? [] : [{ code: 12, data: new Uint8Array(edns.padding) }];
   const bytes = writeMessage({
     id: 99,

@@ -4,11 +4,10 @@ import { EDE, FLAG, OPTION, RCODE, TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
 import type { Edns } from './edns.ts';
-import { Query } from '../transport/query.ts';
-import { UDP_MOST } from './query-message.ts';
 import { failure, type Reply } from './reply.ts';
 import { stamp, STAMP_ROOM, stampRejection, stampRoom } from './stamp.ts';
 import { MessageWriter, SECTION } from './writer.ts';
+import { QueryMessage, UDP_MOST } from './query-message.ts';
 
 const writer = new MessageWriter();
 
@@ -18,7 +17,7 @@ interface Asked {
   readonly edns?: Partial<Edns>;
 }
 
-function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): Query {
+function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): QueryMessage {
   const bytes = writeMessage({
     id: 0xbeef,
     flags,
@@ -32,7 +31,7 @@ function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): 
         ? null
         : { udpSize: 1232, version: 0, dnssecOk: false, options: [], ...edns },
   });
-  const query = new Query();
+  const query = new QueryMessage();
   query.read(bytes, 0, bytes.length);
   return query;
 }
@@ -57,7 +56,7 @@ function answer(
   return writer.finish(rcode, 'test');
 }
 
-function stamped(reply: Reply, query: Query): Message {
+function stamped(reply: Reply, query: QueryMessage): Message {
   const out = new Uint8Array(reply.size + STAMP_ROOM + 5);
   const length = stamp(reply, query, out, 5);
   return readMessage(out, 5, 5 + length);

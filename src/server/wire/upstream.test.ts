@@ -5,10 +5,10 @@ import { parseHex } from './encoding.ts';
 import { FLAG, OPTION, RCODE, TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
-import { makeQuery } from '../transport/query.ts';
 import { ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { answersQuery, fromUpstream } from './upstream.ts';
+import { makeQueryMessage, QueryMessage } from './query-message.ts';
 
 const message: Message = {
   id: 1,
@@ -78,7 +78,10 @@ describe('replies from upstreams', () => {
   test('a bare header becomes a bare reply', () => {
     const reply = take(parseHex('000181850000000000000000')!);
     assert.deepEqual([reply.bare, reply.rcode], [true, RCODE.REFUSED]);
-    assert.equal(answersQuery(reply, makeQuery(parseName('.'), 1)), false);
+    assert.equal(
+      answersQuery(reply, makeQueryMessage(parseName('.'), 1, {}, new QueryMessage())),
+      false,
+    );
   });
 
   test('queries, other counts of questions and short messages are errors', () => {
@@ -170,12 +173,48 @@ describe('replies from upstreams', () => {
 
   test('a reply answers a query of the same name, type and class', () => {
     const reply = take(writeMessage(message));
-    assert.equal(answersQuery(reply, makeQuery(parseName('WWW.example.ORG'), TYPE.A)), true);
-    assert.equal(answersQuery(reply, makeQuery(parseName('www.example.org'), TYPE.AAAA)), false);
-    assert.equal(answersQuery(reply, makeQuery(parseName('www.example.org'), TYPE.A, 3)), false);
-    assert.equal(answersQuery(reply, makeQuery(parseName('www.example.com'), TYPE.A)), false);
-    assert.equal(answersQuery(reply, makeQuery(parseName('example.org'), TYPE.A)), false);
-    assert.equal(answersQuery(reply, makeQuery(parseName('a.www.example.org'), TYPE.A)), false);
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('WWW.example.ORG'), TYPE.A, {}, new QueryMessage()),
+      ),
+      true,
+    );
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('www.example.org'), TYPE.AAAA, {}, new QueryMessage()),
+      ),
+      false,
+    );
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('www.example.org'), TYPE.A, { qclass: 3 }, new QueryMessage()),
+      ),
+      false,
+    );
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('www.example.com'), TYPE.A, {}, new QueryMessage()),
+      ),
+      false,
+    );
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('example.org'), TYPE.A, {}, new QueryMessage()),
+      ),
+      false,
+    );
+    assert.equal(
+      answersQuery(
+        reply,
+        makeQueryMessage(parseName('a.www.example.org'), TYPE.A, {}, new QueryMessage()),
+      ),
+      false,
+    );
   });
 });
 

@@ -1,3 +1,4 @@
+/** Limits the share of CPU time that reading lists of the API server may take. */
 import type { Clock } from '../../base/clock.ts';
 import { processorLimit } from '../../runtime/processor-limit.ts';
 

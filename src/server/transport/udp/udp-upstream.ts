@@ -1,3 +1,4 @@
+/** Sends queries to an upstream over UDP, each from a socket with a random port. */
 import { printHostPort } from '../../base/ip.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
